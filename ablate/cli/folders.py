@@ -1,4 +1,4 @@
-"""Where the configs of the user are: --config-dir, and the folders of hydra.searchpath=[...]."""
+"""Find the config folders of the user: --config-dir, and those in hydra.searchpath=[...]."""
 
 import importlib.resources
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ SEARCHED = "hydra.searchpath="
 
 
 def config_folders(config_dir: str | None, words: Sequence[str]) -> list[str]:
-    """Return the folders that a command line gives; `words` are its overrides."""
+    """Return the config folders that a command line gives; `words` are its overrides."""
     given = [word.partition("=") for word in words if word.lstrip("+").startswith(SEARCHED)]
     entries = (entry for _, _, value in given for entry in value.strip("[]").split(","))
     folders = (_path(entry.strip(" '\"")) for entry in entries)

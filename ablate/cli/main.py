@@ -1,4 +1,4 @@
-"""`ablate`: overrides train a model; a first word that is no override names another command."""
+"""`ablate`: overrides train a model; a first word without "=" names another command."""
 
 import os
 import pkgutil
@@ -26,7 +26,7 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
   ablate --cfg job                        the whole config; for Hydra's other flags --hydra-help
   ablate options                          every group and option that an override can choose
 """
-# The commands in the order of `ablate --help`; those that are not named here follow by alphabet.
+# The commands in the order of `ablate --help`; commands that are missing here follow, sorted.
 GROUPS = {
     "experiments and models": (
         *("plan", "judge", "reproduce", "ledger", "site", "options", "translate", "generate"),
@@ -42,7 +42,7 @@ STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ct
 
 
 def main() -> None:
-    """Run what the command line asks for, and exit with one of the statuses of `STATUSES`."""
+    """Execute the command line, and exit with one of the statuses of `STATUSES`."""
     leave_current_folder()
     first, *rest = _renamed(sys.argv[1:]) or [""]
     with exit_statuses(f"ablate {first}" if first in names() else "ablate"):
@@ -65,7 +65,7 @@ def main() -> None:
 
 @contextmanager
 def exit_statuses(prog: str) -> Iterator[None]:
-    """Say errors of the user in one sentence, and exit with one of the statuses of `STATUSES`."""
+    """Print errors of the user as one sentence, and exit with one of the statuses of `STATUSES`."""
     try:
         yield
     except UserError as error:
@@ -79,10 +79,10 @@ def exit_statuses(prog: str) -> Iterator[None]:
 
 
 def run_command(prog: str, module: str, words: list[str]) -> None:
-    """Run the command that a module declares by `add_arguments` and `run`.
+    """Run the command that a module defines by `add_arguments` and `run`.
 
     Raises:
-        UserError: it cannot do what its arguments say.
+        UserError: the arguments are wrong, or the command cannot do its work.
     """
     command = import_module(module)
     parser = Parser(prog, command.__doc__ or "")
@@ -95,12 +95,12 @@ def run_command(prog: str, module: str, words: list[str]) -> None:
     try:
         command.run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader of a pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _renamed(words: list[str]) -> list[str]:
-    """Return the words with the present name of a renamed command, and print a notice."""
+    """Return the words with the current name of a renamed command, and print a notice."""
     if not words or words[0] not in RENAMED:
         return words
     new = RENAMED[words[0]]
@@ -109,10 +109,10 @@ def _renamed(words: list[str]) -> list[str]:
 
 
 def _run_moved(name: str, words: list[str]) -> None:
-    """Run a command that has moved to the laboratory of the repository, and say its new name.
+    """Run a command that has moved to the package `lab` of the repository, and print its new name.
 
     Raises:
-        UserError: there is no laboratory here, as only a clone of the repository has it.
+        UserError: there is no `lab` here; only a clone of the repository has it.
     """
     if find_spec("lab") is None:
         raise UserError(f"{name} is for maintainers: run python -m lab.{name} in a clone")
@@ -121,32 +121,32 @@ def _run_moved(name: str, words: list[str]) -> None:
 
 
 def _refuse_late_command(words: list[str]) -> None:
-    """A command behind options would be read as an override.
+    """Refuse a command after options, which would be read as an override.
 
     Raises:
-        UserError: there is one, and it is no value of the option before it.
+        UserError: a word is a command, and not the value of the option before it.
     """
     for before, word in pairwise(words):
         if word in names() and (before == "-m" or not before.startswith("-")):
-            raise UserError(f"{word} is a command, which stands first: ablate {word} ...")
+            raise UserError(f"{word} is a command and must be the first word: ablate {word} ...")
 
 
 def _no_command(word: str) -> str:
-    """One sentence about a first word that is neither command nor override."""
+    """Return a sentence about a first word that is neither command nor override."""
     from ablate.config.location import CONF  # imports Hydra
 
     if (CONF / "experiment" / f"{word}.yaml").is_file():
-        return f"{word} is an experiment: say +experiment={word} -m"
+        return f"{word} is an experiment: run ablate +experiment={word} -m"
     return f"{unknown('command', word, names())}; training takes key=value alone, without spaces"
 
 
 def names() -> list[str]:
-    """Every command."""
+    """Return the names of all commands."""
     return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
 
 
 def _about() -> Parser:
-    """The parser of the flags that are about the command as a whole."""
+    """Return the parser of the flags --help and --version."""
     parser = Parser("ablate", DESCRIPTION, usage=USAGE)
     parser.add_argument("--version", action="version", version=f"ablate {__version__}")
     lines = ["commands (ablate COMMAND --help shows the arguments and an example):"]
@@ -157,18 +157,18 @@ def _about() -> Parser:
 
 
 def _groups() -> dict[str, list[str]]:
-    """Every command below the title of its group."""
+    """Return all commands by the title of their group."""
     there = names()
     groups = {
         title: [name for name in members if name in there] for title, members in GROUPS.items()
     }
     named = {name for members in groups.values() for name in members}
-    if others := [name for name in there if name not in named]:
-        groups["others"] = others
+    if remaining := [name for name in there if name not in named]:
+        groups["others"] = remaining
     return groups
 
 
 def _summary(name: str) -> str:
-    """First line of a command's help."""
+    """Return the first line of a command's help."""
     text = import_module(f"{commands.__name__}.{name}").__doc__ or ""
     return text.partition("\n")[0]

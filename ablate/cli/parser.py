@@ -1,4 +1,4 @@
-"""argparse with `key=value` arguments, and with errors of one sentence."""
+"""An argument parser for `key=value` arguments, with errors of one sentence."""
 
 import argparse
 import difflib
@@ -28,7 +28,7 @@ KEY = re.compile(r"[a-z][\w.]*(?==)")
 
 @dataclass(frozen=True)
 class Kind:
-    """What a value may be: `convert` reads it, and raises ValueError for anything else."""
+    """The type of a value: `convert` parses it, and raises ValueError for anything else."""
 
     example: str
     allowed: str
@@ -49,7 +49,7 @@ def _existing(text: str) -> Path:
 
 
 def whole(least: int) -> Kind:
-    """Whole numbers from `least`."""
+    """Return the type of whole numbers from `least`."""
 
     def convert(text: str) -> int:
         if int(text) < least:
@@ -60,7 +60,7 @@ def whole(least: int) -> Kind:
 
 
 def one_of(*words: str) -> Kind:
-    """One of some words."""
+    """Return the type of a choice between words."""
 
     def convert(text: str) -> str:
         if text not in words:
@@ -71,7 +71,7 @@ def one_of(*words: str) -> Kind:
 
 
 def several(kind: Kind) -> Kind:
-    """Values of a kind with commas between; they may stand in brackets, as in an override."""
+    """Return the type of comma-separated values; they may be in brackets, as in an override."""
 
     def convert(text: str) -> list[Any]:
         return [kind.convert(part.strip()) for part in text.strip("[]").split(",")]
@@ -94,10 +94,10 @@ class _Key:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that knows `key=value` arguments beside those of argparse, in any order."""
+    """A parser for `key=value` arguments and those of argparse, in any order."""
 
     def __init__(self, prog: str, description: str, usage: str | None = None) -> None:
-        self.taking: set[str] = set()  # options that take the next word
+        self.taking: set[str] = set()  # options whose value is the next word
         super().__init__(
             prog=prog,
             usage=usage,
@@ -115,7 +115,7 @@ class Parser(argparse.ArgumentParser):
         return action
 
     def take_overrides(self, flags: Iterable[str] = FLAGS) -> None:
-        """Accept overrides of the config, and flags by which Hydra composes or shows it."""
+        """Accept overrides of the config, and flags with which Hydra composes or shows it."""
         self.takes_overrides = True
         for flag in flags:
             names = [name for name in (f"--{flag.replace('_', '-')}", FLAGS[flag]) if name]
@@ -133,15 +133,16 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         """Declare `name=value`.
 
-        A name that ends in a dot stands for all keys that begin with it: a dictionary.
+        A name that ends in a dot stands for all keys with this prefix; their values form a
+        dictionary.
         """
-        if not self.keys:  # for the usage; `read` takes the pairs out before argparse sees them
+        if not self.keys:  # only for the usage; `read` removes the pairs before argparse parses
             self.add_argument("rest", nargs="*", default=[], metavar="key=value", help="see keys")
         self.keys[name] = _Key(help, kind, default, required)
         self.epilog = "\n".join(["keys:", *starmap(_line, self.keys.items())])
 
     def add_keys_of_run(self) -> None:
-        """Declare a finished run, and what it may use of the machine."""
+        """Declare a finished run, and the resources that it may use."""
         about = "folder of a finished run: results/runs/..."
         self.add_key("checkpoint", about, PATH, required=True)
         self.add_key("threads", "CPU threads", whole(1), 1)
@@ -153,36 +154,36 @@ class Parser(argparse.ArgumentParser):
         self.add_key("trust", about, several(TEXT), [])
 
     def read(self, words: list[str]) -> argparse.Namespace:
-        """Return the value of every argument; --help and --version print theirs and exit.
+        """Return the value of every argument; --help and --version print their text and exit.
 
         Raises:
             UserError: an argument is unknown or missing, or its value is not allowed.
         """
-        own, overrides = self._split(words)
-        values = self._values_of_options(own)
-        pairs = [w for place, w in enumerate(own) if KEY.match(w) and place not in values]
+        command_words, overrides = self._split(words)
+        values = self._values_of_options(command_words)
+        pairs = [w for place, w in enumerate(command_words) if KEY.match(w) and place not in values]
         for pair in pairs:
             self._check(pair.partition("=")[0])
-        rest = [w for place, w in enumerate(own) if place in values or w not in pairs]
-        found, extra = self.parse_known_args(rest)
-        if extra := [*getattr(found, "rest", []), *extra]:
+        rest = [w for place, w in enumerate(command_words) if place in values or w not in pairs]
+        namespace, extra = self.parse_known_args(rest)
+        if extra := [*getattr(namespace, "rest", []), *extra]:
             raise UserError(self._unknown(extra[0]))
         for name, key in self.keys.items():
-            setattr(found, name.rstrip("."), {} if name.endswith(".") else key.default)
-        found.overrides = overrides
+            setattr(namespace, name.rstrip("."), {} if name.endswith(".") else key.default)
+        namespace.overrides = overrides
         for pair in pairs:
-            self._set(found, *pair.split("=", 1))
+            self._set(namespace, *pair.split("=", 1))
         for name, key in self.keys.items():
-            if key.required and getattr(found, name) is None:
+            if key.required and getattr(namespace, name) is None:
                 raise UserError(f"{name}= is missing: {key.help}")
-        return found
+        return namespace
 
     def _values_of_options(self, words: list[str]) -> set[int]:
-        """Places of words that belong to the option before them, as in `--treatment lr=0.1`."""
+        """Return the indices of words that are the value of the option before them."""
         return {place + 1 for place, word in enumerate(words) if word in self.taking}
 
     def _split(self, words: list[str]) -> tuple[list[str], list[str]]:
-        """Words for this command, and overrides of the config."""
+        """Return the words for this command, and the overrides of the config."""
         if not self.takes_overrides:
             return words, []
         overrides = [w for w in words if w.startswith("~") or ("=" in w and w[0] != "-")]
@@ -198,7 +199,7 @@ class Parser(argparse.ArgumentParser):
         more = "; an override is key=value, or +key=value" if self.takes_overrides else ""
         return unknown("argument", given, map(_shown, self.keys)) + more
 
-    def _set(self, found: argparse.Namespace, name: str, text: str) -> None:
+    def _set(self, namespace: argparse.Namespace, name: str, text: str) -> None:
         group, dot, rest = name.partition(".")
         key = self.keys[f"{group}{dot}"]
         if not text:
@@ -208,23 +209,23 @@ class Parser(argparse.ArgumentParser):
         except ValueError:
             raise UserError(f"{name}={text}: it must be {key.kind.allowed}") from None
         if dot:
-            getattr(found, group)[rest] = value
+            getattr(namespace, group)[rest] = value
         else:
-            setattr(found, name, value)
+            setattr(namespace, name, value)
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print with the usage."""
+        """Raise a UserError with the message that argparse would print."""
         raise UserError(message)
 
 
 def _line(name: str, key: _Key) -> str:
-    """What the help says of a key."""
+    """Return the line about a key for the help."""
     left = f"  {_shown(name)}{key.kind.example}"
     allowed = "" if key.kind in (TEXT, PATH) else f"; {key.kind.allowed}"
     values = key.default if isinstance(key.default, list) else [key.default]
     default = ",".join(str(value) for value in values if value is not None)
-    told = f"{key.help}{allowed}{f' (default: {default})' if default else ''}"
-    return textwrap.fill(told, 98, initial_indent=f"{left:23}", subsequent_indent=" " * 23)
+    description = f"{key.help}{allowed}{f' (default: {default})' if default else ''}"
+    return textwrap.fill(description, 98, initial_indent=f"{left:23}", subsequent_indent=" " * 23)
 
 
 def _shown(name: str) -> str:
@@ -232,7 +233,7 @@ def _shown(name: str) -> str:
 
 
 def unknown(kind: str, given: str, allowed: Iterable[str]) -> str:
-    """One sentence about an argument that does not exist, with the nearest one that does."""
+    """Return a sentence about an argument that does not exist, with the most similar one."""
     names = list(allowed)
     near = difflib.get_close_matches(given.lstrip("-"), names, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]}? " if near else ""

@@ -1,4 +1,4 @@
-"""Standard streams and text, the same under every locale and whatever the shell has closed."""
+"""Make standard streams and text independent of the locale and of closed streams."""
 
 import codecs
 import io
@@ -8,14 +8,14 @@ import sys
 from contextlib import suppress
 
 UTF8_MODE = "PYTHONUTF8"
-closed: list[str] = []  # names of the standard streams that this process was started without
+closed: list[str] = []  # names of the standard streams that were closed when this process started
 
 
 def use_utf8() -> None:
-    """Restart this process in Python's UTF-8 mode where the locale has another encoding.
+    """Restart this process in Python's UTF-8 mode if the locale has another encoding.
 
-    Libraries that open text files without an encoding, file names and the words of the command
-    line depend on the mode. Children inherit it through the environment.
+    The mode affects libraries that open text files without an encoding, file names, and the words
+    of the command line. Child processes inherit it through the environment.
     """
     preferred = codecs.lookup(locale.getpreferredencoding(False)).name
     if preferred == "utf-8" or os.environ.get(UTF8_MODE) == "1":
@@ -25,10 +25,10 @@ def use_utf8() -> None:
 
 
 def prepare_streams() -> None:
-    """Write characters that a stream cannot encode as escapes; put the null device for closed ones.
+    """Print unencodable characters as escapes, and replace closed streams by the null device.
 
-    A file opened later would otherwise get the descriptor of a closed stream, and C libraries would
-    print into the file.
+    Otherwise a file that is opened later would get the descriptor of a closed stream, and C
+    libraries would print into this file.
     """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -46,10 +46,10 @@ def prepare_streams() -> None:
 
 
 def end_if_unwritable(prog: str) -> None:
-    """End this process with a sentence and status 1 if one of its output streams takes nothing.
+    """End this process with a message and status 1 if one of its output streams cannot be written.
 
-    A broken stream is sent to the null device: its buffer still holds text, and Python would fail
-    once more when the process ends.
+    A broken stream is redirected to the null device, because Python would fail again when it
+    flushes the buffer at exit.
 
     Raises:
         SystemExit: an output stream cannot be written.
@@ -61,7 +61,7 @@ def end_if_unwritable(prog: str) -> None:
         except OSError as error:
             reason = error.strerror
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            break  # a test of standard error would print an empty line in front of the sentence
+            break  # testing standard error would print an empty line before the message
     if reason:
         with suppress(OSError):
             print(f"{prog}: the output cannot be written: {reason}", file=sys.stderr)

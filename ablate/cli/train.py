@@ -1,4 +1,4 @@
-"""Training: compose the config, then run one cell, or every cell of a sweep with -m."""
+"""Train: compose the config, then perform a run, or with -m every run of a sweep."""
 
 import os
 import sys
@@ -26,9 +26,9 @@ from ablate.errors import UserError
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def job(config: DictConfig) -> None:
-    """Run one cell. Torch is imported here, not for Hydra's help."""
+    """Perform one run. Torch is imported here, so that Hydra's help is fast."""
     try:
-        if "LOCAL_RANK" not in os.environ:  # not once more for every device
+        if "LOCAL_RANK" not in os.environ:  # only in the first process
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
         from ablate.train.memory import name_largest_numbers
         from ablate.train.resolve import resolve
@@ -38,18 +38,18 @@ def job(config: DictConfig) -> None:
             _say_what_is_not_run(config)
         with name_largest_numbers(config):
             run(resolve(config))
-    except (UserError, OmegaConfBaseException) as error:  # Hydra would add a line of its own
+    except (UserError, OmegaConfBaseException) as error:  # Hydra would print a line of its own
         words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
         sentence = error if isinstance(error, UserError) else UserError(explain(error, words))
         print(f"ablate: {sentence}", file=sys.stderr)
         sys.exit(2)
-    except OSError:  # Hydra would add a line of its own
+    except OSError:  # Hydra would print a line of its own
         end_if_unwritable("ablate")
         raise
 
 
 def train() -> None:
-    """Compose and run what the overrides and Hydra's flags on the command line say.
+    """Compose and run the config of the command line's overrides and Hydra flags.
 
     Raises:
         UserError: the config cannot be composed.
@@ -57,7 +57,7 @@ def train() -> None:
     words = expand_home(with_own_seeds(sys.argv[1:]))
     check_words(words)
     check_modes(words)
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors through to the next lines
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # so that the code below receives the errors
     sys.argv[1:] = flags_last(words)
     given = get_args_parser().parse_known_args(sys.argv[1:])[0]
     with explained(given.overrides, config_folders(given.config_dir, sys.argv[1:])):
@@ -66,7 +66,7 @@ def train() -> None:
 
 @contextmanager
 def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterator[None]:
-    """Turn what Hydra says of overrides into sentences; `folders` have configs of the user.
+    """Turn Hydra's errors about overrides into UserErrors; `folders` have configs of the user.
 
     Raises:
         UserError: the config cannot be composed.
@@ -87,7 +87,7 @@ def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterato
 def check_encoding(folders: Sequence[str]) -> None:
     """Refuse configs of the user that Hydra would misread.
 
-    Behind a byte-order mark Hydra does not see the line `# @package _global_`.
+    After a byte-order mark, Hydra does not recognise the line `# @package _global_`.
 
     Raises:
         UserError: a file is not UTF-8, or begins with a byte-order mark.
@@ -103,16 +103,16 @@ def check_encoding(folders: Sequence[str]) -> None:
 
 
 def _chosen(config: DictConfig) -> str:
-    """The choices that say most about a run."""
+    """Return the most important choices of a run."""
     choices = HydraConfig.get().runtime.choices
-    said = ", ".join(f"{group} {choices[group]}" for group in ("data", "model", "task"))
+    choices_text = ", ".join(f"{group} {choices[group]}" for group in ("data", "model", "task"))
     if config.probe is not None:
-        return f"the probe {choices['probe']}, {said}"
-    return f"{said}, {config.budget.steps:,} steps"
+        return f"the probe {choices['probe']}, {choices_text}"
+    return f"{choices_text}, {config.budget.steps:,} steps"
 
 
 def _say_what_is_not_run(config: DictConfig) -> None:
-    """Without -m Hydra quietly runs one cell of an experiment.
+    """Warn that without -m only one run of an experiment is performed.
 
     Raises:
         UserError: the command names a variant, whose overrides only a sweep adds.

@@ -71,7 +71,7 @@ class HubData:
         given = getattr(self, split)
         if self.streaming and "[" in given:
             raise UserError(
-                f"data.{split}={given}: a stream has no parts of splits; say data.streaming=false, "
+                f"data.{split}={given}: a stream has no parts of splits; set data.streaming=false, "
                 "or name a whole split."
             )
         try:

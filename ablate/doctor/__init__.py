@@ -1,1 +1,1 @@
-"""What `ablate doctor` looks at: machine, libraries, folders and W&B, with what is wrong."""
+"""The checks of `ablate doctor`: machine, libraries, folders and W&B."""

@@ -1,11 +1,11 @@
-"""One line of `ablate doctor`."""
+"""Represent a line of `ablate doctor`."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What a check saw, what is wrong with it, and what to do; without a problem it is sound."""
+    """The result of a check: what it saw, the problem and the advice; "" if there is no problem."""
 
     check: str
     seen: str
@@ -13,12 +13,12 @@ class Diagnosis:
     advice: str = ""
 
     def lines(self) -> list[str]:
-        """Return the line about what was seen, and one more about its problem."""
+        """Return the line with what was seen, and a second line if there is a problem."""
         mark = "!" if self.problem else " "
         first = f"{mark} {self.check:9} {self.seen}"
         return [first, f"{'':12}{self.problem}: {self.advice}"] if self.problem else [first]
 
 
 def size(n_bytes: float | int) -> str:
-    """Return a number of bytes for a person."""
+    """Return a number of bytes in readable units."""
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"

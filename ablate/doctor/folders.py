@@ -1,4 +1,4 @@
-"""The folders of the cache and of the results."""
+"""Check the folders of the cache and of the results."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def look_at_cache(cache: Path) -> Diagnosis:
 
 
 def look_at_results(results: Path) -> Diagnosis:
-    """Return the number of runs by their state, and how many other code or libraries made."""
+    """Return the number of runs by state, and how many were made with other code or libraries."""
     runs = [path for path in sorted(results.glob("runs/*")) if path.is_dir()]
     states = Counter(_state(run) for run in runs)
     old = sum(_is_old(run) for run in runs)
@@ -48,7 +48,7 @@ def _runs(count: int) -> str:
 
 
 def _trouble(folder: Path, key: str) -> tuple[str, str] | tuple[()]:
-    """Return the problem of a folder that is to be written, and what to do."""
+    """Return the problem of a folder to write to, and the advice; empty if there is none."""
     try:
         check_writable(nearest(folder))
     except UserError as error:
@@ -79,7 +79,7 @@ def _state(run: Path) -> str:
 
 
 def _is_old(run: Path) -> bool:
-    """Whether this code and these libraries would give the run another identity."""
+    """Return whether this code and these libraries would give the run another identity."""
     with suppress(OSError, ValueError, KeyError, AttributeError):
         return outdated(json.loads((run / "identity.json").read_text(encoding="utf-8")))
     return False

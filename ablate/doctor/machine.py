@@ -1,4 +1,4 @@
-"""The machine and this installation; nothing here imports torch."""
+"""Check the machine and the installation, without importing torch."""
 
 import importlib.metadata
 import os
@@ -20,13 +20,13 @@ INSTALL = "pip install --upgrade ablate, or make setup in a clone"
 
 
 def look_at_program() -> Diagnosis:
-    """Return the version of ablate and of Python, and where they are."""
+    """Return the versions of ablate and Python, and where ablate is installed."""
     version = platform.python_version()
     return Diagnosis("ablate", f"{__version__} in {PACKAGE}, Python {version}")
 
 
 def look_at_machine() -> Diagnosis:
-    """Return the system, the cores that this process may use, and the memory."""
+    """Return the system, the usable cores, and the memory."""
     cores, usable = os.cpu_count() or 1, _usable_cores()
     limited = f" ({usable} for this process)" if usable != cores else ""
     system = f"{platform.system()} {platform.machine()}, {cores} cores{limited}"
@@ -47,7 +47,7 @@ def _usable_cores() -> int:
 
 
 def _memory() -> int:
-    """Return the bytes of memory; 0 where the system does not say."""
+    """Return the bytes of memory; 0 if the system does not report them."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not on Windows
@@ -55,31 +55,37 @@ def _memory() -> int:
 
 
 def look_at_packages() -> Diagnosis:
-    """Return the versions of the libraries, and which required library is missing or too old."""
+    """Return the versions of the libraries, and which required ones are missing or too old."""
     seen = ", ".join(f"{name} {_version(name) or 'missing'}" for name in SHOWN)
-    wrong = [_wrong(one) for one in _requirements() if not EXTRA.search(str(one.marker or ""))]
+    wrong = [
+        _wrong(requirement)
+        for requirement in _requirements()
+        if not EXTRA.search(str(requirement.marker or ""))
+    ]
     if wrong := [sentence for sentence in wrong if sentence]:
         return Diagnosis("packages", seen, "; ".join(wrong), INSTALL)
     return Diagnosis("packages", seen)
 
 
 def look_at_extras() -> Diagnosis:
-    """Return which extras are installed. A missing extra is no problem: who needs it is told."""
+    """Return which optional dependencies are installed. A missing one is not a problem."""
     needed: dict[str, list[Requirement]] = {}
-    for one in _requirements():
-        if match := EXTRA.search(str(one.marker or "")):
-            needed.setdefault(match[1], []).append(one)
+    for requirement in _requirements():
+        if match := EXTRA.search(str(requirement.marker or "")):
+            needed.setdefault(match[1], []).append(requirement)
     names = [name for name in needed if name not in FOR_DEVELOPERS]
-    there = [name for name in names if all(_version(one.name) for one in needed[name])]
+    there = [
+        name for name in names if all(_version(requirement.name) for requirement in needed[name])
+    ]
     missing = [name for name in names if name not in there]
-    old = [s for name in there for one in needed[name] if (s := _wrong(one, name))]
+    old = [s for name in there for requirement in needed[name] if (s := _wrong(requirement, name))]
     hint = f"; missing: {', '.join(missing)} (pip install 'ablate[NAME]')" if missing else ""
     seen = f"{', '.join(there) or 'none'}{hint}"
     return Diagnosis("extras", seen, "; ".join(old), INSTALL if old else "")
 
 
 def _requirements() -> Iterator[Requirement]:
-    """Yield what the installed package requires; nothing where ablate runs without installation."""
+    """Yield the requirements of the installed package; none if ablate runs without installation."""
     try:
         declared = importlib.metadata.requires("ablate") or []
     except importlib.metadata.PackageNotFoundError:
@@ -95,7 +101,7 @@ def _version(name: str) -> str | None:
 
 
 def _wrong(needed: Requirement, extra: str = "") -> str:
-    """Return what is wrong with the installed version of a library; "" where nothing is."""
+    """Return what is wrong with the installed version of a library; "" if nothing is."""
     if needed.marker and not needed.marker.evaluate({"extra": extra}):
         return ""
     version = _version(needed.name)
@@ -107,5 +113,5 @@ def _wrong(needed: Requirement, extra: str = "") -> str:
 
 
 def nearest(path: Path) -> Path:
-    """Return the folder itself, or the nearest folder above it that exists."""
-    return next(one for one in (path, *path.parents) if one.exists())
+    """Return the folder, or its nearest parent that exists."""
+    return next(candidate for candidate in (path, *path.parents) if candidate.exists())

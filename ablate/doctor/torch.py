@@ -1,4 +1,4 @@
-"""What torch computes with; this module imports torch, which takes seconds."""
+"""Check what torch computes with; importing torch takes seconds."""
 
 import os
 import re
@@ -9,12 +9,12 @@ import torch
 from ablate.doctor.diagnosis import Diagnosis
 
 BLAS = re.compile(r"BLAS_INFO=(\w+)")
-NONE = ("", "generic")  # of BLAS_INFO: torch multiplies matrices with a loop of its own
+NONE = ("", "generic")  # values of BLAS_INFO if torch has no library for matrix products
 REINSTALL = "install a build from pytorch.org for this machine"
 
 
 def look_at_torch() -> Diagnosis:
-    """Return with which library torch multiplies matrices on the processor."""
+    """Return the library with which torch multiplies matrices on the CPU."""
     backends = torch.backends
     fast = [
         name
@@ -35,7 +35,7 @@ def look_at_torch() -> Diagnosis:
 
 
 def look_at_devices() -> Diagnosis:
-    """Return the devices that torch can use, and whether it misses a GPU of the machine."""
+    """Return the devices that torch can use, and whether it fails to find a GPU of the machine."""
     if torch.cuda.is_available():
         numbers = range(torch.cuda.device_count())
         return Diagnosis("devices", ", ".join(f"{torch.cuda.get_device_name(n)}" for n in numbers))

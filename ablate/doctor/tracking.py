@@ -1,4 +1,4 @@
-"""Weights & Biases: whether a run would reach it, and what the environment says to it."""
+"""Check Weights & Biases: whether runs would be sent, and the variables of the environment."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ MODES = {
 
 
 def look_at_wandb(results: Path) -> Diagnosis:
-    """Return how runs are logged, and which variable of the environment stands in the way."""
+    """Return how runs are logged, and which environment variables prevent it."""
     ignored = [name for name in ANOTHER_RUN if name in os.environ]
     try:
         check_environment()

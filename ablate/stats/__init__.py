@@ -1,1 +1,1 @@
-"""Numbers in, intervals and p-values out: numpy and scipy alone, no idea of runs or files."""
+"""Compute intervals, p-values and power from arrays of numbers, with numpy and scipy only."""

@@ -1,9 +1,9 @@
-"""The mean of paired differences, with its interval and tests over seeds and test sentences.
+"""Estimate the mean of paired differences, with intervals and tests over seeds and sentences.
 
 Model: the contribution of sentence i to the difference of seed s is mean + seed_s + sentence_i +
 rest_si. The arms of an experiment share their test sentences, so sentence_i does not average out
-over seeds, and a t-interval over seeds alone is too short for other sentences than these.
-Equation: Var(mean) = A + B; A = variance over seeds / n, which has the rest in it already, and
+over seeds, and a t-interval over seeds alone is too short to hold for other sentences.
+Equation: Var(mean) = A + B; A = variance over seeds / n, which includes the rest, and
 B = (MS_sentences - MS_rest) / (n m), the mean squares of the crossed design. The half-width is
 sqrt(t(n - 1)^2 A + t(m - 1)^2 B): each part with the quantile of its own degrees of freedom.
 Source: Clark 1973, The language-as-fixed-effect fallacy, and Owen 2007, arXiv:0712.1658, for A and
@@ -25,50 +25,50 @@ from ablate.stats.means import t_quantile
 from ablate.stats.skew import FURTHEST, corrected, correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
 
-TIED = 1e-12  # differences this close are equal but for rounding
-SMALLEST = math.log(1e-100)  # of the p-values
-LARGEST = 1e150  # of the quantiles, whose squares must be finite
-Spread = Any  # a number, or an array of them
+TIED = 1e-12  # differences this close count as equal (rounding errors)
+SMALLEST = math.log(1e-100)  # logarithm of the smallest p-value
+LARGEST = 1e150  # largest quantile, so that its square is finite
+Spread = Any  # a number or an array
 SEEDS, SENTENCES, GROUPS = "seeds", "test sentences", "groups of test sentences"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean difference with what is needed to test it against any value.
+    """A mean difference, with everything needed to test it against any value.
 
-    `seed_variance` is that of one pair and averages out over pairs; `sentence_variance` is that of
-    the mean of any number of pairs. Where both are 0 all differences are equal: then only their
-    number speaks, as in a sign test.
+    `seed_variance` is the variance of one pair and is divided by the number of pairs;
+    `sentence_variance` is the variance of the mean that does not depend on the number of pairs. If
+    both are 0, all differences are equal, and a sign test is used.
     """
 
     effect: float
     pairs: int
-    sentences: int  # 0: they are no part of the error
+    sentences: int  # 0: sentences do not contribute to the error
     seed_variance: float
     sentence_variance: float
-    skewness: float | None = None  # of the arm that varies more; None: no correction for it
-    units: str = SENTENCES  # of which there are `sentences`
-    looks: Fractions = ONCE  # those that were taken, this one last (ablate.stats.spending)
+    skewness: float | None = None  # skewness of the arm that varies more; None: no correction
+    units: str = SENTENCES  # what `sentences` counts
+    looks: Fractions = ONCE  # interim analyses, the current one last (ablate.stats.spending)
 
     @property
     def error(self) -> float:
-        """Standard error of the effect; NaN for fewer than two pairs."""
+        """The standard error of the effect; NaN for fewer than two pairs."""
         if self.pairs < 2:
             return math.nan
         return math.sqrt(self.seed_variance / self.pairs + self.sentence_variance)
 
     def degrees(self, pairs: int) -> float:
-        """Return the degrees of freedom of the seeds' variance with so many pairs."""
+        """Return the degrees of freedom of the seeds' variance with `pairs` pairs."""
         return float(pairs - 1)
 
     @property
     def levels_of_noise(self) -> str:
-        """What the interval covers: other seeds, or other test sentences too."""
+        """The sources of variation that the interval covers: seeds, or also test sentences."""
         return f"{SEEDS} and {self.units}" if self.sentences else SEEDS
 
     @property
     def method(self) -> str:
-        """How the interval was made, in words."""
+        """The method of the interval, in words."""
         if self.pairs < 2:
             return "none: a single pair has no spread"
         if self.error == 0:
@@ -77,7 +77,10 @@ class Estimate:
         return f"{seeds} and t over {self.units}, squared and added" if self.sentences else seeds
 
     def half_width(self, tail: float, sign: int) -> float:
-        """Distance from the effect, upwards (1) or down (-1), beyond which `tail` lies."""
+        """Return the distance from the effect to an end of the interval, upwards (1) or down (-1).
+
+        `tail` is the probability beyond that end.
+        """
         skew = 0.0 if self.skewness is None else correction(sign * self.skewness)
         of_seeds = self.seed_variance / self.pairs
         return float(
@@ -85,11 +88,13 @@ class Estimate:
         )
 
     def p_at_most(self, x: float) -> float:
-        """One-sided p-value against the hypothesis that the true effect is at most x."""
+        """Return the one-sided p-value against the hypothesis that the true effect is at most x."""
         return repeated(self._tail(self.effect - x, -1), self.looks)
 
     def p_at_least(self, x: float) -> float:
-        """One-sided p-value against the hypothesis that the true effect is at least x."""
+        """Return the one-sided p-value against the hypothesis that the true
+        effect is at least x.
+        """
         return repeated(self._tail(x - self.effect, 1), self.looks)
 
     def _tail(self, distance: float, sign: int) -> float:
@@ -108,7 +113,7 @@ class Estimate:
         return math.exp(float(optimize.brentq(missing, SMALLEST, math.log(0.5), xtol=1e-10)))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Two-sided interval; unbounded where the pairs are too few for any."""
+        """Return the two-sided interval; it is infinite if there are too few pairs."""
         tail = nominal((1 - level) / 2, self.looks)
         if self.pairs < 2 or (self.error == 0 and 0.5**self.pairs > tail):
             return -math.inf, math.inf
@@ -124,11 +129,11 @@ def half_width(
     skew: Spread = 0.0,
     df: float | None = None,
 ) -> Spread:
-    """Half-width of an interval that leaves `tail` on each side.
+    """Return the half-width of an interval with probability `tail` beyond each end.
 
-    `of_seeds` and `of_sentences` are the two parts of the variance of the mean, `skew` is the
-    skewness of the seeds that this end of the interval is corrected for (ablate.stats.skew). `df`
-    are the degrees of freedom of the seeds' variance, without it one fewer than the pairs.
+    `of_seeds` and `of_sentences` are the two parts of the variance of the mean. `skew` is the
+    skewness of the seeds for which this end of the interval is corrected (ablate.stats.skew). `df`
+    are the degrees of freedom of the seeds' variance; default: the number of pairs minus 1.
     """
     degrees = float(pairs - 1 if df is None else df)
     quantile = corrected(t_quantile(tail, degrees), t_quantile(FURTHEST, degrees), skew, pairs)
@@ -145,7 +150,8 @@ def estimate(
 ) -> Estimate:
     """Return the mean difference; with `parts`, its error covers the sentences too.
 
-    `plus` is what the differences are taken from: with it, they are corrected for their skewness.
+    `plus` is the minuend of the differences; if it is given, the interval is corrected for
+    skewness.
     """
     n = len(differences)
     effect = float(differences.mean()) if n else math.nan
@@ -161,15 +167,17 @@ def estimate(
 
 
 def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:
-    """Variance of the mean that the sentences share, without what the seeds show already."""
+    """Return the variance of the mean due to sentences, beyond the part that the
+    seeds already show.
+    """
     return max(0.0, components(parts)[1])
 
 
 def components(parts: Float[np.ndarray, "seeds sentences"]) -> tuple[float, float, float]:
-    """Variance components of the crossed design; an estimate near 0 may be negative.
+    """Return the variance components of the crossed design; an estimate near 0 may be negative.
 
-    Those of the seeds, of the sentences and of the rest, the last two over the number of sentences:
-    then all three are variances of one run's score.
+    They belong to seeds, sentences and the rest; the last two are divided by the number of
+    sentences, so that all three are variances of the score of one run.
     """
     n, m = parts.shape
     of_seeds, of_sentences = parts.mean(1), parts.mean(0)

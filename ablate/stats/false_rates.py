@@ -1,8 +1,8 @@
-"""How often verdicts are false where noise is skewed, in clusters or long-tailed: measured shares.
+"""Rates of false verdicts with skewed, clustered or long-tailed noise, as measured.
 
-`python -m lab.robustness` measures them, and docs/calibration.md has every shape of noise; here is
-the largest share over all shapes. Seeds that miss a long tail look harmless, so every verdict on a
-mean states the share, and the reason names what makes it likely.
+`python -m lab.robustness` measures them, and docs/calibration.md has the results for every shape of
+noise; this table has the largest rate over all shapes. A few seeds may miss a long tail and look
+harmless, so every verdict on a mean states the rate, with a reason why it is likely.
 """
 
 from itertools import pairwise
@@ -11,11 +11,11 @@ import numpy as np
 
 from ablate.stats.skew import Seeds
 
-ENOUGH = 10  # seeds from which on the nominal level holds within 1.5 points
-APART = 0.5  # share of the range that a gap between two clusters takes at least
+ENOUGH = 10  # number of seeds from which the nominal level holds within 1.5 points
+APART = 0.5  # smallest gap between two clusters, as a fraction of the range
 FEW, SKEWED, CLUSTERED = "few seeds", "visible skewness", "two clusters"
 HIDDEN = "a tail too long for so few seeds to show"
-# By number of seeds: one-sided tests (nominal 0.025), and equivalence (nominal 0.05).
+# by number of seeds: rates of one-sided tests (nominal 0.025), and of equivalence (nominal 0.05)
 MEASURED = {
     3: (0.057, 0.095),
     5: (0.065, 0.113),
@@ -26,9 +26,9 @@ MEASURED = {
 
 
 def false_rate(seeds: int, *, equivalence: bool) -> float:
-    """Return the largest measured share of false verdicts on so many seeds.
+    """Return the largest measured rate of false verdicts for a number of seeds.
 
-    Between two measured numbers of seeds the larger share of both counts.
+    Between two measured numbers of seeds, the larger of both rates is returned.
     """
     below = max((n for n in MEASURED if n <= seeds), default=min(MEASURED))
     above = min((n for n in MEASURED if n >= seeds), default=max(MEASURED))
@@ -36,7 +36,7 @@ def false_rate(seeds: int, *, equivalence: bool) -> float:
 
 
 def in_clusters(values: Seeds) -> bool:
-    """Return whether a gap in the middle, two seeds or more on either side, is half the range."""
+    """Return whether a gap with at least two seeds on either side is over half of the range."""
     ordered = np.sort(values)
     gaps = [high - low for low, high in pairwise(ordered)][1:-1]
     return bool(gaps and max(gaps) > APART * (ordered[-1] - ordered[0]))

@@ -1,4 +1,4 @@
-"""Holm's correction over the claims of one file.
+"""Holm's correction over the claims of a study.
 
 Source: Holm 1979, A simple sequentially rejective multiple test procedure.
 Each claim has two tests, behind "supported" and behind "refuted". They are the two directions of
@@ -19,12 +19,12 @@ def adjust(tests: Sequence[Tests], alphas: Sequence[float]) -> list[Tests]:
     """Return adjusted p-values, to be compared with each claim's own alpha.
 
     Claims are ranked by the smallest p-value in units of their alpha, so that alphas may differ;
-    the family's error is then at most the largest of them.
+    the family-wise error rate is then at most the largest of them.
     """
     ratios = [min(p.values()) / alpha for p, alpha in zip(tests, alphas, strict=True)]
     order = sorted(range(len(tests)), key=ratios.__getitem__)
     adjusted: list[Tests] = [{} for _ in tests]
-    reached = 0.0  # in units of alpha: no claim is judged more easily than one before it
+    reached = 0.0  # in units of alpha: adjusted p-values must not decrease along the ranks
     for rank, k in enumerate(order):
         left = len(tests) - rank
         adjusted[k] = {

@@ -1,4 +1,4 @@
-"""Differences of means between runs that share no seeds, or share them, by Student's t.
+"""Compare means of paired or unpaired runs by Student's t.
 
 An effect is a weighted sum of means. Its variance is the sum of independent parts: one per arm, or
 one over the differences of pairs. Each part has a variance, measured on its arm with n - 1 degrees
@@ -23,7 +23,7 @@ from scipy import special
 from ablate.stats.skew import FURTHEST, corrected, correction, of_wider, skewness, uncorrected
 from ablate.stats.spending import ONCE, Fractions
 
-TIED = 1e-12  # relative distance below which values are equal but for rounding
+TIED = 1e-12  # values this close (relative) count as equal (rounding errors)
 Values = Float[np.ndarray, " runs"]
 
 
@@ -33,8 +33,8 @@ class Variance:
 
     Args:
         value: the variance.
-        df: degrees of freedom with which it was estimated; infinite where it is stated.
-        source: "" where it was measured on the arm itself, else in words where it comes from.
+        df: degrees of freedom of its estimate; infinite if it is stated.
+        source: "" if it was measured on the arm itself, else its source in words.
     """
 
     value: float
@@ -47,9 +47,9 @@ class Part:
     """An independent part of the variance of an effect.
 
     Args:
-        variance: that of a run, or of the difference of a pair.
+        variance: variance of a run, or of the difference of a pair.
         weight: sum of the squared weights of the arms with this variance.
-        runs: runs of each of these arms; the harmonic mean where their numbers differ.
+        runs: number of runs of each of these arms; the harmonic mean if their numbers differ.
     """
 
     variance: Variance
@@ -58,27 +58,30 @@ class Part:
 
     @property
     def of_mean(self) -> float:
-        """What the part adds to the variance of the effect."""
+        """The contribution of the part to the variance of the effect."""
         return self.variance.value * self.weight / self.runs
 
     def planned(self, runs: int) -> tuple[float, float]:
-        """Return what the part would add with so many runs of each arm, and its df."""
+        """Return the contribution of the part with `runs` runs of each arm, and its
+        degrees of freedom.
+        """
         df = self.variance.df if self.variance.source else float(runs - 1)
         return self.variance.value * self.weight / runs, df
 
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """A weighted sum of means with what is needed to test it against any value.
+    """A weighted sum of means, with everything needed to test it against any value.
 
     Args:
-        effect: the sum; positive where the treatment is better.
-        parts: of its variance; empty where the runs are too few for any.
+        effect: the sum; positive if the treatment is better.
+        parts: parts of its variance; empty if there are too few runs.
         method: the test, in words.
-        counts: runs of each arm, or the number of pairs alone.
-        tied: one-sided p-value where the runs of no arm vary.
-        skewness: of the arm whose mean varies most, as it enters the effect; None: no correction.
-        skewed: number of its runs.
+        counts: runs of each arm, or only the number of pairs.
+        tied: one-sided p-value if no arm varies.
+        skewness: skewness of the arm whose mean varies most, with its sign in the effect; None: no
+            correction.
+        skewed: number of runs of that arm.
     """
 
     effect: float
@@ -96,36 +99,40 @@ class MeanDifference:
 
     @property
     def error(self) -> float:
-        """Standard error of the effect; NaN where the runs are too few."""
+        """The standard error of the effect; NaN if there are too few runs."""
         return math.sqrt(sum(part.of_mean for part in self.parts)) if self.parts else math.nan
 
     @property
     def df(self) -> float:
-        """Satterthwaite's degrees of freedom; infinite where all noise is stated."""
+        """Satterthwaite's degrees of freedom; infinite if all noise is stated."""
         return _satterthwaite([(part.of_mean, part.variance.df) for part in self.parts])
 
     @property
     def seed_variance(self) -> float:
-        """Variance of the effect for one run of each arm, which plans are made with."""
+        """The variance of the effect with one run of each arm, which is used for planning."""
         return sum(part.variance.value * part.weight for part in self.parts)
 
     @property
     def pairs(self) -> int:
-        """Runs of each arm that would give this error, were all arms as large."""
+        """The number of runs of each arm that would give this error if all arms
+        were equally large.
+        """
         if not self.parts or self.error == 0:
             return min(self.counts, default=0)
         return max(1, round(self.seed_variance / self.error**2))
 
     def degrees(self, pairs: int) -> float:
-        """Return the degrees of freedom of a plan with so many runs of each arm."""
+        """Return the degrees of freedom of a plan with `pairs` runs of each arm."""
         return _satterthwaite([part.planned(pairs) for part in self.parts])
 
     def p_at_most(self, x: float) -> float:
-        """One-sided p-value against the hypothesis that the true effect is at most x."""
+        """Return the one-sided p-value against the hypothesis that the true effect is at most x."""
         return self._tail(self.effect - x, -1)
 
     def p_at_least(self, x: float) -> float:
-        """One-sided p-value against the hypothesis that the true effect is at least x."""
+        """Return the one-sided p-value against the hypothesis that the true
+        effect is at least x.
+        """
         return self._tail(x - self.effect, 1)
 
     def _tail(self, distance: float, sign: int) -> float:
@@ -142,7 +149,7 @@ class MeanDifference:
         return float(t_below(t, self.df))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Two-sided interval; unbounded where the runs are too few for any."""
+        """Return the two-sided interval; it is infinite if there are too few runs."""
         tail = (1 - level) / 2
         if not self.parts or (self.error == 0 and self.tied > tail):
             return -math.inf, math.inf
@@ -157,17 +164,17 @@ class MeanDifference:
 
 
 def t_below(t: float, df: float) -> float:
-    """Return the chance that Student's t is below a value; of infinite df that of the normal."""
+    """Return the probability that Student's t is below a value; the normal one for infinite df."""
     return float(special.ndtr(t) if math.isinf(df) else special.stdtr(df, t))
 
 
 def t_quantile(p: float, df: float) -> float:
-    """Return the value below which Student's t lies with chance p."""
+    """Return the quantile of Student's t for the probability p."""
     return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
 
 
 def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
-    """Degrees of freedom of a sum of variances, each with its own."""
+    """Return the degrees of freedom of a sum of variances."""
     whole = sum(variance for variance, _ in parts)
     if not whole:
         return min((df for _, df in parts), default=math.nan)
@@ -192,7 +199,7 @@ def contrast(
     *,
     skewed: bool = False,
 ) -> MeanDifference:
-    """Return the weighted sum of the means of independent arms; without runs it is NaN.
+    """Return the weighted sum of the means of independent arms; NaN if an arm has no runs.
 
     Arms with the same borrowed variance share its degrees of freedom. `skewed` corrects for the
     skewness of the arm whose mean varies most.
@@ -210,16 +217,16 @@ def contrast(
         shares.setdefault(key, []).append((weight**2, runs))
     parts = tuple(_part(variance, arms) for (variance, _), arms in shares.items())
     orders = math.lgamma(sum(counts) + 1) - sum(math.lgamma(runs + 1) for runs in counts)
-    found = MeanDifference(effect, parts, method, counts, math.exp(-orders))
+    mean_difference = MeanDifference(effect, parts, method, counts, math.exp(-orders))
     if not skewed:
-        return found
+        return mean_difference
     spreads = [
         abs(w) * float(arm.std(ddof=1)) / len(arm) ** 0.5
         for w, arm in zip(weights, arms, strict=True)
     ]
     widest = int(np.argmax(spreads))
     skew = math.copysign(1.0, weights[widest]) * skewness(arms[widest])
-    return replace(found, skewness=skew, skewed=counts[widest])
+    return replace(mean_difference, skewness=skew, skewed=counts[widest])
 
 
 def _part(variance: Variance, arms: list[tuple[float, int]]) -> Part:
@@ -230,9 +237,9 @@ def _part(variance: Variance, arms: list[tuple[float, int]]) -> Part:
 def mean_of(
     values: Values, method: str, variance: Variance | None = None, plus: Values | None = None
 ) -> MeanDifference:
-    """Return the mean of a sample, which may be the differences of pairs, for a test against 0.
+    """Return the mean of a sample, such as the differences of pairs, for a test against 0.
 
-    `plus` is what the differences are taken from: with it, they are corrected for their skewness.
+    `plus` is the minuend of the differences; if it is given, the test is corrected for skewness.
     """
     n = len(values)
     if not n:
@@ -244,9 +251,9 @@ def mean_of(
 
 
 def slope(x: Values, y: Values, method: str) -> MeanDifference:
-    """Return the least-squares slope of y over x, whose noise is alike at every x.
+    """Return the least-squares slope of y over x, assuming equal noise at every x.
 
-    Too few runs (fewer than three, or a single x) have no error.
+    With fewer than three runs, or a single x, there is no error.
     """
     n, spread = len(x), float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0
     if n < 2 or not spread:
@@ -276,7 +283,7 @@ def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
 
 
 def pooled(arms: Sequence[Values]) -> Variance | None:
-    """Return the variance that arms share; None where no arm has two runs."""
+    """Return the pooled variance of several arms; None if no arm has two runs."""
     measured = [v for arm in arms if (v := variance_of(arm)) is not None]
     df = sum(v.df for v in measured)
     if not df:
@@ -285,7 +292,9 @@ def pooled(arms: Sequence[Values]) -> Variance | None:
 
 
 def p_equal_variances(arms: Sequence[Values]) -> float | None:
-    """Return Brown and Forsythe's p-value that arms vary alike; None for fewer than two arms."""
+    """Return the p-value of Brown and Forsythe's test of equal variances; None for
+    fewer than two arms.
+    """
     distances = [np.abs(arm - np.median(arm)) for arm in arms if len(arm) > 1]
     n, k = sum(map(len, distances)), len(distances)
     if k < 2 or n <= k:

@@ -1,4 +1,4 @@
-"""Power calculations that all kinds of claim share.
+"""Power calculations for all kinds of claims.
 
 For a normal mean with estimated spread the chance of a verdict is an integral over the chi-square
 of the spread (with one level of noise: the noncentral t), taken at 400 equally likely values of it.
@@ -21,23 +21,23 @@ from ablate.stats.estimate import Estimate, half_width
 from ablate.stats.means import MeanDifference
 from ablate.stats.skew import correction, standard_error
 
-VALUES = 400  # of the chi-square and of the skewness
+VALUES = 400  # number of values of the chi-square and of the skewness
 GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill the unit interval evenly in any order
 
 Values = Float[np.ndarray, " values"]
 
 
 def has_spread(estimate: Any) -> bool:
-    """Return whether there is a spread to plan with."""
+    """Return whether the estimate has a standard error to plan with."""
     return bool(estimate.error > 0)
 
 
 def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tuple[Values, Values]:
-    """Return the half-widths of the interval, downwards and upwards, that a sweep could measure.
+    """Return the half-widths of the interval, downwards and upwards, that a sweep may measure.
 
     Args:
-        noise: the noise that is planned with.
-        pairs: seeds of the planned sweep.
+        noise: the noise on which the plan is based.
+        pairs: number of seeds of the planned sweep.
         tail: one-sided level.
     """
     df = noise.degrees(pairs)
@@ -47,7 +47,7 @@ def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tu
         skew = np.zeros(VALUES)
         if noise.skewness is not None:
             drawn = _beyond_chance(noise.skewness, noise.pairs) + _skewness(pairs)
-            skew = np.array([correction(sign * float(one)) for one in drawn])
+            skew = np.array([correction(sign * float(skew_value)) for skew_value in drawn])
         sentences = (noise.sentences, noise.sentence_variance)
         widths = half_width(tail, pairs, of_seeds, *sentences, skew, df)
         return np.broadcast_to(widths, VALUES)
@@ -56,7 +56,7 @@ def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tu
 
 
 def _beyond_chance(skewness: float, seeds: int) -> float:
-    """Return the skewness less what so many normal seeds show by chance."""
+    """Return the skewness minus its standard error for normal seeds, at least 0 in size."""
     return math.copysign(max(0.0, abs(skewness) - standard_error(seeds)), skewness)
 
 
@@ -67,6 +67,8 @@ def _chi2(df: float) -> Values:
 
 @lru_cache(maxsize=64)
 def _skewness(seeds: int) -> Values:
-    """Return equally likely skewnesses of normal seeds, in an order unrelated to the spread."""
+    """Return equally likely skewness values of normal seeds, in an order unrelated
+    to the variance.
+    """
     shares = (GOLDEN * (np.arange(VALUES) + 0.5)) % 1
     return np.clip(special.ndtri(shares) * standard_error(seeds), -(seeds**0.5), seeds**0.5)

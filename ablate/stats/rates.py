@@ -1,8 +1,8 @@
-"""The difference of two shares of runs, exactly: Barnard's test and the interval that inverts it.
+"""Compare two proportions of runs exactly, by Barnard's test and the interval that inverts it.
 
-Test of "p1 - p2 <= delta": the chance of a table at least as extreme, at the worst value of the
-nuisance p2, tables being ordered by the score statistic. At delta = 0 that is Barnard's test with
-the pooled variance.
+The p-value of "p1 - p2 <= delta" is the probability of a table at least as extreme, at the worst
+value of the nuisance parameter p2; tables are ordered by the score statistic. At delta = 0 this is
+Barnard's test with the pooled variance.
 Source: Barnard 1945; Chan & Zhang 1999, Biometrics 55, 1202 (interval); Farrington & Manning 1990,
 Statistics in Medicine 9, 1447, section 2 (score statistic).
 Differs: the worst nuisance is searched on a grid of 201 values.
@@ -21,26 +21,26 @@ from scipy import special
 from ablate.stats.spending import ONCE, Fractions, repeated
 
 GRID = 201
-LARGEST = 40_000  # tables that are listed one by one
+LARGEST = 40_000  # largest number of tables that are enumerated
 DIGITS = 9  # statistics that agree to this many digits are ties
-STEPS = 20  # of bisection: the ends are exact to 2e-6
+STEPS = 20  # steps of bisection: the ends are exact to 2e-6
 
 Table = Float[np.ndarray, "a b"]
 
 
 @dataclass(frozen=True)
 class Rates:
-    """`first` events in `of_first` runs against `second` in `of_second`; effect = difference."""
+    """`first` events in `of_first` runs against `second` events in `of_second` runs."""
 
     first: int
     of_first: int
     second: int
     of_second: int
-    looks: Fractions = ONCE  # those that were taken, this one last
+    looks: Fractions = ONCE  # interim analyses, the current one last
 
     @property
     def effect(self) -> float:
-        """Difference of the shares; NaN when an arm has no run."""
+        """The difference of the proportions; NaN if an arm has no run."""
         if not self.known:
             return math.nan
         return self.first / self.of_first - self.second / self.of_second
@@ -52,23 +52,25 @@ class Rates:
 
     @property
     def pairs(self) -> int:
-        """Runs of the smaller arm."""
+        """The number of runs of the smaller arm."""
         return min(self.of_first, self.of_second)
 
     levels_of_noise = "runs"
     method = "exact: Barnard's unconditional test (score statistic), inverted"
 
     def p_at_most(self, x: float) -> float:
-        """One-sided p-value against the hypothesis that the true difference is at most x."""
+        """Return the one-sided p-value against the hypothesis that the true
+        difference is at most x.
+        """
         if not self.known:
             return 1.0
         if self.of_first * self.of_second > LARGEST:
             return repeated(self._p_of_many(x), self.looks)
-        found = float(p_values(self.of_first, self.of_second, x)[self.first, self.second])
-        return repeated(found, self.looks)
+        p = float(p_values(self.of_first, self.of_second, x)[self.first, self.second])
+        return repeated(p, self.looks)
 
     def _p_of_many(self, x: float) -> float:
-        """The p-value of the score statistic as a normal variable, for tables too large to list."""
+        """Return the p-value by the normal approximation, for tables too large to enumerate."""
         share1, share2 = self.first / self.of_first, self.second / self.of_second
         ratio = self.of_second / self.of_first
         p1 = float(_constrained(np.full((1, 1), share1), np.full((1, 1), share2), ratio, x)[0, 0])
@@ -78,17 +80,19 @@ class Rates:
         return float(special.ndtr(-distance / error)) if error else float(distance <= 0)
 
     def p_at_least(self, x: float) -> float:
-        """One-sided p-value against the hypothesis that the true difference is at least x."""
+        """Return the one-sided p-value against the hypothesis that the true
+        difference is at least x.
+        """
         return self._mirrored.p_at_most(-x)
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Two-sided interval: the differences that neither one-sided test rejects."""
+        """Return the two-sided interval: the differences that neither one-sided test rejects."""
         if not self.known:
             return -math.inf, math.inf
         return self._lower((1 - level) / 2), -self._mirrored._lower((1 - level) / 2)
 
     def splits(self) -> Iterator["Rates"]:
-        """Yield every table with as many events in all."""
+        """Yield every table with the same total number of events."""
         events = self.first + self.second
         for first in range(max(0, events - self.of_second), min(events, self.of_first) + 1):
             yield replace(self, first=first, second=events - first)
@@ -108,7 +112,7 @@ class Rates:
 
 
 def share_interval(events: int, runs: int, level: float) -> tuple[float, float]:
-    """Return Clopper and Pearson's exact interval of a share; of no runs, from 0 to 1."""
+    """Return the exact interval of a proportion (Clopper and Pearson); from 0 to 1 without runs."""
     from scipy import stats  # takes longer to import than all else here
 
     tail = (1 - level) / 2
@@ -119,7 +123,7 @@ def share_interval(events: int, runs: int, level: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def p_values(of_first: int, of_second: int, delta: float) -> Table:
-    """One-sided p-value of every table against "the difference is at most delta"."""
+    """Return the one-sided p-value of every table against "the difference is at most delta"."""
     from scipy import stats
 
     low, high = max(0.0, -delta), min(1.0, 1.0 - delta)
@@ -130,27 +134,31 @@ def p_values(of_first: int, of_second: int, delta: float) -> Table:
     statistic = np.round(_score(of_first, of_second, delta), DIGITS).ravel()
     order = np.argsort(-statistic, kind="stable")
     chances = (ones[:, :, None] * twos[:, None, :]).reshape(GRID, -1)[:, order].cumsum(1)
-    # tables of one value enter together: each has the chance up to the last of them
+    # tied tables enter together: each gets the probability up to the last of them
     last = np.searchsorted(-statistic[order], -statistic, side="right") - 1
     worst = np.minimum(chances.max(0), 1.0)
     return worst[last].reshape(of_first + 1, of_second + 1)
 
 
 def _score(n1: int, n2: int, delta: float) -> Table:
-    """Score statistic of every table: the difference over its error where delta is true."""
+    """Return the score statistic of every table: the difference divided by its
+    error under delta.
+    """
     first, second = np.indices((n1 + 1, n2 + 1))
     share1, share2 = first / n1, second / n2
     p1 = _constrained(share1, share2, n2 / n1, delta)
     p2 = np.clip(p1 - delta, 0.0, 1.0)
     error = np.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2)
     distance = share1 - share2 - delta
-    # where no table but this one is possible the sign alone counts, and that of rounding does not
+    # if only this table is possible, only the sign counts, except for rounding errors
     sure = np.sign(np.round(distance, DIGITS)) * 1e6
     return np.divide(distance, error, out=sure, where=error > 1e-6)
 
 
 def _constrained(share1: Table, share2: Table, ratio: float, delta: float) -> Table:
-    """Maximum-likelihood p1 where p1 - p2 = delta: a root of a cubic, in closed form."""
+    """Return the maximum-likelihood p1 under p1 - p2 = delta: the root of a
+    cubic, in closed form.
+    """
     a = 1 + ratio
     b = -(1 + ratio + share1 + ratio * share2 + delta * (ratio + 2))
     c = delta**2 + delta * (2 * share1 + ratio + 1) + share1 + ratio * share2

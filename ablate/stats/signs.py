@@ -1,22 +1,23 @@
-"""The exact sign-flip test of paired differences, shown beside the verdict's own p-value.
+"""The exact sign-flip test of paired differences, shown beside the p-value of the verdict.
 
-Where the differences are symmetric about 0, every pattern of their signs is as likely; p is the
-share of patterns whose mean is at least as far from 0. Five pairs cannot reach .05: p >= 1 / 16.
-Source: Fisher 1935, The Design of Experiments, section 21. It knows seeds alone, no sentences.
+If the differences are symmetric about 0, all patterns of their signs are equally likely; p is the
+fraction of patterns whose mean is at least as far from 0. Five pairs cannot reach .05: p >= 1 / 16.
+It accounts for seeds only, not for sentences.
+Source: Fisher 1935, The Design of Experiments, section 21.
 """
 
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-PATTERNS = 2**14  # all of them up to 14 pairs, that many at random beyond
+PATTERNS = 2**14  # all patterns up to 14 pairs; this number of random patterns beyond
 
 
 def sign_flip(differences: Float[np.ndarray, " seeds"]) -> float | None:
-    """Two-sided p-value against a mean of 0; None for fewer than two pairs."""
+    """Return the two-sided p-value against a mean of 0; None for fewer than two pairs."""
     if len(differences) < 2:
         return None
-    found = stats.permutation_test(
+    test = stats.permutation_test(
         (differences,),
         lambda x, axis: np.mean(x, axis=axis),
         permutation_type="samples",
@@ -24,4 +25,4 @@ def sign_flip(differences: Float[np.ndarray, " seeds"]) -> float | None:
         n_resamples=PATTERNS,
         rng=np.random.default_rng(0),
     )
-    return float(found.pvalue)
+    return float(test.pvalue)

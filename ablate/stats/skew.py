@@ -1,10 +1,9 @@
-"""A correction of the t interval for skewed noise.
+"""Correct t intervals for skewed noise.
 
-An arm that sometimes does much worse than it mostly does has a problem: seeds that miss the bad
-runs give a mean that is too high *and* a spread that is too small. So t calls the arm better too
-often. Two arms that vary alike do not have the problem, because their tails cancel in the
-difference. What counts is therefore the skewness of the sum that varies more over the seeds, of the
-two that a contrast subtracts.
+Suppose that an arm sometimes does much worse than usual. Seeds that miss the bad runs give a mean
+that is too high *and* a standard deviation that is too small, so t finds the arm better too often.
+If two arms vary alike, their tails cancel in the difference. Therefore the correction uses the
+skewness of the arm (or weighted sum of arms) that varies more over the seeds.
 Equation: at either end of the interval the quantile q of the seeds' t becomes
 q + g q^2 / (3 sqrt n), with n seeds and g = max(0, 1/2 + 3 s); s is that sample skewness, positive
 where the tail of the differences is long towards that end. Beyond the 2.5 % point q of t the ratio
@@ -24,32 +23,34 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-ALLOWANCE, FACTOR = 0.5, 3.0  # of the skewness that the interval is corrected for
+ALLOWANCE, FACTOR = 0.5, 3.0  # the constants of g = max(0, ALLOWANCE + FACTOR s)
 FURTHEST = 0.025  # tail up to which the correction grows with the quantile
-VISIBLE = 0.025  # chance that normal seeds look so skewed, on each side
+VISIBLE = 0.025  # one-sided probability below which a skewness is called visible
 
 Seeds = Float[np.ndarray, " seeds"]
 Quantile = Any  # a number, or an array of them
 
 
 def skewness(values: Seeds) -> float:
-    """Return the sample skewness, adjusted for its bias under normality; 0 for fewer than three."""
+    """Return the sample skewness with a correction for its bias under normality; 0 for
+    fewer than three.
+    """
     n = len(values)
     if n < 3 or not np.ptp(values):
         return 0.0
     distances = values - values.mean()
-    distances = distances / np.abs(distances).max()  # whose powers cannot overflow
+    distances = distances / np.abs(distances).max()  # so that powers cannot overflow
     spread = (distances**2).mean()
     return float((distances**3).mean() / spread**1.5 * (n * (n - 1)) ** 0.5 / (n - 2))
 
 
 def of_wider(plus: Seeds, minus: Seeds) -> float:
-    """Return the skewness of the sum that varies more, as it enters the difference of the two."""
+    """Return the skewness of the sum that varies more, with its sign in the difference."""
     return skewness(plus) if plus.std() >= minus.std() else -skewness(minus)
 
 
 def correction(towards: float) -> float:
-    """Return what an end of the interval is corrected for; `towards`: the skewness to that end."""
+    """Return the g of an end of the interval; `towards` is the skewness towards that end."""
     return max(0.0, ALLOWANCE + FACTOR * towards)
 
 
@@ -57,27 +58,27 @@ def corrected(quantile: float, furthest: float, skew: Quantile, seeds: int) -> Q
     """Return a lower quantile of t after its correction.
 
     Args:
-        quantile: that of the tail that is asked for, below 0.
-        furthest: that of the tail FURTHEST.
-        skew: what `correction` gives.
-        seeds: the number of differences.
+        quantile: the quantile for the wanted tail, below 0.
+        furthest: the quantile for the tail FURTHEST.
+        skew: result of `correction`.
+        seeds: number of differences.
     """
     return quantile - skew * quantile * max(quantile, furthest) / (3 * math.sqrt(seeds))
 
 
 def uncorrected(t: float, furthest: float, skew: float, seeds: int) -> float:
-    """Return the quantile of t, at most 0, that `corrected` turns into this one."""
+    """Return the quantile of t (at most 0) that `corrected` maps to t."""
     bend = skew / (3 * math.sqrt(seeds))
     quantile = 2 * t / (1 + math.sqrt(1 - 4 * bend * t))
     return quantile if quantile >= furthest else t / (1 - bend * furthest)
 
 
 def standard_error(seeds: int) -> float:
-    """Return the standard deviation of the sample skewness of so many normal seeds."""
+    """Return the standard deviation of the sample skewness of normal seeds."""
     n = max(seeds, 3)
     return float((6 * n * (n - 1) / ((n - 2) * (n + 1) * (n + 3))) ** 0.5)
 
 
 def is_visible(skewness: float, seeds: int) -> bool:
-    """Return whether normal seeds rarely look so skewed."""
+    """Return whether normal seeds are rarely this skewed."""
     return abs(skewness) > -float(special.ndtri(VISIBLE)) * standard_error(seeds)

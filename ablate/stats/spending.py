@@ -1,18 +1,18 @@
-"""How much of alpha a look may use: spending of O'Brien-Fleming type.
+"""Spend alpha over interim analyses, with O'Brien-Fleming-type spending.
 
-Whoever looks at the seeds that are there and goes on when the answer does not please errs more
-often than alpha. So alpha is spent along the way: f(t) of it when the share t of the planned seeds
-is in,
+If results are analysed repeatedly, and the study continues until they are significant, errors are
+more frequent than alpha. So alpha is spent gradually: after a fraction t of the planned seeds,
+f(t) of it is spent,
 
     f(t; a) = 2 - 2 Phi(z_(a/2) / sqrt t),
 
-little at first, all of it at the end, whatever the number and the times of the looks. The bound of
-a look follows from those before it, by integrating the density of the tests that went on (Armitage,
-McPherson & Rowe 1969). Tests are one-sided; that another test may stop a study, or futility, only
-makes errors rarer (non-binding). p-values are turned into *repeated* p-values: the level at which
-this look would just have decided. They are compared with alpha as others are, so Holm's correction
-over them is Maurer & Bretz's graph with spending for each claim, and an interval of these levels is
-a repeated confidence interval, which holds whenever and why ever a study was stopped.
+little at first, all of it at the end, for any number and times of analyses. The bound of
+an analysis follows from earlier bounds, by integrating the density of the continuing tests
+(Armitage, McPherson & Rowe 1969). Tests are one-sided. Stopping because of another test, or for futility, only
+makes errors rarer (non-binding). p-values are converted to *repeated* p-values: the smallest level
+at which this analysis would have been significant. They are compared with alpha like other
+p-values, so Holm's correction over them is Maurer & Bretz's graph with spending for each claim. An
+interval at these levels is a repeated confidence interval, which is valid for any stopping rule.
 Source: Lan & DeMets 1983, Biometrika 70, 659; Jennison & Turnbull 1989, JRSS B 51, 305;
 Maurer & Bretz 2013, Statistics in Biopharmaceutical Research 5, 311; Liu & Anderson 2008.
 Differs: t counts seeds; what the test sentences add to the error is shared by all looks, which
@@ -25,29 +25,33 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
-ONCE = (1.0,)  # one look, at all planned seeds
-PROBITS = np.linspace(-8.2, 3.0, 141)  # of the levels for which bounds are computed
+ONCE = (1.0,)  # a single analysis, of all planned seeds
+PROBITS = np.linspace(-8.2, 3.0, 141)  # probits of the levels for which bounds are computed
 FAR = 8.5  # standard deviations beyond which nothing is integrated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(96)
 HALVINGS = 60
-Fractions = tuple[float, ...]  # share of the planned seeds at each look, ascending; this look last
+Fractions = tuple[float, ...]  # fraction of the planned seeds at each analysis, ascending
 Bounds = Float[np.ndarray, " levels"]
 
 
 def spent(level: float, share: float) -> float:
-    """What may be used up of a one-sided level once this share of the planned seeds is in."""
+    """Return the part of a one-sided level that may be spent after a fraction of
+    the planned seeds.
+    """
     return level if share >= 1 else float(_spent(np.array([level]), share)[0])
 
 
 def nominal(level: float, fractions: Fractions) -> float:
-    """The one-sided level at which the last look is judged, so that all looks err with `level`."""
+    """Return the one-sided level of the last analysis, such that all analyses
+    together have `level`.
+    """
     if fractions == ONCE:
         return level
     return float(ndtr(np.interp(ndtri(level), PROBITS, _bounds(fractions))))
 
 
 def repeated(p: float, fractions: Fractions) -> float:
-    """The one-sided level that a p-value of the last look would just have met."""
+    """Return the repeated p-value: the level at which the last analysis is just significant."""
     if fractions == ONCE:
         return p
     return max(p, float(ndtr(np.interp(ndtri(p), _bounds(fractions), PROBITS))))
@@ -59,7 +63,7 @@ def _spent(level: Bounds, share: float) -> Bounds:
 
 @lru_cache(maxsize=256)
 def _bounds(fractions: Fractions) -> Bounds:
-    """Of each level the last look's bound, as a probit of its p-value."""
+    """Return for each level the bound of the last analysis, as a probit of its p-value."""
     levels = ndtr(PROBITS)
     first, *later = fractions
     bound = -ndtri(_spent(levels, first)) * first**0.5  # on the scale of the sum of the seeds
@@ -75,7 +79,7 @@ def _bounds(fractions: Fractions) -> Bounds:
 
 
 def _nodes(bound: Bounds, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Where the sums that went on are integrated, below each bound, and the widths there."""
+    """Return the nodes and widths for integrating the continuing sums below each bound."""
     low, high = -FAR * share**0.5, np.minimum(bound, FAR * share**0.5)
     half = (high - low)[:, None] / 2
     return low + half * (NODES + 1), half * WEIGHTS
@@ -86,7 +90,7 @@ def _density(x: np.ndarray, variance: float) -> np.ndarray:
 
 
 def _crossed(at: np.ndarray, mass: np.ndarray, step: float, wanted: Bounds) -> Bounds:
-    """The bound that the wanted share of all studies crosses at this look and at none before."""
+    """Return the bound that the wanted fraction of studies crosses first at this analysis."""
     low, high = np.full_like(wanted, -FAR), np.full_like(wanted, 5 * FAR)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -146,7 +146,7 @@ def _check_different(arms: list[Cell], built: Mapping[int, Built]) -> None:
         if equal_arm is not arm:
             raise UserError(
                 f"the arms {equal_arm.label} and {arm.label} are the same after {STEPS} training "
-                "steps; say study.expect=identical if that is meant"
+                "steps; set study.expect=identical if that is meant"
             )
 
 

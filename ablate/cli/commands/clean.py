@@ -1,7 +1,7 @@
-"""Show the files of results that nothing needs any more; delete=true removes them.
+"""Show the files of results that are no longer needed; delete=true removes them.
 
-Without delete=true nothing is removed. Verdicts, reports, the analysis log and the records that
-they are made from always stay. docs/clean.md says what each kind is.
+Without delete=true nothing is removed. Verdicts, reports, the analysis log and the records behind
+them always stay. docs/clean.md describes each kind of file.
 
 example:
   ablate clean
@@ -16,23 +16,23 @@ from ablate.cli.parser import FOLDER, PATH, TEXT, Parser, several
 from ablate.errors import UserError
 
 FIRST = "reading the results"
-SHOWN = 5  # paths of a kind, where several kinds are shown
+SHOWN = 5  # largest number of paths of a kind if several kinds are shown
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the folders, the kinds, and whether to remove anything."""
+    """Declare the folders, the kinds, and whether files are removed."""
     parser.add_key("results", "folder of the results", FOLDER, "results")
     parser.add_key("cache", "folder of the token caches", PATH, "cache")
-    kinds = "kinds to show or remove; without it, all that nothing needs any more"
+    kinds = "kinds to show or remove; default: all that are no longer needed"
     parser.add_key("what", kinds, several(TEXT))
-    parser.add_key("delete", "true removes what is shown", TEXT, "false")
+    parser.add_key("delete", "true removes the files that are shown", TEXT, "false")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the leftovers by kind, with sizes and reasons, and remove them if that is asked for.
+    """Print the leftovers by kind, with sizes and reasons, and remove them if requested.
 
     Raises:
-        UserError: a kind does not exist, a folder holds no results, or a path cannot be removed.
+        UserError: a kind does not exist, a folder has no results, or a path cannot be removed.
     """
     from ablate.sweep.leftovers import KINDS, Folders, find_leftovers, remove
 
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
         except OSError as error:
             raise UserError(f"{error.filename} cannot be removed: {error.strerror}") from None
         for leftover in busy:
-            print(f"{leftover.path} stays: a process is at this run")
+            print(f"{leftover.path} was kept: a process is using this run")
         removed = [leftover for leftover in leftovers if leftover not in busy]
         freed = _megabytes(sum(leftover.size for leftover in removed))
         print(f"Removed {len(removed)} of {len(leftovers)}, {freed} in all.")

@@ -15,30 +15,30 @@ from ablate.cli.parser import PATH, Parser
 FIRST = "reading the runs"
 
 OPTIONS = {
-    "arm": "column that says which arm a run belongs to; several with commas between",
+    "arm": "column with the arm of a run; several separated by commas",
     "metric": "column with the result of a run",
     "better": "lower or higher",
-    "treatment": "the arm that the claim is about; without it every arm but the baseline",
-    "baseline": "the arm that it is compared with, or a number to be reached",
-    "target": "a number to be reached, in place of a baseline",
+    "treatment": "the arm that the claim is about; default: every arm except the baseline",
+    "baseline": "the arm to compare with, or a number to reach",
+    "target": "a number to reach, instead of a baseline",
     "margin": "smallest difference that matters, in units of the metric",
     "kind": "superiority (default), equivalence, non_inferiority, exact, stability or trend",
-    "tolerance": "of kind exact: the largest difference that counts as none (default: 0)",
+    "tolerance": "for kind exact: the largest difference that counts as equal (default: 0)",
     "pair": "column that pairs runs of different arms, such as the seed",
-    "group": "column of datasets: a verdict for each, and over all",
-    "run": "column that identifies a run, where a run has many rows",
+    "group": "column of datasets: a verdict for each, and one over all",
+    "run": "column that identifies a run, if a run has many rows",
     "step": "column of the step of a row",
     "take": "the row of a run that counts: last (default) or best",
     "by": "column by which the best row is chosen",
     "reach": "compare the steps until the metric reaches this value",
     "over": "numeric column of a trend",
-    "scale": "of a trend: linear (default), log or log_log",
-    "started": "column with the time at which a run was started",
-    "floor": "metric of a model that has learned nothing: such runs, and runs on a plateau, failed",
+    "scale": "scale of a trend: linear (default), log or log_log",
+    "started": "column with the start time of a run",
+    "floor": "metric of a model that has learned nothing; runs there or on a plateau failed",
     "missing": "runs without a value: rate (default), leave_out, refuse, or a number for them",
-    "sd": "stated standard deviation of runs of an arm; needs --sd-source",
+    "sd": "stated standard deviation of the runs of an arm; needs --sd-source",
     "sd-source": "where the stated standard deviation comes from",
-    "noise-from": "arms whose noise is borrowed for arms of 1 to 4 runs, with commas between",
+    "noise-from": "arms whose noise is borrowed for arms of 1 to 4 runs, separated by commas",
     "test": "corrected: t is corrected for skewness (default of pairs); textbook (else)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
 }
@@ -46,20 +46,20 @@ NOISE = {"sd": "sd", "sd_source": "source", "noise_from": "arms"}
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the source, the question, and where the report goes."""
-    parser.add_argument("source", metavar="SOURCE", help="where the runs are")
+    """Declare the source, the question, and the folder of the report."""
+    parser.add_argument("source", metavar="SOURCE", help="table or folder of the runs")
     for name, about in OPTIONS.items():
         parser.add_argument(f"--{name}", help=about, metavar=name.split("-")[-1].upper())
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_key("where.", "only rows with this value in column KEY", default={})
-    parser.add_key("to", "write verdict.json, the report and the figure there", PATH)
+    parser.add_key("to", "folder for verdict.json, the report and the figure", PATH)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the verdict, and write its files where to= says.
+    """Print the verdict; with to=, also write its files.
 
     Raises:
-        UserError: the source cannot be read, or nothing could answer the question.
+        UserError: the source cannot be read, or no rule can answer the question.
     """
     from ablate.referee.compare import compare
     from ablate.referee.output import show
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def asked(arguments: argparse.Namespace) -> dict[str, object]:
-    """Return the question of the command line as `ablate.compare` takes it."""
+    """Return the question of the command line as keyword arguments of `ablate.compare`."""
     given = {name.replace("-", "_"): getattr(arguments, name.replace("-", "_")) for name in OPTIONS}
     values: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     noise = {NOISE[key]: values.pop(key) for key in NOISE if key in values}

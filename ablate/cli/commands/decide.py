@@ -1,7 +1,8 @@
 """Decide on a candidate of a campaign: keep it, discard it, or run more seeds.
 
-A campaign tries candidates one after the other against a baseline that moves when a candidate is
-kept. All of its decisions share one error budget. docs/referee.md has the file and a loop.
+A campaign compares candidates, one after the other, with a baseline. A candidate that is kept
+becomes the new baseline. All decisions share one error budget. docs/referee.md has the file format
+and an example of a loop.
 
 example:
   ablate decide campaign.yaml --candidate swiglu
@@ -20,7 +21,7 @@ def add_arguments(parser: Parser) -> None:
     """Declare the campaign and the candidate."""
     parser.add_argument("campaign", metavar="CAMPAIGN", type=Path, help="YAML file of the campaign")
     parser.add_argument(
-        "--candidate", help="its name in the table; without it the latest that is not decided"
+        "--candidate", help="its name in the table; default: the latest without a decision"
     )
     parser.add_argument("--json", action="store_true", help="print the whole decision as JSON")
 

@@ -1,7 +1,7 @@
-"""Say what is wrong with machine, libraries, devices, cache, results and W&B.
+"""Check machine, libraries, devices, cache, results and W&B for problems.
 
-Nothing is changed. A line that begins with ! has a problem, and says what to do about it; the
-status is then 1.
+Nothing is changed. A line that begins with ! reports a problem, and the next line says what to do;
+the exit status is then 1.
 
 example:
   ablate doctor
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the folders, and the form of the answer."""
+    """Declare the folders, and the output format."""
     parser.add_key("results", "folder of the results", PATH, Path("results"))
     parser.add_key("cache", "folder of the token caches", PATH, Path("cache"))
     parser.add_argument("--json", action="store_true", help="print a list with an object per line")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print every diagnosis as soon as it is made.
+    """Print each diagnosis as soon as it is made.
 
     Raises:
-        SystemExit: there is a problem, with status 1.
+        SystemExit: there is a problem; the status is 1.
     """
     made = []
     for diagnosis in _diagnoses(arguments.results, arguments.cache):
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _diagnoses(results: Path, cache: Path) -> "Iterator[Diagnosis]":
-    """Yield the diagnoses; what imports torch or W&B, which takes seconds, comes last."""
+    """Yield the diagnoses; those that import torch or W&B, which takes seconds, come last."""
     from ablate.doctor import machine
 
     yield machine.look_at_program()

@@ -15,14 +15,14 @@ from ablate.cli.parser import TEXT, Parser
 from ablate.errors import UserError
 
 FIRST = "loading the model"
-GROUPS = ("data", "paths")  # what an override may set
+GROUPS = ("data", "paths")  # groups that an override may set
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the run, the split, and what it may use of the machine; the corpus is an override."""
+    """Declare the run, the split, and the resources; the corpus is an override."""
     parser.takes_overrides = True
     parser.add_keys_of_run()
-    parser.add_key("split", "the split of the corpus that is scored", TEXT, "test")
+    parser.add_key("split", "split of the corpus to score", TEXT, "test")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -32,11 +32,13 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the run, the corpus or their combination cannot be used.
     """
     if not any(word.startswith("data=") for word in arguments.overrides):
-        raise UserError("data= is missing: the corpus to score, such as data=multi30k")
+        raise UserError("data= is missing: give the corpus to score, such as data=multi30k")
     for word in arguments.overrides:
         if word.lstrip("+~").partition("=")[0].partition(".")[0] not in GROUPS:
-            raise UserError(f"{word}: only data and paths can be set; all else is the run's")
-    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log what the error says
+            raise UserError(
+                f"{word}: only data and paths can be set; everything else is taken from the run"
+            )
+    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log the error a second time
     import hydra
 
     from ablate.cli.train import explained

@@ -1,7 +1,7 @@
 """Continue a prompt from standard input with a language model.
 
 Reads the whole input as the prompt, and writes the prompt with its continuation. Without input the
-model begins by itself. A blank line follows where the model ends a document.
+model generates a text from nothing. A blank line marks the end of a document.
 
 example:
   echo "ROMEO:" | ablate generate checkpoint=results/runs/IDENTITY tokens=500
@@ -29,13 +29,13 @@ TEMPERATURE = Kind("NUMBER", "a number, at least 0", _at_least_0)
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the run, how it writes, and what it may use of the machine."""
+    """Declare the run, the options of sampling, and the resources."""
     parser.add_keys_of_run()
     parser.add_key("tokens", "length of the continuation", whole(1), 500)
-    parser.add_key("count", "continuations, each behind a line of dashes if several", whole(1), 1)
-    parser.add_key("temperature", "what divides the logits; 0: the likeliest", TEMPERATURE, 0.8)
-    parser.add_key("top", "likeliest tokens to draw from; all by default", whole(1))
-    parser.add_key("seed", "of what is drawn", whole(0), 1)
+    parser.add_key("count", "number of continuations, separated by lines of dashes", whole(1), 1)
+    parser.add_key("temperature", "divisor of the logits; 0: most likely", TEMPERATURE, 0.8)
+    parser.add_key("top", "number of most likely tokens to sample from; default: all", whole(1))
+    parser.add_key("seed", "seed of the sampling", whole(0), 1)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
     if missing := [name for name in ("stdin", "stdout") if name in closed]:
         raise UserError(f"{missing[0]} is closed: generate reads stdin and writes stdout")
     raw = sys.stdin.buffer.read()
-    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log what the error says
+    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log the error a second time
     from ablate.search.sampling import Sampling  # only now: they import torch
     from ablate.train.generate import read_prompt, writer_of
     from ablate.train.restore import restore_run

@@ -1,8 +1,8 @@
-"""Join the pieces of a study that machines without a shared folder have made.
+"""Join the pieces of a study that was run on machines without a shared folder.
 
-A piece is the folder of a finished sweep, or evidence; `part=true` makes a sweep a piece without a
-verdict of its own. No run may be in two pieces, and the same code must have made all of them. A
-sweep never reads joined evidence, but `without_runs=FOLDER` leaves its runs out.
+A piece is the folder of a finished sweep, or of evidence; a sweep with `part=true` is a piece
+without a verdict. No run may be in two pieces, and all must be made with the same code. Sweeps do
+not read joined evidence, but with `without_runs=FOLDER` a sweep skips the runs of that folder.
 
 example:
   ablate join piece_a piece_b to=joined
@@ -19,7 +19,7 @@ FIRST = "reading the pieces"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the pieces, and where the evidence goes."""
+    """Declare the pieces, and the folder of the joined evidence."""
     parser.add_argument(
         "piece", metavar="PIECE", nargs="+", help="folder of a sweep of the study, or of evidence"
     )
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     target = arguments.to
     if (target / ABOUT).exists():
-        raise UserError(f"to={target}: there is evidence in this folder; choose another")
+        raise UserError(f"to={target}: this folder already has evidence; choose another folder")
     folders = [Path(piece).expanduser() for piece in arguments.piece]
     for folder in folders:
         check_links(folder, folder)
@@ -50,6 +50,9 @@ def run(arguments: argparse.Namespace) -> None:
         write_lines(lines, target / BOOK)
     print(f"{target}: {len(evidence.runs)} runs, {seeds_told(evidence)}")
     if is_part(evidence):
-        print(f"The missing runs: the command of the study with part=true without_runs={target}")
+        print(
+            "To run the missing runs, repeat the command of the study with part=true "
+            f"without_runs={target}"
+        )
     else:
-        print(f"To its verdict: ablate judge {target}")
+        print(f"For its verdict, run: ablate judge {target}")

@@ -1,8 +1,8 @@
-"""Judge finished runs: a verdict for each claim, and the report. Nothing is trained.
+"""Judge finished runs: write a verdict for each claim, and the report. Nothing is trained.
 
 SOURCE is the folder of a sweep, experiments/NAME, or, with a STUDY file, a table of runs that
-ablate did not train (docs/referee.md). The report is written into the folder of the sweep unless
-to= names another; for runs from W&B it is written only where to= says.
+ablate did not train (docs/referee.md). The report is written to the folder of the sweep, or to the
+folder to=; for runs from W&B it is written only with to=.
 
 example:
   ablate judge results/sweeps/preln_vs_postln/TIME
@@ -26,7 +26,7 @@ FIRST = "reading the evidence"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the source of the evidence, and where the report goes."""
+    """Declare the source of the evidence, and the folder of the report."""
     parser.add_argument(
         "source",
         metavar="SOURCE",
@@ -40,10 +40,10 @@ def add_arguments(parser: Parser) -> None:
         help="YAML file with the question about a table; without it SOURCE is a sweep",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
-    parser.add_key("project", "where W&B has the runs: ENTITY/PROJECT")
-    parser.add_key("group", "under which name W&B has the runs")
-    parser.add_key("to", "write the evidence, the verdict and the report there", PATH)
-    parser.add_key("tables", "write the report's tables there, as Markdown, LaTeX and CSV", PATH)
+    parser.add_key("project", "project of the runs in W&B: ENTITY/PROJECT")
+    parser.add_key("group", "group of the runs in W&B")
+    parser.add_key("to", "folder for the evidence, the verdict and the report", PATH)
+    parser.add_key("tables", "folder for the tables, as Markdown, LaTeX and CSV", PATH)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -99,17 +99,17 @@ def _judge_table(arguments: argparse.Namespace) -> None:
     from ablate.referee.output import show
 
     if arguments.tables:
-        raise UserError("tables= is for a sweep; --json prints the numbers of a table of runs")
+        raise UserError("tables= works only for a sweep; use --json for a table of runs")
     for key in ("project", "group"):
         if getattr(arguments, key):
             raise UserError(
-                f"{key}= is for the word wandb; a table of W&B is wandb://ENTITY/PROJECT"
+                f"{key}= works only with the source `wandb`; for a table use wandb://ENTITY/PROJECT"
             )
     show(judge(arguments.source, arguments.study), arguments.to, as_json=arguments.json)
 
 
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
-    """The evidence, and the folder of its report, if there is to be one."""
+    """Return the evidence, and the folder of its report; None if no report is to be written."""
     from ablate.config.smoke import NO_VERDICT, SMOKE
     from ablate.evidence.join import is_part, seeds_told
     from ablate.evidence.seal import ABOUT, read_parts
@@ -127,9 +127,9 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     evidence = from_folder(folder)
     if is_part(evidence):
         raise UserError(
-            f"{folder} is a part of a study, with {seeds_told(evidence)}: it has a verdict once "
-            "ablate join has put it together with the others"
+            f"{folder} is a part of a study, with {seeds_told(evidence)}: join it with the other "
+            "parts (ablate join) before it is judged"
         )
     if not (evidence.study or {}).get("claims"):
-        raise UserError(f"{folder / 'study.json'} has no claims: there is nothing to judge")
+        raise UserError(f"{folder / 'study.json'} has no claims, so there is nothing to judge")
     return evidence, arguments.to or folder

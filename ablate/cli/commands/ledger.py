@@ -1,6 +1,6 @@
-"""Show what experiments answer to the claims of the documents.
+"""Show the claims of the documents with the answers of the experiments.
 
-Without a filter, a summary; with one, the claims that it picks.
+Without a filter, print a summary; with filters, the claims that match them.
 
 example:
   ablate ledger
@@ -17,36 +17,36 @@ from ablate.cli.parser import FOLDER, Parser, one_of
 if TYPE_CHECKING:
     from ablate.ledger.entries import Entry
 
-EVIDENCE = "verdicts to read in place of those in ./experiments and those that come with ablate"
-WHOSE = "own: your sweeps and experiments alone; committed: without them"
+EVIDENCE = "folder of verdicts, instead of ./experiments and the verdicts that come with ablate"
+WHOSE = "own: only your sweeps and experiments; committed: without them"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the filters, and where verdicts are read."""
+    """Declare the filters, and the folders of verdicts."""
     parser.add_argument(
-        "--all", action="store_true", help="list every claim, or every verdict of those picked"
+        "--all", action="store_true", help="list every claim, or all verdicts of matching claims"
     )
     data = parser.add_mutually_exclusive_group()
     data.add_argument("--json", action="store_true", help="print a list of claims, with verdicts")
     data.add_argument("--csv", action="store_true", help="print a row for each verdict")
-    parser.add_key("word", "claims that contain this, anywhere")
+    parser.add_key("word", "claims that contain this text")
     parser.add_key(
         "state", "supported, refuted, inconclusive, depends, no run decides, not tested, tested"
     )
-    parser.add_key("document", "claims of documents with this in their title")
-    parser.add_key("experiment", "claims of experiments with this in their name")
-    parser.add_key("factor", "claims about factors with this in their name")
-    parser.add_key("group", "claims of groups with this in their name")
+    parser.add_key("document", "claims of documents whose title contains this")
+    parser.add_key("experiment", "claims of experiments whose name contains this")
+    parser.add_key("factor", "claims about factors whose name contains this")
+    parser.add_key("group", "claims of groups whose name contains this")
     parser.add_key("kind", "exact, empirical or cost")
     parser.add_key("only", WHOSE, one_of("own", "committed"), "")
     parser.add_key("text", "the same as word=")
     parser.add_key("verdict", "the same as state=")
     parser.add_key("experiments", EVIDENCE, FOLDER)
-    parser.add_key("results", "where sweeps write", FOLDER, Path("results"))
+    parser.add_key("results", "folder of sweeps", FOLDER, Path("results"))
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the summary, or what the filters pick."""
+    """Print the summary, or the claims that match the filters."""
     from ablate.ledger.entries import FILTERS, pick, read_entries
     from ablate.ledger.summary import summary
 
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _print_list(picked: "list[Entry]", entries: "list[Entry]", *, whole: bool) -> None:
-    """Print the claims that were picked; in a terminal, lines break between words."""
+    """Print the matching claims; in a terminal, lines are wrapped."""
     from rich.text import Text
 
     from ablate.console import make_console

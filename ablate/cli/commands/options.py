@@ -1,6 +1,6 @@
-"""List the options of every config group, with a line about each.
+"""List the options of every config group, with a line about each option.
 
-With the name of a group, its options alone. Options of your own are marked.
+With the name of a group, only its options are listed. Your own options are marked.
 
 example:
   ablate options model/position
@@ -29,19 +29,21 @@ Made by `ablate options to=docs/levels.md` from the docstrings and the config tr
 """
 EXPERIMENT = "experiment"  # a group whose options have a table of their own
 EXAMPLE = "+experiment=preln_vs_postln"
-NEAR = 3  # names that an error suggests
+NEAR = 3  # largest number of names that an error suggests
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the group, and where the list may go."""
+    """Declare the group, and the output file."""
     parser.take_overrides(["config_dir"])
-    parser.add_argument("group", metavar="GROUP", nargs="?", help="as model/position; else all")
+    parser.add_argument(
+        "group", metavar="GROUP", nargs="?", help="such as model/position; default: all"
+    )
     parser.add_argument("--json", action="store_true", help="print a list of options")
-    parser.add_key("to", "write the list as Markdown there", PATH)
+    parser.add_key("to", "file for the list as Markdown", PATH)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the list, or write it.
+    """Print the list, or write it to a file.
 
     Raises:
         UserError: there is no such group or folder.
@@ -50,8 +52,8 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.record.files import write_text
 
     listed = options(_folders(arguments))
-    others = [word for word in arguments.overrides if not word.lstrip("+").startswith(SEARCHED)]
-    for group in filter(None, (arguments.group, *others)):
+    groups = [word for word in arguments.overrides if not word.lstrip("+").startswith(SEARCHED)]
+    for group in filter(None, (arguments.group, *groups)):
         listed = _of(group.strip("/"), listed)
     if arguments.to:
         write_text(arguments.to, markdown(listed))
@@ -69,18 +71,18 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _folders(arguments: argparse.Namespace) -> list[str]:
-    """The folders with options of the user."""
+    """Return the folders with options of the user."""
     from pathlib import Path
 
     folders = config_folders(arguments.config_dir, arguments.overrides)
     for folder in folders:
         if not Path(folder).is_dir():
-            raise UserError(f"{folder}: there is no such folder with options")
+            raise UserError(f"{folder}: there is no such folder; give a folder with config groups")
     return folders
 
 
 def _of(group: str, listed: "list[Option]") -> "list[Option]":
-    """The options of a group; our experiments are not among them."""
+    """Return the options of a group; experiments of the project are not listed."""
     names = [*dict.fromkeys([option.group for option in listed] + [EXPERIMENT])]
     if group in names:
         return [option for option in listed if option.group == group]

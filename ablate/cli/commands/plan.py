@@ -1,8 +1,8 @@
-"""Say what a sweep will cost and what it can show. Nothing is trained.
+"""Estimate the cost of a sweep and the effects that it can show. Nothing is trained.
 
-Takes the overrides of the sweep, composes all of its cells and checks them. Times and run-to-run
-variation come from earlier runs in paths.results on a machine like this; results/registry.json,
-which every plan writes anew, has them for every setting.
+The command takes the overrides of the sweep, composes all of its runs and checks them. Times and
+run-to-run variation come from earlier runs in paths.results on a similar machine; every plan
+writes them to results/registry.json, for all settings.
 
 example:
   ablate plan +experiment=preln_vs_postln minutes=30
@@ -21,38 +21,38 @@ if TYPE_CHECKING:
     from ablate.plan.plan import Plan
     from ablate.plan.power import Sensitivity
 
-FIRST = "composing and checking the cells"
+FIRST = "composing and checking the runs"
 
 
-def _said(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError
     return text == "true"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the time that there is; everything else is an override."""
+    """Declare the available time; everything else is an override."""
     parser.take_overrides()
     parser.add_key(
-        "minutes", "also say how many seeds end within so many minutes of wall time", whole(1)
+        "minutes", "also plan the seeds that fit into so many minutes of wall time", whole(1)
     )
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
-    truth = Kind("BOOL", "true or false", _said)
-    parser.add_key("sample", "time a few steps of each arm of which no run was timed", truth)
+    truth = Kind("BOOL", "true or false", _parse_bool)
+    parser.add_key("sample", "time a few steps of each arm without a timed run", truth)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the plan.
 
     Raises:
-        UserError: something in the sweep cannot work.
+        UserError: a part of the sweep cannot work.
     """
     from pathlib import Path
 
-    own = arguments.config_dir
-    if own and not Path(own).is_dir():
-        raise UserError(f"--config-dir={own}: there is no such folder")
-    if arguments.cfg or arguments.info:  # they show the config, and start nothing either
+    config_dir = arguments.config_dir
+    if config_dir and not Path(config_dir).is_dir():
+        raise UserError(f"--config-dir={config_dir}: there is no such folder")
+    if arguments.cfg or arguments.info:  # these flags show the config and start nothing
         from ablate.cli.train import train
 
         left_out = ("minutes=", "sample=", "--json")
@@ -75,7 +75,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensitivity]]]":
-    """Return the plan and, with minutes=, the one that fits; each with what its claims can show."""
+    """Return the plan and, with minutes=, the plan that fits; each with what its
+    claims can show.
+    """
     from pathlib import Path
 
     from ablate.cli.folders import config_folders
@@ -84,10 +86,10 @@ def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensiti
     from ablate.config.smoke import with_own_seeds
     from ablate.sweep.composed import composed
 
-    own = arguments.config_dir
+    config_dir = arguments.config_dir
     words = with_own_seeds(expand_home(arguments.overrides))
-    place = (arguments.config_path, arguments.config_name, own)
-    with explained(words, config_folders(own, words)), composed(words, *place) as sweep:
+    place = (arguments.config_path, arguments.config_name, config_dir)
+    with explained(words, config_folders(config_dir, words)), composed(words, *place) as sweep:
         from ablate.plan.plan import claims, make, priced  # torch, which errors need not wait for
 
         plan = make(sweep)
@@ -98,16 +100,16 @@ def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensiti
     from ablate.sweep.launch import n_jobs
 
     results = Path(plan.config.paths.results)
-    known = rows(results, plan.tuned)
-    plan = priced(plan, known)
+    earlier_runs = rows(results, plan.tuned)
+    plan = priced(plan, earlier_runs)
     untimed = [*plan.unknown, *plan.guessed]
     if arguments.sample and untimed:
         time_arms(untimed, n_jobs(plan.config))
-        known = rows(results, plan.tuned)
-        plan = priced(plan, known)
-    write_json(results / "registry.json", regimes(known))
-    plans = {"plan": (plan, claims(plan, known))}
+        earlier_runs = rows(results, plan.tuned)
+        plan = priced(plan, earlier_runs)
+    write_json(results / "registry.json", regimes(earlier_runs))
+    plans = {"plan": (plan, claims(plan, earlier_runs))}
     if arguments.minutes and plan.seconds is not None:
         fitting = plan.with_seeds(plan.within(arguments.minutes))
-        plans["fitting"] = (fitting, claims(fitting, known))
+        plans["fitting"] = (fitting, claims(fitting, earlier_runs))
     return plans

@@ -1,4 +1,4 @@
-"""Say how many runs a comparison needs, and what a given number of runs can show.
+"""Compute how many runs a comparison needs, and which effect a number of runs can show.
 
 example:
   ablate power --sd 0.0013 --margin 0.002
@@ -13,16 +13,16 @@ from ablate.errors import UserError
 FIRST = "computing"
 
 OPTIONS = {
-    "sd": "standard deviation of the runs of an arm; paired: of the differences",
+    "sd": "standard deviation of the runs of an arm; if paired, of the differences",
     "margin": "smallest difference that matters",
     "kind": "superiority (default), equivalence or non_inferiority",
     "design": "unpaired (default), paired or target",
     "test": "corrected: t is corrected for skewness (default of pairs); textbook (else)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
-    "runs": "say what so many runs of each arm can show",
-    "arm": "of a table: column that says which arm a run belongs to",
-    "metric": "of a table: column with the result of a run",
-    "baseline": "of a table: the arm whose noise is planned with; without it all runs",
+    "runs": "also print the effect that this number of runs of each arm can show",
+    "arm": "for a table: column with the arm of a run",
+    "metric": "for a table: column with the result of a run",
+    "baseline": "for a table: the arm whose noise is used; default: all runs",
 }
 TABLE = ("arm", "metric", "baseline")
 
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.referee.power import Plan, check, sentences
 
     if arguments.margin is None:
-        raise UserError("--margin is missing: name the smallest difference that matters")
+        raise UserError("--margin is missing: give the smallest difference that matters")
     sd, df = _noise(arguments)
     words = ("kind", "design", "test")
     named = {key: getattr(arguments, key) for key in words if getattr(arguments, key)}
@@ -54,18 +54,20 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.runs is not None:
         runs = int(_number("runs", arguments.runs))
         if runs < 2:
-            raise UserError(f"--runs {arguments.runs}: two runs are the fewest that show a spread")
+            raise UserError(
+                f"--runs {arguments.runs}: it must be at least 2, to estimate the noise"
+            )
     for sentence in sentences(plan, runs):
         print(sentence)
 
 
 def _noise(arguments: argparse.Namespace) -> tuple[float, float]:
-    """The standard deviation, and the degrees of freedom with which it is known."""
+    """Return the standard deviation and its degrees of freedom."""
     if (arguments.sd is None) == (arguments.source is None):
-        raise UserError("say --sd, or a table of baseline runs, but not both")
+        raise UserError("give either --sd or a table of baseline runs")
     if arguments.sd is not None:
         if given := [key for key in TABLE if getattr(arguments, key)]:
-            raise UserError(f"--{given[0]} is for a table of baseline runs")
+            raise UserError(f"--{given[0]} needs a table of baseline runs instead of --sd")
         return _number("sd", arguments.sd), float("inf")
     from ablate.referee.compare import spread
 

@@ -1,6 +1,6 @@
-"""Register a question before its runs exist: a sealed, dated copy of a study file.
+"""Register a question before its runs: write a sealed, dated copy of a study file.
 
-Verdicts of `ablate judge TABLE STUDY` then say whether the question is older than the runs.
+Verdicts of `ablate judge TABLE STUDY` then state whether the question is older than the runs.
 
 example:
   ablate register study.yaml

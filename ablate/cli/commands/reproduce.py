@@ -1,8 +1,8 @@
-"""Repeat a committed experiment with fresh seeds, and say what is reproduced.
+"""Repeat a committed experiment with new seeds, and print which verdicts are reproduced.
 
 Runs the command of experiments/NAME with seeds that were never used for it, judges these runs
-alone, and prints each new verdict beside the first one. An interrupted command continues where it
-stopped.
+separately, and prints each new verdict beside the first one. An interrupted command continues when
+it is repeated.
 
 example:
   ablate reproduce heads_param_count
@@ -18,19 +18,19 @@ FIRST = "reading the evidence"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the experiment, and where evidence is kept and written."""
+    """Declare the experiment, and the folders of evidence and results."""
     parser.add_argument(
         "name", metavar="NAME", help="an experiment with evidence: experiments/NAME"
     )
-    parser.add_key("experiments", "where evidence is kept", FOLDER, Path("experiments"))
-    parser.add_key("results", "where sweeps write", PATH, Path("results"))
+    parser.add_key("experiments", "folder of evidence", FOLDER, Path("experiments"))
+    parser.add_key("results", "folder of sweeps", PATH, Path("results"))
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the experiment again and print what was reproduced.
+    """Run the experiment again and print which verdicts were reproduced.
 
     Raises:
-        UserError: there is no such evidence, or its study is another one now.
+        UserError: there is no such evidence, or its study has changed since.
     """
     from ablate.cli.train import train  # imports Hydra
     from ablate.config.imports import search_current_folder

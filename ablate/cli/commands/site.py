@@ -15,11 +15,11 @@ FIRST = "reading claims and verdicts"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare where verdicts are read and the pages are written."""
+    """Declare the folders of verdicts and of the pages."""
     parser.add_key("to", "folder for the pages; the first is index.html", PATH, required=True)
     parser.add_key("only", WHOSE, one_of("own", "committed"), "")
     parser.add_key("experiments", EVIDENCE, FOLDER)
-    parser.add_key("results", "where sweeps write", FOLDER, Path("results"))
+    parser.add_key("results", "folder of sweeps", FOLDER, Path("results"))
 
 
 def run(arguments: argparse.Namespace) -> None:

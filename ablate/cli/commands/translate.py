@@ -19,36 +19,36 @@ FIRST = "loading the model"
 
 
 def _plain(text: str) -> Any:
-    """A value as an override would give it."""
+    """Return the value of a text as in an override."""
     import yaml
     from omegaconf import OmegaConf
 
     try:
-        found: Any = OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))
+        parsed: Any = OmegaConf.to_container(OmegaConf.from_dotlist([f"value={text}"]))
     except yaml.YAMLError as error:
         raise ValueError from error
-    return found["value"]
+    return parsed["value"]
 
 
 SETTING = Kind("VALUE", "a value as in an override", _plain)
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the run, how it searches, and what it may use of the machine."""
+    """Declare the run, the options of its search, and the resources."""
     parser.add_keys_of_run()
-    parser.add_key("batch", "sentences translated at a time", whole(1), 64)
-    parser.add_key("search.", "any setting of the run's own search, as search.size=5", SETTING)
+    parser.add_key("batch", "number of sentences translated at a time", whole(1), 64)
+    parser.add_key("search.", "settings of the search, such as search.size=5", SETTING)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Translate until the input ends; at a terminal every line is answered at once.
+    """Translate until the input ends; at a terminal, each line is translated at once.
 
     Raises:
         UserError: the run cannot be used, a line is not UTF-8, or there is no input or output.
     """
     if missing := [name for name in ("stdin", "stdout") if name in closed]:
         raise UserError(f"{missing[0]} is closed: translate reads stdin and writes stdout")
-    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log what the error says
+    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log the error a second time
     from ablate.train.restore import restore  # only now: it imports torch
     from ablate.train.translate import translate
 

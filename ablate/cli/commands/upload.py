@@ -1,10 +1,10 @@
 """Send finished runs to W&B from their records.
 
-They have the names that training would give them.
+The runs in W&B have the names that training would give them.
 
-Runs that W&B has are left alone, so the command can be repeated. Runs that were reused, were logged
-elsewhere, or whose logger failed, are sent. Without a key or a network they are stored beside their
-records until the command is repeated with both.
+Runs that W&B already has are skipped, so the command can be repeated. Runs that were reused, were
+logged elsewhere, or whose logger failed, are sent. Without a key or a network they are stored
+beside their records until the command is repeated with both.
 
 example:
   ablate upload results project=ablations
@@ -32,14 +32,14 @@ SETTINGS = ("project", "entity", "group", "name", "notes", "tags")
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the folders, and what W&B shall call their runs."""
+    """Declare the folders, and the names of their runs in W&B."""
     parser.add_argument("source", metavar="SOURCE", nargs="+", help=FOLDERS)
-    parser.add_key("project", "W&B project; without it that of the run, or WANDB_PROJECT")
-    parser.add_key("entity", "W&B account or team; without it that of the run, or WANDB_ENTITY")
-    parser.add_key("group", "group of all the runs; without it their experiment")
-    parser.add_key("name", "what the names of the runs begin with")
+    parser.add_key("project", "W&B project; default: that of the run, or WANDB_PROJECT")
+    parser.add_key("entity", "W&B account or team; default: that of the run, or WANDB_ENTITY")
+    parser.add_key("group", "group of all runs; default: their experiment")
+    parser.add_key("name", "first part of the names of the runs")
     parser.add_key("notes", "notes on the runs")
-    parser.add_key("tags", "tags beside the claims", several(TEXT))
+    parser.add_key("tags", "tags in addition to the claims", several(TEXT))
     parser.add_key("mode", "auto, online or offline", default="auto")
 
 
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     Raises:
         UserError: a folder has no runs, a record is damaged, or W&B does not accept a name.
-        SystemExit: W&B failed, with status 1.
+        SystemExit: W&B failed; the status is 1.
     """
     from ablate.wandb.connection import MODES
     from ablate.wandb.upload import check, settled_mode
@@ -69,11 +69,11 @@ def run(arguments: argparse.Namespace) -> None:
         _send_analyses(folders, given, mode)
     except UserError:
         raise
-    except Exception as error:  # W&B's client has many kinds
+    except Exception as error:  # W&B's client raises many kinds of errors
         reason = next(iter(str(error).splitlines()), "no reason given")
         print(
-            f"ablate upload: W&B failed ({type(error).__name__}: {reason}); the same command goes "
-            "on with the runs that are left",
+            f"ablate upload: W&B failed ({type(error).__name__}: {reason}); repeat the command to "
+            "send the remaining runs",
             file=sys.stderr,
         )
         sys.exit(1)
@@ -83,7 +83,7 @@ def _existing(source: str) -> Path:
     try:
         return cast(Path, FOLDER.convert(source))
     except ValueError:
-        raise UserError(f"{source} is no folder: name {FOLDERS}") from None
+        raise UserError(f"{source} is not a folder: give {FOLDERS}") from None
 
 
 def _runs(folders: list[Path], given: dict[str, object]) -> list["FinishedRun"]:
@@ -113,7 +113,7 @@ def _send(runs: list["FinishedRun"], mode: str) -> None:
 
 
 def _send_analyses(folders: list[Path], given: dict[str, object], mode: str) -> None:
-    """Send the verdicts of the sweeps that are named; those of results stay with their sweeps."""
+    """Send the verdicts of the given sweeps; sweeps within a given `results` are left out."""
     from omegaconf import OmegaConf
 
     from ablate.sweep.evidence import from_folder
