@@ -264,12 +264,12 @@ def _constructor(target: str) -> tuple[dict[str, Any], dict[str, str]]:
     made = get_object(target)
     kinds = {name: p.annotation for name, p in inspect.signature(made).parameters.items()}
     classes = inspect.getmro(made) if inspect.isclass(made) else [made]
-    told: dict[str, str] = {}
-    for one in classes:
-        if one.__module__.startswith("ablate."):
-            told = _args(inspect.getdoc(one) or "") | told
-            told = _args(inspect.getdoc(one.__init__) or "") | told
-    return kinds, told
+    comments: dict[str, str] = {}
+    for base in classes:
+        if base.__module__.startswith("ablate."):
+            comments = _args(inspect.getdoc(base) or "") | comments
+            comments = _args(inspect.getdoc(base.__init__) or "") | comments
+    return kinds, comments
 
 
 def _args(docstring: str) -> dict[str, str]:
@@ -350,7 +350,7 @@ def _comments_of_yaml(text: str) -> dict[str, str]:
     """Return the comment at each key of the first level of a YAML file."""
     lines = text.splitlines()
     keys = [(n, m[1]) for n, line in enumerate(lines) if (m := re.match(r"(\w+):", line))]
-    return {name: said for n, name in keys if (said := _comment_at(lines, n, n))}
+    return {name: comment for n, name in keys if (comment := _comment_at(lines, n, n))}
 
 
 def _comment_at(lines: list[str], first: int, last: int) -> str:

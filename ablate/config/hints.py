@@ -168,11 +168,11 @@ def plain(annotation: Any) -> Any:
 
 
 def _options(parent: str, kind: ObjectType) -> list[str]:
-    return [*_found(_search_path(), parent, kind)]
+    return [*_group_options(_search_path(), parent, kind)]
 
 
 @cache  # Hydra copies its state for each query, and a check makes many queries
-def _found(search_path: tuple[str, ...], parent: str, kind: ObjectType) -> list[str]:
+def _group_options(search_path: tuple[str, ...], parent: str, kind: ObjectType) -> list[str]:
     if not search_path:
         return []
     options: list[str] = GlobalHydra.instance().config_loader().get_group_options(parent, kind)

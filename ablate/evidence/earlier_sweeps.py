@@ -48,7 +48,7 @@ Reader = Callable[[Sweep], Evidence | None]  # returns None if the evidence cann
 
 def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
     """Pool the evidence with earlier sweeps, and log this analysis."""
-    earlier = _past(results, sweep, evidence)
+    earlier = _earlier_sweeps(results, sweep, evidence)
     pooled_evidence = earlier.joined(evidence)
     write(results, earlier.look(pooled_evidence))
     _keep_lines(results, sweep, earlier)
@@ -60,13 +60,13 @@ def as_part(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
 
     Runs are not pooled. Nothing is logged, because a part has no verdict.
     """
-    earlier = _past(results, sweep, evidence)
+    earlier = _earlier_sweeps(results, sweep, evidence)
     annotated = earlier.charged(evidence, whole=False)
     _keep_lines(results, sweep, earlier)
     return replace(annotated, registration={**annotated.registration, "part": True})
 
 
-def _past(results: Path, sweep: Path, evidence: Evidence) -> "EarlierSweeps":
+def _earlier_sweeps(results: Path, sweep: Path, evidence: Evidence) -> "EarlierSweeps":
     log = AnalysisLog.read(results)
     current = log.of(os.path.relpath(sweep, results))
     return EarlierSweeps.of(log, current, evidence.study, lambda sweep: _evidence(sweep, results))

@@ -93,7 +93,7 @@ def headline(
         findings: the verdicts on it, of one origin.
         gone: evidence on it, of the same origin, that is missing.
     """
-    missing = {INCONCLUSIVE for one in gone if not one.remark}
+    missing = {INCONCLUSIVE for item in gone if not item.remark}
     if not findings:
         return Headline(UNDECIDED if missing else NOT_TESTED, gone=tuple(gone))
     settings = _by_setting(_without_remarks(findings))
@@ -172,7 +172,7 @@ def _agree(one: Finding, other: Finding) -> bool:
 def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
     """Drop remarks and exploratory verdicts, each kind only if other verdicts remain."""
     for aside in ("remark", "exploratory"):
-        findings = [one for one in findings if not getattr(one, aside)] or findings
+        findings = [finding for finding in findings if not getattr(finding, aside)] or findings
     return [*findings]
 
 
@@ -182,30 +182,30 @@ def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
     Of the components that a study holds fixed, only those count in which the studies differ.
     """
     keys = _apart(findings)
-    common = set.intersection(*({*one.alike} for one in findings))
+    common = set.intersection(*({*finding.alike} for finding in findings))
     settings: dict[tuple[object, ...], list[Finding]] = {}
-    for one in findings:
-        fixed = tuple((key, one.alike[key]) for key in keys if key in one.alike)
-        given = tuple(pair for pair in one.conditions if pair[0] not in {*keys, *common})
-        asked = (one.kind, one.reading, one.metric, one.arms)
-        setting = (*asked, one.data, one.size, one.device, fixed, given)
-        settings.setdefault(setting, []).append(one)
+    for finding in findings:
+        fixed = tuple((key, finding.alike[key]) for key in keys if key in finding.alike)
+        given = tuple(pair for pair in finding.conditions if pair[0] not in {*keys, *common})
+        asked = (finding.kind, finding.reading, finding.metric, finding.arms)
+        setting = (*asked, finding.data, finding.size, finding.device, fixed, given)
+        settings.setdefault(setting, []).append(finding)
     return list(settings.values())
 
 
 def _longest(findings: list[Finding]) -> list[Finding]:
     """Return the verdicts of a setting at its longest budget."""
-    longest = max(one.updates for one in findings)
-    return [one for one in findings if one.updates == longest]
+    longest = max(finding.updates for finding in findings)
+    return [finding for finding in findings if finding.updates == longest]
 
 
 def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
     """Drop artificial languages if the same reading was asked on real text."""
     real = {
-        one.reading
+        finding.reading
         for group in settings
-        for one in group
-        if one.trained and not is_artificial(one.data)
+        for finding in group
+        if finding.trained and not is_artificial(finding.data)
     }
     return [
         group
@@ -229,15 +229,15 @@ CONDITIONS = "the conditions"
 NOUNS = {"initial": "the initial values", "probe.stack": "the stack"}  # keys that are no nouns
 # The parts in which settings may differ, in the order in which a headline names them.
 PARTS: dict[str, Callable[[Finding], object]] = {
-    "the reading": lambda one: one.reading,
-    "the corpus": lambda one: one.data,
-    "the size of the model": lambda one: one.size,
-    "the device": lambda one: one.device,
-    CONDITIONS: lambda one: one.conditions,
-    "what is compared": lambda one: one.arms,
-    "the metric": lambda one: one.metric,
-    "the number of steps": lambda one: one.steps and f"{one.updates:,} steps",
-    "the margin": lambda one: one.margin and f"a margin of {one.margin:g}",
+    "the reading": lambda finding: finding.reading,
+    "the corpus": lambda finding: finding.data,
+    "the size of the model": lambda finding: finding.size,
+    "the device": lambda finding: finding.device,
+    CONDITIONS: lambda finding: finding.conditions,
+    "what is compared": lambda finding: finding.arms,
+    "the metric": lambda finding: finding.metric,
+    "the number of steps": lambda finding: finding.steps and f"{finding.updates:,} steps",
+    "the margin": lambda finding: finding.margin and f"a margin of {finding.margin:g}",
 }
 
 
@@ -251,22 +251,22 @@ def _differing(findings: Sequence[Finding]) -> list[str]:
     for name, part in PARTS.items():
         if name == CONDITIONS and keys:
             names += keys
-        elif len({part(one) for one in findings}) > 1:
+        elif len({part(finding) for finding in findings}) > 1:
             names.append(name)
     if names[:1] != ["the reading"]:
         return names
-    return (len({one.statement for one in findings}) == 1 and keys) or names[:1]
+    return (len({finding.statement for finding in findings}) == 1 and keys) or names[:1]
 
 
 def _apart(findings: Sequence[Finding]) -> list[str]:
     """Return the keys of options and levels that differ between findings."""
     levels: dict[str, set[str]] = {}
-    for key, level in (pair for one in findings for pair in one.alike.items()):
+    for key, level in (pair for finding in findings for pair in finding.alike.items()):
         levels.setdefault(key, set()).add(level)
     return [key for key in levels if len(levels[key]) > 1]
 
 
-def _place(finding: Finding, others: Sequence[Finding]) -> str:
+def _place(finding: Finding, compared: Sequence[Finding]) -> str:
     """Return the setting of a finding, described by its differences from the others."""
     levels = finding.alike
     parts = {name: str(part(finding)) for name, part in PARTS.items()}
@@ -274,7 +274,7 @@ def _place(finding: Finding, others: Sequence[Finding]) -> str:
     parts[CONDITIONS] = arm_label(dict(finding.conditions))
     corpora = re.split(SEVERAL, finding.data)
     parts["the corpus"] = listed([option_label("data", corpus) for corpus in corpora])
-    words = [parts[name] for name in _differing(others) if parts.get(name)]
+    words = [parts[name] for name in _differing(compared) if parts.get(name)]
     return ", ".join(words) or finding.experiment
 
 
@@ -290,24 +290,24 @@ def _strongest_contrast(counted: Counted) -> str:
     """Return the parts that differ between a supported verdict and the refuted one
     farthest from it.
     """
-    supported = [one for one, word in counted if word == SUPPORTED]
-    refuted = [one for one, word in counted if word == REFUTED]
+    supported = [finding for finding, word in counted if word == SUPPORTED]
+    refuted = [finding for finding, word in counted if word == REFUTED]
     pair = max(product(supported, refuted), key=lambda pair: distance(*pair))
     return listed(_differing(pair)) or "the experiment"
 
 
-def distance(one: Finding, other: Finding) -> float:
+def distance(first: Finding, second: Finding) -> float:
     """Return the difference of two effects in units of the half-width of its interval.
 
     The interval of a difference is that of Zou & Donner (2008), square-and-add. Exact verdicts are
     infinitely far apart, because nothing in them is random. Effects in different metrics have
     distance 0.
     """
-    if one.kind == other.kind == "exact" and not (one.interval or other.interval):
+    if first.kind == second.kind == "exact" and not (first.interval or second.interval):
         return math.inf
-    if one.metric != other.metric or not (one.interval and other.interval):
+    if first.metric != second.metric or not (first.interval and second.interval):
         return 0.0
-    high, low = (one, other) if one.effect >= other.effect else (other, one)
+    high, low = (first, second) if first.effect >= second.effect else (second, first)
     assert high.interval and low.interval
     width = math.hypot(high.effect - high.interval[0], low.interval[1] - low.effect)
     return (high.effect - low.effect) / width if width else math.inf

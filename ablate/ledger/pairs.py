@@ -10,16 +10,16 @@ import yaml
 class Pair:
     """Two sides of a contradiction, which cannot both be right; claims are given by id."""
 
-    one: tuple[str, ...]
-    other: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
     by: str  # what would decide between the sides
     says: str = ""  # the other side as a sentence, if it is no claim of the ledger
 
     def against(self, claim: str) -> tuple[str, ...]:
         """Return the claims that contradict a claim; empty if the claim is not in this pair."""
-        if claim in self.one:
-            return self.other
-        return self.one if claim in self.other else ()
+        if claim in self.first:
+            return self.second
+        return self.first if claim in self.second else ()
 
 
 def read_pairs() -> list[Pair]:
@@ -27,4 +27,6 @@ def read_pairs() -> list[Pair]:
     rows = yaml.safe_load(
         (files("ablate") / "claims" / "ledger" / "pairs.yaml").read_text(encoding="utf-8")
     )
-    return [Pair(**{**row, "one": tuple(row["one"]), "other": tuple(row["other"])}) for row in rows]
+    return [
+        Pair(tuple(row["one"]), tuple(row["other"]), row["by"], row.get("says", "")) for row in rows
+    ]

@@ -39,16 +39,16 @@ def settings(headline: Headline) -> dict[str, list[str]]:
 
 def _other_tries(headline: Headline) -> Iterator[str]:
     """Yield which verdicts count as another, since their setting was asked more than once."""
-    for one, word in zip(headline.deciding, headline.verdicts, strict=True):
-        if one.verdict != word and word == INCONCLUSIVE:
+    for finding, word in zip(headline.deciding, headline.verdicts, strict=True):
+        if finding.verdict != word and word == INCONCLUSIVE:
             yield (
-                f"The verdict of {one.experiment} ({one.verdict}) counts as undecided: fresh seeds "
-                "of the same setting do not confirm it."
+                f"The verdict of {finding.experiment} ({finding.verdict}) counts as undecided: "
+                "fresh seeds of the same setting do not confirm it."
             )
-        elif one.verdict != word:
+        elif finding.verdict != word:
             yield (
-                f"{one.experiment} left it undecided, and fresh seeds of the same setting decide "
-                f"it ({word}), after a correction for both tries."
+                f"{finding.experiment} left it undecided, and fresh seeds of the same setting "
+                f"decide it ({word}), after a correction for both tries."
             )
 
 

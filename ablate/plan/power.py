@@ -56,7 +56,7 @@ def sights(
     uncertain = [claim for claim in study["claims"] if claim["kind"] != "exact"]
     planned = _planned(study, arms, seeds)
     seen = [
-        _sight(claim, planned, earlier, regime.get(claim["metric"]), max(1, len(uncertain)))
+        _sensitivity(claim, planned, earlier, regime.get(claim["metric"]), max(1, len(uncertain)))
         for claim in study["claims"]
     ]
     return [replace(sight, one_way=reason(sight.claim, earlier)) for sight in seen]
@@ -82,20 +82,20 @@ def _planned(study: Study, arms: Sequence[Levels], seeds: int) -> Evidence:
     return Evidence.made_up(study, runs)
 
 
-def _sight(
+def _sensitivity(
     claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None, claims: int
 ) -> Sensitivity:
     kind, alpha = kind_of(claim), claim["alpha"] / claims
     if claim["kind"] == "exact":
         return Sensitivity(claim, None, Plan(0.0, 1), "every case is checked")
-    estimate, noise = _found(claim, planned, earlier, regime)
+    estimate, noise = _estimate_and_source(claim, planned, earlier, regime)
     if estimate is None or not kind.planned(estimate):
         return Sensitivity(claim, None, None, noise)
     plan = kind.seeds_needed(claim, estimate, alpha).get(SUPPORTED)
     return Sensitivity(claim, kind.detectable(claim, estimate, alpha), plan, noise)
 
 
-def _found(
+def _estimate_and_source(
     claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None
 ) -> tuple[Any, str]:
     """Return the estimate that the decision rule plans with, and the source of its variation."""

@@ -17,7 +17,9 @@ WARNING = "By earlier runs of their arms, these claims would stay undecided:"
 
 def format_plan(planned: Plan, seen: list[Sensitivity]) -> str:
     """Return a plan as text: cells, time, disk space, and the sensitivity of its claims."""
-    return "\n".join([_cells(planned), "", _table(planned), "", *_costs(planned), *_sights(seen)])
+    return "\n".join(
+        [_cells(planned), "", _table(planned), "", *_costs(planned), *_sensitivities(seen)]
+    )
 
 
 def _cells(planned: Plan) -> str:
@@ -87,34 +89,39 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _sights(seen: list[Sensitivity]) -> list[str]:
+def _sensitivities(seen: list[Sensitivity]) -> list[str]:
     if not seen:
         return []
     head = "What each claim could see with power .8 (where nothing is to be lost: at which margin):"
     doubts = dict.fromkeys(
-        f"{sight.claim['id']}: {sight.one_way}" for sight in seen if sight.one_way
+        f"{sensitivity.claim['id']}: {sensitivity.one_way}"
+        for sensitivity in seen
+        if sensitivity.one_way
     )
     warnings = ["", WARNING, *(f"  {doubt}" for doubt in doubts)] if doubts else []
-    return ["", head, *(f"  {_sight(sight)}" for sight in seen), *warnings]
+    return ["", head, *(f"  {_sensitivity_line(sensitivity)}" for sensitivity in seen), *warnings]
 
 
-def _sight(sight: Sensitivity) -> str:
-    claim = sight.claim
+def _sensitivity_line(sensitivity: Sensitivity) -> str:
+    claim = sensitivity.claim
     reading = f" ({name_of_reading})" if (name_of_reading := claim.get("reading")) else ""
     name = f"{claim['id']}{reading}, {claim['kind']}"
-    if sight.least is None:
+    if sensitivity.least is None:
         return (
-            f"{name}: {sight.noise}" if claim["kind"] == "exact" else f"{name}: ? ({sight.noise})"
+            f"{name}: {sensitivity.noise}"
+            if claim["kind"] == "exact"
+            else f"{name}: ? ({sensitivity.noise})"
         )
-    return f"{name}: {sight.least:.3g} {claim['metric']}; {_needs(sight)} ({sight.noise})"
+    smallest = f"{sensitivity.least:.3g} {claim['metric']}"
+    return f"{name}: {smallest}; {_needs(sensitivity)} ({sensitivity.noise})"
 
 
-def _needs(sight: Sensitivity) -> str:
-    if sight.plan is None:
+def _needs(sensitivity: Sensitivity) -> str:
+    if sensitivity.plan is None:
         return "it names no effect to plan for"
-    if sight.plan.seeds is None:
+    if sensitivity.plan.seeds is None:
         return "no number of seeds decides it, as the test sentences are too few"
-    return f"{sight.plan.seeds} seeds decide it if the effect is {sight.plan.effect:g}"
+    return f"{sensitivity.plan.seeds} seeds decide it if the effect is {sensitivity.plan.effect:g}"
 
 
 def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
@@ -126,12 +133,14 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
         f"(budget.seeds={planned.seeds}, or seed=range({planned.seeds}) where seeds are listed)."
     ]
     short = dict.fromkeys(
-        sight.claim["id"]
-        for sight in seen
-        if sight.least is not None and not _reached(sight, planned)
+        sensitivity.claim["id"]
+        for sensitivity in seen
+        if sensitivity.least is not None and not _reached(sensitivity, planned)
     )
     unknown = dict.fromkeys(
-        sight.claim["id"] for sight in seen if sight.least is None and sight.plan is None
+        sensitivity.claim["id"]
+        for sensitivity in seen
+        if sensitivity.least is None and sensitivity.plan is None
     )
     if short:
         lines.append(f"With power .8 they do not decide: {', '.join(short)}.")
@@ -140,5 +149,7 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
     return "\n".join(lines)
 
 
-def _reached(sight: Sensitivity, planned: Plan) -> bool:
-    return sight.plan is None or (sight.plan.seeds or planned.seeds + 1) <= planned.seeds
+def _reached(sensitivity: Sensitivity, planned: Plan) -> bool:
+    return (
+        sensitivity.plan is None or (sensitivity.plan.seeds or planned.seeds + 1) <= planned.seeds
+    )

@@ -78,8 +78,8 @@ class Runs:
         combinations, inverse = np.unique(whole[complete], axis=0, return_inverse=True)
         joined[complete] = inverse.ravel()
         labels = [
-            " ".join(names[k] for k, (_, names) in zip(one, parts, strict=True))
-            for one in combinations
+            " ".join(names[k] for k, (_, names) in zip(combination, parts, strict=True))
+            for combination in combinations
         ]
         return joined, labels
 

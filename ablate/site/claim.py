@@ -149,7 +149,7 @@ def _unclear(view: View) -> tuple[bool, int]:
 def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:
     """Yield the contradictions of a claim, each with the claims on the other side."""
     for pair in site.pairs:
-        if claim in {*pair.one, *pair.other}:
+        if claim in {*pair.first, *pair.second}:
             yield pair, [site.by_id[opposite] for opposite in pair.against(claim)]
 
 

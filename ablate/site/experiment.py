@@ -106,8 +106,8 @@ def _size(picture: Path) -> str:
 def _linked(html: str, pages: dict[str, str]) -> str:
     """Replace links to Markdown files by links to their pages, or by plain text."""
     return MARKDOWN.sub(
-        lambda found: (
-            f'<a href="{pages[found[1]]}.html">{found[2]}</a>' if found[1] in pages else found[2]
+        lambda link: (
+            f'<a href="{pages[link[1]]}.html">{link[2]}</a>' if link[1] in pages else link[2]
         ),
         html,
     )

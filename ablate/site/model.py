@@ -33,7 +33,7 @@ class Site:
     @cached_property
     def pairs(self) -> list[Pair]:
         """The contradictions between claims of the site."""
-        return [pair for pair in read_pairs() if {*pair.one, *pair.other} <= self.by_id.keys()]
+        return [pair for pair in read_pairs() if {*pair.first, *pair.second} <= self.by_id.keys()]
 
     @cached_property
     def by_id(self) -> dict[str, Entry]:

@@ -114,8 +114,8 @@ def _pairs(site: Site) -> list[tuple[Any, list[Entry], list[Entry]]]:
     return [
         (
             pair,
-            [site.by_id[claim_id] for claim_id in pair.one],
-            [site.by_id[claim_id] for claim_id in pair.other],
+            [site.by_id[claim_id] for claim_id in pair.first],
+            [site.by_id[claim_id] for claim_id in pair.second],
         )
         for pair in site.pairs
     ]

@@ -8,11 +8,13 @@ f(t) of it is spent,
 
 little at first, all of it at the end, for any number and times of analyses. The bound of
 an analysis follows from earlier bounds, by integrating the density of the continuing tests
-(Armitage, McPherson & Rowe 1969). Tests are one-sided. Stopping because of another test, or for futility, only
-makes errors rarer (non-binding). p-values are converted to *repeated* p-values: the smallest level
-at which this analysis would have been significant. They are compared with alpha like other
-p-values, so Holm's correction over them is Maurer & Bretz's graph with spending for each claim. An
-interval at these levels is a repeated confidence interval, which is valid for any stopping rule.
+(Armitage, McPherson & Rowe 1969). Tests are one-sided. Stopping because of another test, or for
+futility, only makes errors rarer (non-binding). p-values are converted to *repeated* p-values: the
+smallest level at which this analysis would have been significant. They are compared with alpha like
+other p-values, so Holm's correction over them is Maurer & Bretz's graph with spending for each
+claim. An interval at these levels is a repeated confidence interval, which is valid for any
+stopping rule.
+
 Source: Lan & DeMets 1983, Biometrika 70, 659; Jennison & Turnbull 1989, JRSS B 51, 305;
 Maurer & Bretz 2013, Statistics in Biopharmaceutical Research 5, 311; Liu & Anderson 2008.
 Differs: t counts seeds; what the test sentences add to the error is shared by all looks, which

@@ -76,10 +76,10 @@ def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
     """Every run that has ended, once for each way it was tested, with the keys that tell apart."""
     paths = sorted(folder.iterdir())
     ends = [(path, *end) for path in paths for end in _ends(path)]
-    told = _telling([config for _, config, _ in ends])
+    keys = _telling([config for _, config, _ in ends])
     seen: set[Path] = set()
     for path, config, row in ends:
-        levels = {key: config.get(key) for key in told}
+        levels = {key: config.get(key) for key in keys}
         first = {"experiment": _experiment(path), **levels, "arm": say(levels)}
         if not curves:
             yield {**first, **row}

@@ -65,10 +65,10 @@ def _shares(
         tries = [_verdicts(noise, seeds, effect, mirror, rng) for _ in range(2)]
         for name, ledger in DESIGNS.items():
             asked = [
-                replace(one, experiment=f"{one.experiment}, try {number}")
+                replace(finding, experiment=f"{finding.experiment}, try {number}")
                 for number, verdicts in enumerate(tries[: ledger.tries])
-                for one in verdicts
-                if one.reading in READING[: ledger.readings]
+                for finding in verdicts
+                if finding.reading in READING[: ledger.readings]
             ]
             wrong[name] += headline(ledger.statement, asked).word == word
     return {name: count / ledgers for name, count in wrong.items()}

@@ -198,8 +198,8 @@ def _disagreements(pairs: dict[str, Row], records: Row) -> Iterator[str]:
 
 def _target(entries: Path, by: Row) -> dict[str, Row]:
     asked: Row = {"arm": "entry", "metric": "val_loss", "better": "lower", "target": TARGET}
-    found = ablate.compare(entries, **asked, **by)
-    return {claim["id"]: claim for claim in found.to_dict()["claims"]}
+    verdict = ablate.compare(entries, **asked, **by)
+    return {claim["id"]: claim for claim in verdict.to_dict()["claims"]}
 
 
 def _better(rows: list[Row], against: dict[str, str], by: Row) -> dict[str, Row]:
@@ -208,8 +208,8 @@ def _better(rows: list[Row], against: dict[str, str], by: Row) -> dict[str, Row]
         {"id": number, "treatment": number, "baseline": other} for number, other in against.items()
     ]
     study = {"arm": "entry", "metric": "loss", "better": "lower", "claims": claims}
-    found = ablate.judge(_table(rows), study | by)
-    return {claim["id"]: claim for claim in found.to_dict()["claims"]}
+    verdict = ablate.judge(_table(rows), study | by)
+    return {claim["id"]: claim for claim in verdict.to_dict()["claims"]}
 
 
 def _table(rows: list[Row]) -> Table:

@@ -1,5 +1,6 @@
 """How the files of the project depend on each other."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -10,6 +11,9 @@ import grimp
 import pytest
 
 ABLATE = Path(__file__).parents[2] / "ablate"
+LAB = ABLATE.parent / "lab"
+# names that say nothing of their value (two corpora bind `first, *others`, which is meant)
+EMPTY_NAMES = {"found", "known", "said", "told", "held", "own", "one", "others"}
 ANY = re.compile(r"\b(?:dict|Mapping)\[str, Any\]")
 
 
@@ -50,3 +54,25 @@ def test_the_instrument_has_few_dictionaries_of_anything():
     found = {path.name: len(ANY.findall(path.read_text(encoding="utf-8"))) for path in paths}
     assert len(paths) > 100
     assert sum(found.values()) <= 40, {name: count for name, count in found.items() if count}
+
+
+def bound_names(path):
+    """The names that assignments, parameters, loops, `with` and comprehensions of a file bind."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+
+
+def test_names_say_what_they_hold():
+    kept_as_measured = LAB / "bench" / "baseline.py"
+    paths = [p for folder in (ABLATE, LAB) for p in folder.rglob("*.py") if p != kept_as_measured]
+    assert len(paths) > 500
+    empty = [
+        f"{path.relative_to(ABLATE.parent)}:{line} {name}"
+        for path in paths
+        for line, name in bound_names(path)
+        if name in EMPTY_NAMES
+    ]
+    assert len(empty) <= 2, empty

@@ -133,8 +133,8 @@ def _size(run: Run) -> int:
 
 def _of_machine(evidence: Evidence) -> Iterator[str]:
     """Yield a caveat if other processes were running during time measurements."""
-    others = (run["metrics"].get("probe/others") for run in evidence.runs)
-    busy = max((cores for cores in others if cores is not None), default=0.0)
+    busy_cores = (run["metrics"].get("probe/others") for run in evidence.runs)
+    busy = max((cores for cores in busy_cores if cores is not None), default=0.0)
     if busy > IDLE:
         yield (
             f"{OF_TIMES}, other processes kept up to {busy:.1f} cores busy. On an idle machine the "
