@@ -117,12 +117,9 @@ def test_the_help_of_a_command_says_what_it_takes(command, name):
 
 
 def test_the_help_has_defaults_and_allowed_values(command):
-    told = " ".join(command("translate", "--help")[1].split())
-    assert (
-        "batch=NUMBER sentences translated at a time; a whole number, at least 1 (default: 64)"
-        in told
-    )
-    assert "search.KEY=VALUE" in told
+    text = " ".join(command("translate", "--help")[1].split())
+    assert re.search(r"batch=NUMBER [^=]*; a whole number, at least 1 \(default: 64\)", text)
+    assert "search.KEY=VALUE" in text
 
 
 def test_the_version_is_that_of_the_package(command):
