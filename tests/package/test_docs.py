@@ -95,7 +95,7 @@ def test_what_to_cite_is_this_version():
 NAMED = {"translate", "plan", "judge wandb"}
 # what each would take, and the test that has it instead
 ELSEWHERE = {
-    "reproduce heads_param_count": ("minutes", "tests/sweep/test_contest.py"),
+    "reproduce dot_products": ("minutes", "tests/sweep/test_contest.py"),
     "data=multi30k model=tiny batch.tokens=4096": ("a download", "tests/data/test_multi30k.py"),
     "--cfg job": ("Hydra's own", "tests/cli/test_command_line.py"),
 }

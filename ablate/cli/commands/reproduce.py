@@ -5,7 +5,7 @@ separately, and prints each new verdict beside the first one. An interrupted com
 it is repeated.
 
 example:
-  ablate reproduce heads_param_count
+  ablate reproduce dot_products
 """
 
 import argparse
