@@ -5,7 +5,7 @@ line of the docstring of its class's module, with the keys that the option sets.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ def options(folders: Iterable[str] = ()) -> list[Option]:
     """Return all options by group: ablate's except experiments, then the user's in these
     folders.
     """
-    ours = [option for option in _options(CONF) if option.group != "experiment"]
+    ours = _options(CONF, without="experiment")
     of_user = [
         option._replace(folder=place) for place in folders for option in _options(Path(place))
     ]
@@ -38,11 +38,14 @@ def options(folders: Iterable[str] = ()) -> list[Option]:
     return [option for group in groups for option in (*ours, *of_user) if option.group == group]
 
 
-def _options(folder: Path) -> Iterator[Option]:
-    for path in sorted(folder.rglob("*.yaml"), key=lambda path: (path.parent, path.name)):
-        group = path.relative_to(folder).parent.as_posix()
-        if group != ".":
-            yield Option(group, path.stem, _summary(path))
+def _options(folder: Path, without: str = ".") -> list[Option]:
+    paths = sorted(folder.rglob("*.yaml"), key=lambda path: (path.parent, path.name))
+    groups = [path.relative_to(folder).parent.as_posix() for path in paths]
+    return [
+        Option(group, path.stem, _summary(path))
+        for group, path in zip(groups, paths, strict=True)
+        if group not in (".", without)
+    ]
 
 
 def _read(path: Path) -> tuple[str, dict[str, object]]:

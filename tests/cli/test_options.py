@@ -26,21 +26,27 @@ def place(request, own):
     return request.param.format(own).split(" ")
 
 
-@pytest.mark.parametrize(
-    ("group", "line"),
-    [
-        ("model/position", "shifted Shifts every position by one."),
-        ("schedule", "steep mine.Steep; slope 3"),
-        ("flavour", "sweet Sugar."),
-        ("experiment", "first Our first study."),
-    ],
-)
-def test_options_of_the_user_are_listed_and_marked(command, own, place, group, line):
-    for words in ([group, *place], [*place, group], place):
+LISTED = {
+    "model/position": "shifted Shifts every position by one.",
+    "schedule": "steep mine.Steep; slope 3",
+    "flavour": "sweet Sugar.",
+    "experiment": "first Our first study.",
+}
+
+
+@pytest.mark.parametrize("group", LISTED)
+def test_options_of_the_user_in_a_group_are_listed_and_marked(command, own, group):
+    for words in ([group, "--config-dir", own], ["--config-dir", own, group]):
         status, out, error = command("options", *words)
         assert status == 0, error
-        lines = {" ".join(text.split()) for text in out.splitlines()}
-        assert f"{line} (yours, in {own})" in lines
+        assert f"{LISTED[group]} (yours, in {own})" in " ".join(out.split())
+
+
+def test_all_options_of_the_user_are_listed_and_marked(command, own, place):
+    status, out, error = command("options", *place)
+    assert status == 0, error
+    lines = {" ".join(text.split()) for text in out.splitlines()}
+    assert lines >= {f"{line} (yours, in {own})" for line in LISTED.values()}
     marked = [text for text in out.splitlines() if "(yours" in text]
     assert len(marked) == 4 and not any("rotary" in text for text in marked)
 

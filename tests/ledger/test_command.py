@@ -67,14 +67,14 @@ def test_no_two_verdicts_of_a_claim_read_alike():
         assert len(shown) == len({*shown}), shown
 
 
-@pytest.mark.parametrize("width", [30, 50, 80, 100, 160])
-def test_in_a_terminal_lines_break_between_words_and_nothing_is_cut(width):
+def test_in_a_terminal_lines_break_between_words_and_nothing_is_cut():
     entries = read_entries(None, Path("none"))[0]
-    folded = [line.plain for line in lines(entries, width)]
     whole = [line.plain for line in lines(entries, None)]
-    assert " ".join(" ".join(folded).split()) == " ".join(" ".join(whole).split())
-    for line in "\n".join(folded).splitlines():
-        assert len(line) <= width or len(line.split()) == 1, line
+    for width in (30, 80, 160):
+        folded = [line.plain for line in lines(entries, width)]
+        assert " ".join(" ".join(folded).split()) == " ".join(" ".join(whole).split())
+        for line in "\n".join(folded).splitlines():
+            assert len(line) <= width or len(line.split()) == 1, line
 
 
 def test_the_summary_fits_on_a_screen_and_says_how_to_ask_for_more(ask, verdict):

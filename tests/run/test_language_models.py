@@ -63,7 +63,6 @@ def go(words, compose):
     "more",
     [
         (),
-        ("optimizer=muon", "optimizer.lr=0.003"),
         ("optimizer=muon", "optimizer.decayed=[matrices,norms]", "model/attention=gated"),
         ("model/parametrisation=mup", "initial=zero_output", "optimizer.decayed=[embeddings]"),
     ],
@@ -72,7 +71,8 @@ def test_a_run_killed_in_the_middle_of_an_epoch_goes_on_to_the_bit(
     words, compose, more, monkeypatch
 ):
     def go(results):
-        return run(resolve(compose(*words(results, *more))))
+        short = ("budget.steps=22", "budget.validate_every=11")
+        return run(resolve(compose(*words(results, *short, *more))))
 
     whole = go("whole")
     real, steps = Training.training_step, []
@@ -120,7 +120,10 @@ def test_three_samples_are_kept_and_shown(go, capsys):
     assert torch.get_rng_state().equal(state)
 
 
-@pytest.mark.parametrize("attention", ["fused", "window", "qk_norm", "gated"])
+SLOW = (pytest.param(attention, marks=pytest.mark.slow) for attention in ("qk_norm", "gated"))
+
+
+@pytest.mark.parametrize("attention", ["fused", "window", *SLOW])
 def test_a_run_whose_documents_are_apart_is_whole(go, attention):
     narrow = ["model.attention.width=4"] if attention == "window" else []
     found = go(

@@ -26,8 +26,18 @@ from lab.calibration.shapes import PROMISED, SHAPES
 SWEEPS = 1500
 
 
-@pytest.mark.parametrize("name", PROMISED)
-@pytest.mark.parametrize("seeds", [10, 20])
+FAST = ("normal", "exponential, variance x6", "trend, lognormal")
+
+
+@pytest.mark.parametrize(
+    ("name", "seeds"),
+    [
+        pytest.param(name, seeds, marks=[] if (name, seeds) in fast else pytest.mark.slow)
+        for fast in [{(name, 10) for name in FAST}]
+        for name in PROMISED
+        for seeds in (10, 20)
+    ],
+)
 def test_the_level_holds_within_one_and_a_half_points(name, seeds, monkeypatch):
     monkeypatch.setattr(robustness, "SHAPES", {name: PROMISED[name]})
     rates = robustness.robustness(SWEEPS, [seeds])

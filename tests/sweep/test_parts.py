@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("parts")
 PROBED = """
 # @package _global_
 defaults:
@@ -28,6 +29,12 @@ hydra: {sweeper: {params: {model.d_head: "4,8", seed: "range(${budget.seeds})"}}
 SHORT = ("budget.short=2", "study.looks=null", "budget.seeds=3")
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A folder for the sweeps that several tests need, and the sweeps that are in it."""
+    return tmp_path_factory.mktemp("parts"), {}
+
+
 @pytest.fixture
 def study(small, tmp_path):
     """Words of the study with its results in a folder below that of the test."""
@@ -36,9 +43,9 @@ def study(small, tmp_path):
     (place / "probed.yaml").write_text(PROBED)
     given = [word for word in small if not word.startswith("paths.results")]
 
-    def command_line(results, *words, experiment="probed"):
+    def command_line(folder, *words, experiment="probed"):
         trained = () if experiment == "probed" else SHORT
-        folders = [f"paths.results={tmp_path / results}", "paths.experiments=none"]
+        folders = [f"paths.results={tmp_path / folder}", "paths.experiments=none"]
         overrides = [f"+experiment={experiment}", *given, *trained, *folders, *words]
         return [*overrides, "-m", f"--config-dir={tmp_path / 'own'}"]
 
@@ -55,6 +62,19 @@ def sweep(study, command, tmp_path, here):
         assert status == 0, err
         assert ("ablate join" in out) == ("part=true" in words or "without_runs" in str(words))
         return max((folder / "sweeps" / experiment).iterdir())
+
+    return ran
+
+
+@pytest.fixture
+def part(sweep, shared):
+    """Run one seed of the study in a folder of its own; later tests get the same sweep."""
+    folder, parts = shared
+
+    def ran(seed):
+        if seed not in parts:
+            parts[seed] = sweep(folder / f"part {seed}", "part=true", f"seed={seed}")
+        return parts[seed]
 
     return ran
 
@@ -101,10 +121,10 @@ def lines(folder, name="runs.jsonl"):
 
 
 def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
-    sweep, joined, judged, command, study, tmp_path
+    sweep, part, joined, judged, command, study, tmp_path
 ):
     whole = json.loads((sweep("whole") / "verdict.json").read_text())
-    first, second = (sweep(f"part {seed}", "part=true", f"seed={seed}") for seed in (0, 1))
+    first, second = part(0), part(1)
     assert not [*first.glob("verdict.json"), *first.glob("report.*")]
     status, _, err = command("judge", first)
     assert status == 2 and "1 of 3 planned seeds" in err
@@ -124,33 +144,37 @@ def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
 
 
 def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
-    sweep, joined, command, tmp_path
+    part, joined, command, tmp_path
 ):
-    first, second = (sweep(f"part {seed}", "part=true", f"seed={seed}") for seed in (0, 1))
+    first, second = part(0), part(1)
     assert "overlap in 2 runs, such as" in joined(first, second, first)
     assert "no evidence of a sweep that has ended" in joined(first, tmp_path)
     damaged = shutil.copytree(second, tmp_path / "damaged")
     text = (damaged / "runs.jsonl").read_text()
     (damaged / "runs.jsonl").write_text(text.replace('"seed":1', '"seed":2', 1))
     assert "is not as it was sealed" in joined(first, damaged)
-    for change in (
-        {"code": "0" * 16},
-        {"code": ""},
-    ):
+    for change in ({"code": "0" * 16}, {"code": ""}):
         other = resealed(second, tmp_path / f"other {len(str(change))}", change)
         words = "different code" if change["code"] else "does not say which code"
         assert words in joined(first, other)
-    for words, said in (
-        (["study.claims.0.margin=1.0"], "another study than"),
-        (["optimizer.lr=0.001"], "another study than"),
-        (["model.d_head=4,8,16"], "another study than"),
-        (["threads=2"], "another study than"),
-        (["replicate=1"], "has other replicates of the seeds"),
-    ):
-        other = sweep("other", "part=true", "seed=1", *words)
-        assert said in joined(first, other)
     assert "there is evidence in this folder" in refused(command, first, f"to={second}")
     assert "to= is missing" in refused(command, first)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("study.claims.0.margin=1.0", "another study than"),
+        ("replicate=1", "has other replicates of the seeds"),
+        *(
+            pytest.param(word, "another study than", marks=pytest.mark.slow)
+            for word in ("optimizer.lr=0.001", "model.d_head=4,8,16", "threads=2")
+        ),
+    ],
+)
+def test_a_piece_of_another_study_is_refused(sweep, part, joined, word, said):
+    other = sweep("other", "part=true", "seed=1", word)
+    assert said in joined(part(0), other)
 
 
 def refused(command, *words):
@@ -192,9 +216,8 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
         (["without_runs=PIECE", "seed=0"], "there is nothing to do"),
     ],
 )
-def test_runs_are_left_out_only_of_the_same_study(sweep, command, study, words, said):
-    piece = sweep("piece", "part=true", "seed=0")
-    given = [word.replace("PIECE", str(piece)) for word in words]
+def test_runs_are_left_out_only_of_the_same_study(part, command, study, here, words, said):
+    given = [word.replace("PIECE", str(part(0))) for word in words]
     for start in ((), ("plan",)):
         status, _, err = command(*start, *study("other", *given))
         assert status == 2

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("screen")
 PROBED = """
 # @package _global_
 defaults: [override /probe: dot_products]
 name: mine
-budget: {seeds: 3}
+budget: {seeds: 2}
 study:
   screen:
     metric: probe/trace
@@ -25,31 +26,44 @@ study:
 """
 
 
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A folder with the results of all tests, each of which names the part that it needs."""
+    return tmp_path_factory.mktemp("screens")
+
+
 @pytest.fixture
-def study(small, tmp_path):
-    """Words of the screen with its results in a folder below that of the test."""
+def study(small, tmp_path, results):
+    """Words of the screen with its results in a folder below that of the module."""
     place = tmp_path / "own" / "experiment"
     place.mkdir(parents=True)
     given = [word for word in small if not word.startswith("paths.results")]
 
-    def command_line(results, *words, text=PROBED):
+    def command_line(name, *words, text=PROBED):
         (place / "mine.yaml").write_text(text)
-        folders = [f"paths.results={tmp_path / results}", "paths.experiments=none"]
+        folders = [f"paths.results={results / name}", "paths.experiments=none"]
         return ["+experiment=mine", *given, *folders, *words, f"--config-dir={tmp_path / 'own'}"]
 
     return command_line
 
 
 @pytest.fixture
-def sweep(study, command, tmp_path, here):
+def sweep(study, command, results, here):
     """Run the screen; return the folder of its sweep."""
 
-    def ran(results, *words):
-        status, _, err = command(*study(results, *words), "-m")
+    def ran(name, *words):
+        status, _, err = command(*study(name, *words), "-m")
         assert status == 0, err
-        return max((tmp_path / results / "sweeps" / "mine").iterdir())
+        return max((results / name / "sweeps" / "mine").iterdir())
 
     return ran
+
+
+@pytest.fixture
+def whole(sweep, results):
+    """The folder of the sweep of all arms, which the first test runs for all."""
+    (*folders,) = (results / "whole" / "sweeps" / "mine").glob("*")
+    return min(folders) if folders else sweep("whole")
 
 
 def runs(folder):
@@ -60,41 +74,40 @@ def claims(folder):
     return json.loads((folder / "verdict.json").read_text())["claims"]
 
 
-def test_one_baseline_serves_every_variant(sweep):
-    folder = sweep("whole")
-    arms = [run["arm"] for run in runs(folder)]
+def test_one_baseline_serves_every_variant(whole):
+    arms = [run["arm"] for run in runs(whole)]
     assert {arm: arms.count(arm) for arm in arms} == {
-        **{"baseline": 3, "wide": 3},
-        **{"wider": 3, "other_seeds": 3},
+        **{"baseline": 2, "wide": 2},
+        **{"wider": 2, "other_seeds": 2},
     }
-    found = claims(folder)
-    assert [(claim["id"], claim["kind"]) for claim in found] == [
+    judged = claims(whole)
+    assert [(claim["id"], claim["kind"]) for claim in judged] == [
         ("mine_wide", "superiority"),
         ("wider", "non_inferiority"),
         ("mine_other_seeds", "superiority"),
     ]
-    assert all(claim["baseline"] == {"variant": "baseline"} for claim in found)
-    assert all(len(claim["seeds"]) == 3 for claim in found)
-    study = json.loads((folder / "study.json").read_text())["study"]
+    assert all(claim["baseline"] == {"variant": "baseline"} for claim in judged)
+    assert all(len(claim["seeds"]) == 2 for claim in judged)
+    study = json.loads((whole / "study.json").read_text())["study"]
     assert study["factors"] == ["variant"]
     assert study["nuisance"] == ["model.d_head", "replicate"]
 
 
-def test_a_run_is_that_of_the_same_config_without_a_screen(sweep, study, command, tmp_path):
-    whole = {(run["arm"], run["seed"]): run["identity"] for run in runs(sweep("same"))}
-    again = sweep("same", "variant=wide,baseline", "part=true")
+def test_a_run_is_that_of_the_same_config_without_a_screen(sweep, whole, study, command, results):
+    identities = {(run["arm"], run["seed"]): run["identity"] for run in runs(whole)}
+    again = sweep("whole", "variant=wide,baseline", "part=true")
     assert all(run["reused"] for run in runs(again))
     alone = study("alone", "model.d_head=8", "seed=1", "study=null")
     status, _, err = command(*alone)
     assert status == 0, err
-    (folder,) = (tmp_path / "alone" / "runs").iterdir()
-    assert folder.name == whole["wide", 1]
+    (folder,) = (results / "alone" / "runs").iterdir()
+    assert folder.name == identities["wide", 1]
 
 
 def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path):
-    first = sweep("first", "variant=baseline,wide", "part=true", "budget.seeds=2")
+    first = sweep("first", "variant=baseline,wide", "part=true")
     assert {run["arm"] for run in runs(first)} == {"baseline", "wide"}
-    rest = sweep("rest", f"without_runs={first}", "budget.seeds=2")
+    rest = sweep("rest", f"without_runs={first}")
     assert {run["arm"] for run in runs(rest)} == {"wider", "other_seeds"}
     status, _, err = command("judge", first)
     assert status == 2 and "part of a study" in err
@@ -118,10 +131,10 @@ def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path
         ("", "", ["study.screen=null"], "study.claims"),
     ],
 )
-def test_faults_are_named_before_any_run(study, command, tmp_path, here, old, new, words, said):
+def test_faults_are_named_before_any_run(study, command, results, here, old, new, words, said):
     status, _, err = command(*study("bad", *words, text=PROBED.replace(old, new, 1)), "-m")
     assert status == 2 and said in err and "Traceback" not in err, err
-    assert not (tmp_path / "bad" / "runs").exists()
+    assert not (results / "bad" / "runs").exists()
 
 
 def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):

@@ -222,15 +222,15 @@ def test_a_disk_that_is_full_for_the_thread_of_tensorboard_is_one_warning(
     assert error.count("warning: tb failed") == 1 and "Traceback" not in error
 
 
-@pytest.mark.parametrize("at", ["init", "experiment", "log_metrics"])
+@pytest.mark.parametrize("at", ["init", pytest.param("log_metrics", marks=pytest.mark.slow)])
 def test_the_end_of_a_sweep_names_a_failed_logger_once(small, command, here, at):
     target = f"+logger.mine={{_target_:{__name__}.{Broken.__name__},_partial_:true,at:{at}}}"
-    words = ("logger=csv", target, "search=greedy", "budget.steps=2", "seed=1,2,3", "-m")
+    words = ("logger=csv", target, "search=greedy", "budget.steps=2", "seed=1,2", "-m")
     for _ in range(2):  # the second time all runs are reused
         status, out, err = command(*small, *words)
         assert status == 0, err
         (line,) = [line for line in out.splitlines() if line.startswith("warning: in ")]
-        assert "in 3 of 3 runs logger.mine (Broken) failed" in line
+        assert "in 2 of 2 runs logger.mine (Broken) failed" in line
 
 
 def test_an_error_of_several_cells_is_printed_once():

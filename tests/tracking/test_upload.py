@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 KEYS = ("project", "run_group", "job_type", "display_name", "tags")
-SWEEP = ("+experiment=heads_param_count", "model.n_heads=1,2,4", "seed=1", "-m")
+SWEEP = ("+experiment=heads_param_count", "model.n_heads=1,2", "seed=1", "-m")
 CURVES = ("trainer/global_step", "val/nll", "train/nll")
 
 
@@ -80,7 +80,7 @@ def test_reused_runs_of_a_sweep_are_uploaded_under_its_name(
     names = [shown(recorded, offline()[identity], identity)[0] for identity in runs(tmp_path)]
     assert {name["run_group"] for name in names} == {"heads_param_count"}
     assert {name["project"] for name in names} == {"p"}
-    assert len({name["job_type"] for name in names}) == len(names) == 6
+    assert len({name["job_type"] for name in names}) == len(names) == 4
     assert all({"a", "b"} < set(name["tags"]) for name in names)
     before = sorted(offline())
     assert command("upload", tmp_path / "results", "mode=offline", "project=p")[0] == 0

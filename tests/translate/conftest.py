@@ -26,9 +26,9 @@ def finished(tmp_path_factory):
 
     sizes = ["model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"]
     vocabulary = ["tokenizer=char", "tokenizer.vocab_size=null", "tokenizer.joint=true"]
-    search = ["search=beam", "search.max_extra=5", "batch.max_length=60"]
+    search = ["search=beam", "search.max_ratio=0.2", "search.max_extra=5"]
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        config = hydra.compose("config", [*sizes, *vocabulary, *search])
+        config = hydra.compose("config", [*sizes, *vocabulary, *search, "batch.max_length=60"])
     folder = tmp_path_factory.mktemp("finished") / "run"
     (folder / "tokenizer").mkdir(parents=True)
     tokenizers = Tokenizers.train(construct(config.tokenizer), Pairs(LINES, LINES))

@@ -55,15 +55,14 @@ def test_one_translation_a_line_in_order(translate, finished, lines):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("batch", "text", "expected"),
     [
-        ([*["Hund"] * 3, "x" * 59, "ein", "y" * 400], ["2 lines", "line 4)"]),
-        (["", "die " * 100], ["1 line ", "line 2)"]),
-        (["ä" * 61] * 70, ["70 lines", "line 1)"]),
-        (["x" * 58, "", " "], []),
+        (1, [*["Hund"] * 3, "x" * 59, "ein", "y" * 400], ["2 lines", "line 4)"]),
+        (64, ["", "die " * 100], ["1 line ", "line 2)"]),
+        (64, ["ä" * 61] * 70, ["70 lines", "line 1)"]),
+        (1, ["x" * 58, "", " "], []),
     ],
 )
-@pytest.mark.parametrize("batch", ["1", "64"])
 def test_lines_that_are_cut_are_counted_once(translate, finished, text, expected, batch):
     status, out, err = translate(f"checkpoint={finished}", f"batch={batch}", text=text_of(text))
     assert (status, len(out.splitlines())) == (0, len(text))

@@ -12,7 +12,9 @@ from lab.bench.nanogpt_loop import Gpt, make_optimizer, rate, step
 
 WARMUP = 10
 CASES = [  # steps, and sizes
-    (110, {"layers": 4, "heads": 4, "width": 16, "context": 8}),
+    pytest.param(
+        *(110, {"layers": 4, "heads": 4, "width": 16, "context": 8}), marks=pytest.mark.slow
+    ),
     (30, {"layers": 1, "heads": 1, "width": 8, "context": 5}),
     (30, {"layers": 2, "heads": 2, "width": 24, "context": 16}),
 ]
