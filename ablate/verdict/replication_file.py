@@ -96,9 +96,9 @@ def asked_again(claim: Entry, contest: Iterable[Replication]) -> Replication | N
 
 def _is_of(replicated: Replication, claim: Entry) -> bool:
     first = replicated["first"]
-    key = [replicated["id"], replicated["reading"], replicated["statement"], first["verdict"]]
-    if key != [claim["id"], claim.get("reading", ""), claim["statement"], claim["verdict"]]:
-        return False
+    key = [replicated["id"], replicated["reading"], first["verdict"]]
+    if key != [claim["id"], claim.get("reading", ""), claim["verdict"]]:
+        return False  # a statement may be worded anew
     if claim["verdict"] == SUPPORTED and first["grade"] != claim.get("grade", ""):
         return False
     old, effect = first["effect"], claim["effect"]

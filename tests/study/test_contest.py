@@ -63,7 +63,6 @@ def test_every_committed_contest_is_of_the_verdicts_beside_it(folder):
         {"effect": 1.0},
         {"effect": None},
         {"reading": "another"},
-        {"statement": "Another sentence."},
         {"steps": 300, "short": {"steps": 300}},
     ],
 )
@@ -72,6 +71,7 @@ def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
     claim, contest = claims(folder)[0], read_contest(folder)
     assert asked_again(claim, contest)["replication"] == "reproduced"
     assert asked_again({**claim, **change}, contest) is None
+    assert asked_again({**claim, "statement": "It is worded anew."}, contest) == contest[0]
 
 
 @pytest.mark.parametrize(
