@@ -51,7 +51,7 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
         **design: `arm`, the column (or columns) with the arm of a run; `treatment`, by default
             every arm except the baseline; `baseline`, an arm or a number to be reached; `margin`,
             the smallest difference that matters; `kind`, `pair`, `group`, `where`, `noise` and all
-            other keys of a study, which docs/referee.md lists.
+            other keys of a study, which docs/howto/referee.md lists.
 
     Returns:
         A verdict: print it, or read its `headline`, `evidence` and `details`, or call `to_dict()`,

@@ -18,7 +18,9 @@ def add_arguments(parser: Parser) -> None:
     """Declare how much is simulated, and where the tables go."""
     parser.add_key("sweeps", "sweeps of each kind", whole(1), 1000)
     parser.add_key("seeds", "seeds per arm", several(whole(2)), [3, 5, 10, 20])
-    parser.add_key("to", "where the tables are written", PATH, Path("docs/calibration.md"))
+    parser.add_key(
+        "to", "where the tables are written", PATH, Path("docs/explanation/calibration.md")
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -23,7 +23,7 @@ TITLE = (
     "tested.\n\n"
 )
 FRESH = "; fresh seeds: "
-AGAIN = "Fresh seeds, where `ablate reproduce` asked them (docs/statistics.md). "
+AGAIN = "Fresh seeds, where `ablate reproduce` asked them (docs/explanation/statistics.md). "
 
 
 def add_arguments(parser: Parser) -> None:

@@ -1,7 +1,7 @@
 """Write the reference of all config keys, with type, default and meaning, from code and YAML files.
 
 example:
-  python -m lab.keys to=docs/keys.md
+  python -m lab.keys to=docs/reference/keys.md
 """
 
 import argparse
@@ -35,8 +35,8 @@ FIRST = "reading the config"
 HEAD = """\
 # Every config key
 
-Made by `python -m lab.keys to=docs/keys.md`; a test compares this page with the code. Set any key
-as `key=value` on the command line. `ablate --cfg job` shows the values of one config, and
+Made by `python -m lab.keys to=docs/reference/keys.md`; a test compares this page with the code.
+Set any key as `key=value` on the command line. `ablate --cfg job` shows the values of one config, and
 `ablate options` lists the options of the groups. *Required* means that a value must be given.
 
 """
@@ -47,7 +47,8 @@ TREE = """\
 STUDY = """\
 ## Keys of a study
 
-An experiment file sets them below `study:`. [How a verdict is made](verdicts.md) explains them.
+An experiment file sets them below `study:`. [How a verdict is
+made](../explanation/verdicts.md) explains them.
 
 """
 GROUPS = """\

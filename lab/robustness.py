@@ -1,7 +1,7 @@
 """Measure how often verdicts are false when noise is not normal; takes about two minutes.
 
-Writes its section of docs/calibration.md, and the curve of level against power. The exit status is
-1 where a share of false verdicts is above what is allowed by more than the simulation's own chance.
+Writes its section of docs/explanation/calibration.md, and the curve of level against power. The exit
+status is 1 where a share of false verdicts is above what is allowed by more than the simulation's own chance.
 """
 
 import argparse
@@ -18,7 +18,9 @@ def add_arguments(parser: Parser) -> None:
     """Declare how much is simulated, and where the results go."""
     parser.add_key("sweeps", "sweeps of each shape and number of seeds", whole(1), 4000)
     parser.add_key("seeds", "seeds per arm", several(whole(3)), [3, 5, 7, 10, 20])
-    parser.add_key("to", "the page whose section is replaced", PATH, Path("docs/calibration.md"))
+    parser.add_key(
+        "to", "the page whose section is replaced", PATH, Path("docs/explanation/calibration.md")
+    )
     parser.add_key("figure", "the curve", PATH, Path("docs/images/level_and_power.svg"))
 
 

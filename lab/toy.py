@@ -1,4 +1,4 @@
-"""Print sentence pairs of the built-in corpus, with glosses, as they stand in docs/toy.md."""
+"""Print sentence pairs of the built-in corpus, with glosses, as in docs/explanation/toy.md."""
 
 import argparse
 from collections.abc import Iterable

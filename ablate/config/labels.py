@@ -6,7 +6,7 @@ user, is named by its file; a value of a key that is not listed here is named by
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache
 from typing import Any
 
@@ -18,13 +18,13 @@ SPLIT = re.compile(r"[./_]+")
 # `{}` is replaced by the value.
 KEYS = {
     "adapt.rank": "rank {}",
-    "batch.bucket": "bucketing by length {}",
+    "batch.bucket": "batches of similar lengths {}",
     "batch.context": "context {}",
     "batch.max_length": "at most {} tokens",
     "batch.test_bucket": "test batches of similar lengths {}",
-    "batch.test_padding": "{} more columns of padding",
-    "batch.tokens": "{} tokens a batch",
-    "budget.short": "also judged after {} steps",
+    "batch.test_padding": "{} additional columns of padding",
+    "batch.tokens": "{}-token batches",
+    "budget.short": "judged after {} steps as well",
     "budget.steps": "{} steps",
     "checkpoint.tested": "{} weights",
     "data.distance": "distance {}",
@@ -68,12 +68,12 @@ KEYS = {
     "probe.tgt_length": "target length {}",
     "probe.words": "{} words",
     "probe.work": "operation: {}",
-    "replicate": "set {} of seeds",
+    "replicate": "seed set {}",
     "search.length_penalty": "length penalty {}",
     "search.max_extra": "limit of {} extra tokens",
     "search.size": "beam of {}",
     "task.attention": "attention to the {}",
-    "task.gold": "{} of inputs from the reference",
+    "task.gold": "reference tokens as inputs: {}",
     "tokenizer.joint": "joint vocabulary {}",
     "tokenizer.vocab_size": "{} subwords",
     "trainer.precision": "precision {}",
@@ -85,6 +85,82 @@ SINGULAR = {
     **{"1 heads": "1 head", "1 layers": "1 layer", "1 decoder layers": "1 decoder layer"},
     **{"1 sentences": "1 sentence"},
 }
+LISTINGS = (  # documents with code, and the parts of a Transformer that they print
+    ("illustrated", "Illustrated Transformer", ("multi_head",)),
+    (
+        *("mt", "Machine translation with the Transformer"),
+        ("embedder", "feed_forward", "multi_head", "norm", "positions"),
+    ),
+    ("notes", "Transformer notes", ("padding_mask",)),
+    (
+        *("paper", "Transformer paper explained"),
+        (
+            *("attention", "embedding", "feed_forward", "layer_norm", "multi_head"),
+            *("padding_mask", "positions", "sequence_mask", "sublayer"),
+        ),
+    ),
+)
+# Labels of values of a key that "key: value" would not explain.
+VALUES: dict[str, dict[Any, str]] = {
+    "batch.bucket": {True: "batches of similar lengths", False: "batches of random lengths"},
+    "batch.test_bucket": {
+        **{True: "test batches of similar lengths", False: "test batches of random lengths"}
+    },
+    "batch.test_padding": {0: "no additional padding"},
+    "checkpoint.tested": {"last": "last weights", "best": "weights of the best validation"},
+    "measure.given": {True: "usual positions", False: "all tokens at position 0"},
+    "measure.rotated": {True: "randomly rotated embeddings", False: "embeddings as trained"},
+    "model.attention.fill": {
+        **{"zero_output": "no output for masked rows", "minus_inf": "masked by minus infinity"},
+        **{"large_negative": "masked by a large negative number"},
+    },
+    "model.attention.normalised": {True: "normalised weights", False: "weights not normalised"},
+    "model.attention.scale": {
+        **{"none": "undivided scores", "d_head": "scores divided by d_head"},
+        **{"sqrt_d_head": "scores divided by the root of d_head"},
+    },
+    "model.causal": {True: "causal mask", False: "no causal mask"},
+    "model.embedding.scaled": {True: "scaled embeddings", False: "unscaled embeddings"},
+    "model.share_layers": {"none": "separate layers", "all": "one shared layer"},
+    "probe.batching": {
+        **{"random": "random batches", "one_by_one": "single sentences"},
+        **{"bucketed": "batches of similar lengths"},
+        **{"to_longest": "batches padded to the longest sentence"},
+    },
+    "probe.listing": {
+        f"{document}_{part}": f"the code of {part.replace('_', ' ')} in {title}"
+        for document, title, parts in LISTINGS
+        for part in parts
+    },
+    "probe.maps": {
+        **{"unit": "queries and keys of variance 1", "linear": "projections as torch starts them"},
+        **{"xavier": "projections as Xavier starts them"},
+        **{"fused_xavier": "one fused projection as Xavier starts it"},
+    },
+    "probe.position": {
+        **{"none": "no positions", "learned": "learned positions"},
+        **{"rotary": "rotary positions", "sinusoidal": "sinusoidal positions"},
+    },
+    "probe.work": {
+        **{"additive": "additive attention", "batch_norm_folded": "folded batch norm"},
+        **{"batch_norm_step": "a training step of batch norm", "explicit": "explicit attention"},
+        **{"flash": "FlashAttention", "general": "attention with general scores"},
+        **{"layer_norm_linear": "layer norm and a matrix", "loop": "attention in a loop"},
+        **{"layer_norm_step": "a training step of layer norm"},
+        **{"linformer_32": "Linformer of rank 32", "linformer_128": "Linformer of rank 128"},
+        **{"multi_head": "multi-head attention", "rest": "a layer without attention"},
+        **{"third_order": "attention to pairs"},
+        **{"third_order_factorised": "factorised attention to pairs"},
+    },
+    "task.gold": {
+        **{0.0: "predicted tokens as inputs", 0.5: "half of the inputs from the reference"},
+        **{1.0: "reference tokens as inputs"},
+    },
+    "tokenizer.joint": {True: "joint vocabulary", False: "separate vocabularies"},
+    "trainer.precision": {"32-true": "float32", "bf16-mixed": "bfloat16 (mixed)"},
+}
+SHORT = "budget.short"
+PARTS = {"cross": "cross-attention"}
 MEASURED = ("measure", "probe")  # groups whose options are no parts of a model
 
 
@@ -111,8 +187,9 @@ def level_label(factor: str, level: Any) -> str:
     if label := option_name(factor, level):
         group, _, place = factor.partition("@")
         part = place.removeprefix("model.").partition(".")[0]
-        label = f"{label} ({part})" if part else label
-        return f"measured: {label}" if group in MEASURED else label
+        return f"{label} ({PARTS.get(part, part)})" if part else label
+    if isinstance(level, Hashable) and level in VALUES.get(factor, {}):
+        return VALUES[factor][level]
     if level is None and factor in NULLS:
         return NULLS[factor]
     value = _value(level)
@@ -131,7 +208,16 @@ def option_name(factor: str, level: Any) -> str:
 
 def arm_label(levels: Mapping[str, Any]) -> str:
     """Return a readable label for an arm: the labels of its levels, separated by commas."""
-    return ", ".join(level_label(factor, level) for factor, level in levels.items())
+    return ", ".join(arm_labels(levels))
+
+
+def arm_labels(levels: Mapping[str, Any]) -> list[str]:
+    """Return the labels of the levels of an arm.
+
+    When a run is judged distinguishes no model, so `budget.short` is left out beside other levels.
+    """
+    named = {factor: level for factor, level in levels.items() if factor != SHORT} or levels
+    return [level_label(factor, level) for factor, level in named.items()]
 
 
 def factor_label(factor: str) -> str:
@@ -146,7 +232,8 @@ def factor_label(factor: str) -> str:
         )
         return words.removeprefix("at most ").removeprefix("of ") or "option"
     name = " ".join(_last(group)).removeprefix("n ")
-    return f"{name} ({place.removeprefix('model.').partition('.')[0]})" if place else name
+    part = place.removeprefix("model.").partition(".")[0]
+    return f"{name} ({PARTS.get(part, part)})" if place else name
 
 
 def _last(factor: str) -> list[str]:

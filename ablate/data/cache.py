@@ -34,11 +34,11 @@ from ablate.data.documents import Documents, Segment, SegmentTexts, TextLength
 from ablate.data.doubts import doubts, long_words
 from ablate.data.on_disk import Integers, OnDisk
 from ablate.data.pairs import TRAINED, Corpus, Pairs
-from ablate.data.progress import progress
 from ablate.data.scheme.base import Scheme
 from ablate.data.tokenizer import SIDES, Given, Tokenizer, Tokenizers
 from ablate.data.vocabulary import EOS, UNK
 from ablate.errors import UserError
+from ablate.progress import Work
 from ablate.record.files import clear_unfinished, digest_of, seal, unfinished
 from ablate.record.sealed import read_sealed
 
@@ -278,7 +278,7 @@ def _encode(
     with (
         _flat(path).open("wb") as flat,
         _offsets(path).open("wb") as offsets,
-        progress(f"encoding {path.name}", total, " lines") as bar,
+        Work(f"encoding {path.name}", total) as work,
     ):
         np.zeros(1, OFFSET).tofile(offsets)
         for chunk in _encoded(tokenizer, segments):
@@ -290,7 +290,7 @@ def _encode(
             characters += chunk.characters
             n_bytes += chunk.n_bytes
             n_ends += chunk.n_ends
-            bar.update(chunk.segments)
+            work.advance(chunk.segments)
     counts.tofile(_counts(path))
     # The vocabulary adds a space in front of every line, which the text does not contain.
     spelled = int(counts @ tokenizer.widths) - (0 if tokenizer.verbatim else texts)

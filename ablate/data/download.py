@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from ablate.data.gzipped import unpacked
-from ablate.data.progress import progress
 from ablate.errors import UserError
+from ablate.progress import Work
 from ablate.record.files import writing
 
 CHUNK = 1 << 16
@@ -76,10 +76,10 @@ def _copy(url: str, response: http.client.HTTPResponse, file: IO[bytes]) -> None
     announced = response.headers.get("Content-Length")
     total = None if announced is None else int(announced)
     received = 0
-    with progress(f"downloading {url.rsplit('/', 1)[-1]}", total, "B") as bar:
+    with Work(f"downloading {url.rsplit('/', 1)[-1]} (bytes)", total) as work:
         while chunk := response.read(CHUNK):
             received += file.write(chunk)
-            bar.update(len(chunk))
+            work.advance(len(chunk))
     if total is not None and received < total:
         raise UserError(
             f"The download of {url} broke off after {received} of {total} bytes: "

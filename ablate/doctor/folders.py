@@ -38,7 +38,7 @@ def look_at_results(results: Path) -> Diagnosis:
         advice = "delete their folders in runs/; the same command trains them again"
         trouble = (f"{_runs(states[DAMAGED])} with a damaged or edited result", advice)
     if not trouble and old:
-        advice = "keep them if reports need them, else see docs/clean.md"
+        advice = "keep them if reports need them, else see docs/howto/clean.md"
         trouble = (f"the same command would train {_runs(old)} again", advice)
     return Diagnosis("results", seen, *trouble)
 

@@ -11,6 +11,7 @@ from ablate.evidence.registration import departures
 from ablate.evidence.types import Entry, Levels, Regime, Verdict
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
 from ablate.ledger.readings import Reading, read_readings
+from ablate.progress import track
 from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import Replication
 from ablate.verdict.replication_file import asked_again, read_contest
@@ -131,7 +132,8 @@ def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], lis
     """
     findings: list[Finding] = []
     warnings = []
-    for origin, path in verdict_files(experiments, results):
+    files = list(verdict_files(experiments, results))
+    for origin, path in track(files, "reading verdicts", len(files)):
         try:
             findings += [replace(finding, origin=origin) for finding in _read(path)]
         except UserError as error:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 NOTHING = "-"
+MILLION = 1e6
 STEPS_TO = "steps_to"  # prefix of metrics of the validation curve: steps_to/nll_1.0
 UNIGRAM_BPB = "unigram_bpb"
 UNIGRAM = "unigram_nll"  # metric with the nll of a model without context
@@ -53,7 +54,9 @@ class Metric:
         if value is None:
             return NOTHING
         plus = "+" if sign else ""
-        if value and (abs(value) < 10**-self.digits or (self.digits and abs(value) >= 1e6)):
+        if self.digits and abs(value) >= MILLION:
+            return f"{value / MILLION:{plus},.1f}".removesuffix(".0") + " million"
+        if value and abs(value) < 10**-self.digits:
             return format(value, f"{plus}.3g")
         return format(value, f"{plus},.{self.digits}f")
 
@@ -141,7 +144,7 @@ def metric_of(key: str) -> Metric:
     place, _, last = key.rpartition("/")
     if place == STEPS_TO:
         nll = last.removeprefix("nll_")
-        return Metric(f"updates to a validation nll of {nll}", "updates", 0, "lower")
+        return Metric(f"steps to a validation nll of {nll}", "steps", 0, "lower")
     definition = METRICS.get(last)
     if definition is None:
         return Metric(key.replace("_", " "), "", 3)

@@ -101,7 +101,7 @@ def _estimate_and_source(
     """Return the estimate that the decision rule plans with, and the source of its variation."""
     if claim["metric"] in UNSTABLE:
         first, second = (len(side.every) for side in sides(claim, planned)[:2])
-        return Rates(0, first, 0, second), "counted"
+        return Rates(0, first, 0, second), "if no run of the other arm fails"
     return _estimate(claim, planned, earlier, regime)
 
 
@@ -111,19 +111,19 @@ def _estimate(
     arms = sides(claim, planned)
     pairs = min((len(side.runs) for side in arms), default=0)
     if pairs < 2:
-        return None, "a single seed has no spread"
+        return None, "a single seed does not show how much runs vary"
     seen = _earlier(claim, earlier, len(arms))
     if seen is not None:
-        noise = f"{seen.pairs} earlier pairs of these arms"
+        noise = f"by {seen.pairs} earlier pairs of these arms"
         return replace(seen, effect=0.0, pairs=pairs, looks=ONCE), noise
     if regime is None:
-        return None, "no earlier runs of this regime"
+        return None, "no earlier runs with this corpus, model and budget tell how much runs vary"
     # each arm of the contrast is assumed to vary as much as one of two arms
     scale = sum(side.weight**2 / len(next(iter(side.runs.values()))) for side in arms) / 2
     variances = scale * regime.difference**2, scale * regime.sentence**2
     return (
         Estimate(0.0, pairs, regime.sentences, *variances, skewness=0.0),
-        f"{regime.runs} earlier runs of this regime",
+        f"by {regime.runs} earlier runs with this corpus, model and budget",
     )
 
 

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from ablate.evidence.looks import planned_looks
+from ablate.metric.table import metric_of
 from ablate.phrases import listed
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import Sensitivity
@@ -92,7 +93,7 @@ def duration(seconds: float) -> str:
 def _sensitivities(seen: list[Sensitivity]) -> list[str]:
     if not seen:
         return []
-    head = "What each claim could see with power .8 (where nothing is to be lost: at which margin):"
+    head = "The smallest effect that each claim would show with 80 % power, and the seeds it needs:"
     doubts = dict.fromkeys(
         f"{sensitivity.claim['id']}: {sensitivity.one_way}"
         for sensitivity in seen
@@ -107,21 +108,20 @@ def _sensitivity_line(sensitivity: Sensitivity) -> str:
     reading = f" ({name_of_reading})" if (name_of_reading := claim.get("reading")) else ""
     name = f"{claim['id']}{reading}, {claim['kind']}"
     if sensitivity.least is None:
-        return (
-            f"{name}: {sensitivity.noise}"
-            if claim["kind"] == "exact"
-            else f"{name}: ? ({sensitivity.noise})"
-        )
-    smallest = f"{sensitivity.least:.3g} {claim['metric']}"
-    return f"{name}: {smallest}; {_needs(sensitivity)} ({sensitivity.noise})"
+        start = name if claim["kind"] == "exact" else f"{name}: not known yet"
+        return f"{start}: {sensitivity.noise}"
+    effect = "a margin" if claim["kind"] in ("equivalence", "non_inferiority") else "a difference"
+    size = f"{effect} of {sensitivity.least:.3g} in {metric_of(claim['metric']).axis}"
+    return f"{name}: {size}; {_needs(sensitivity)} ({sensitivity.noise})"
 
 
 def _needs(sensitivity: Sensitivity) -> str:
     if sensitivity.plan is None:
-        return "it names no effect to plan for"
+        return "the claim names no effect to plan for"
     if sensitivity.plan.seeds is None:
-        return "no number of seeds decides it, as the test sentences are too few"
-    return f"{sensitivity.plan.seeds} seeds decide it if the effect is {sensitivity.plan.effect:g}"
+        return "no number of seeds decides it, because the test sentences are too few"
+    plan = sensitivity.plan
+    return f"if the true effect is {plan.effect:g}, {plan.seeds} seeds decide it"
 
 
 def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:

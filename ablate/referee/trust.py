@@ -76,7 +76,7 @@ def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
             how = "is" if runs.design.corrects else "is not"
             yield (
                 f"The runs of {arm.label} are skewed, for which t {how} corrected; with few runs "
-                "it may still err more often than alpha says (docs/referee.md)."
+                "it may still err more often than alpha says (docs/howto/referee.md)."
             )
         if len(arm.values) > 1 and not np.ptp(arm.values):
             yield f"All {len(arm.values)} runs of {arm.label} have exactly the same value."

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ablate.config.labels import option_label
+from ablate.config.titles import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import ReportedClaim, Run, Verdict
 from ablate.metric.table import metric_in_words, metric_of
@@ -34,6 +35,7 @@ def content(
     kinds = dict.fromkeys(claim["kind"] for claim in verdict["claims"])
     return {
         "evidence": evidence,
+        "title": experiment_title(verdict["experiment"]),
         "verdict": verdict,
         "warning": slice_warning(verdict),
         "regime": regime(verdict),
@@ -169,7 +171,7 @@ def _test(claim: ReportedClaim) -> str:
     """Return how a claim is tested, in sentences."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     name = f"{metric.name} in {metric.unit}" if metric.unit == "points" else metric.axis
-    test = f"{claim['kind'].replace('_', '-')}, by {name}{_better(claim)}."
+    test = f"{claim['kind'].replace('_', '-')}. Measured: {name}{_better(claim)}."
     if not claim["margin"]:
         return test
     needed = "Smallest value that counts" if claim["kind"] == "exact" else "Margin"

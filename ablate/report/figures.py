@@ -15,7 +15,7 @@ from ablate.evidence.types import Run, Shown, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed
 from ablate.report.components import components
-from ablate.report.selection import claims, has_effect, measured, shown
+from ablate.report.selection import claims, has_effect, measured, named_metric, shown
 from ablate.verdict.decision import at_each_budget, is_exact
 from ablate.verdict.study_checks import LAYER
 
@@ -99,13 +99,15 @@ def _asked(evidence: Evidence) -> Iterator[Figure]:
         if figure["over"] == LAYER:
             draw, marks = _over_layers(figure["metric"], runs), "the lines join the medians"
         else:
-            draw, marks = _over_levels(figure, runs), "the lines join the means"
+            draw, marks = _over_levels(evidence, figure, runs), "the lines join the means"
         if draw is not None:
             caption = f"{figure['caption']} Each mark is a run; {marks}."
             yield Figure(f"levels-{number}", "effects", caption, draw)
 
 
-def _over_levels(figure: Shown, runs: list[Run]) -> Callable[[], "Picture"] | None:
+def _over_levels(
+    evidence: Evidence, figure: Shown, runs: list[Run]
+) -> Callable[[], "Picture"] | None:
     from ablate.report.draw.levels import Points, draw_levels, line_of, place_of
 
     points: Points = {}
@@ -114,9 +116,8 @@ def _over_levels(figure: Shown, runs: list[Run]) -> Callable[[], "Picture"] | No
             line = points.setdefault(line_of(run["levels"], figure["over"], figure["where"]), {})
             line.setdefault(place_of(run["levels"][figure["over"]]), []).append(value)
     limits = _limits(figure["metric"], runs)
-    return (
-        partial(draw_levels, figure["metric"], figure["over"], points, limits) if points else None
-    )
+    label = named_metric(evidence, figure["metric"]).axis
+    return partial(draw_levels, label, figure["over"], points, limits) if points else None
 
 
 def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
@@ -182,9 +183,10 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         ]
         if not points:
             continue
+        named = named_metric(evidence, metric).named
         caption = (
-            f"{metric_of(metric).named} against the {factor_label(factor)}. Each dot is a run; the "
-            "line has the estimated slope."
+            f"{named} against the {factor_label(factor)}. Each dot is a run; the line has the "
+            "estimated slope."
         )
         yield Figure(f"trend-{number}", "effects", caption, partial(draw_trend, claim, points))
 
@@ -207,8 +209,9 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]
             for arm in verdict["arms"]
             if metric in arm["metrics"]
         }
-        caption = f"{metric_of(metric).named} of every run.{_how(points)}"
-        draw = partial(draw_runs, metric, points, means)
+        named = named_metric(evidence, metric)
+        caption = f"Every run: {named.name}.{_how(points)}"
+        draw = partial(draw_runs, named.axis, points, means)
         name = f"runs-{FOREIGN.sub('-', metric)}"
         spread = any(len({value for _, value, _ in arm}) > 1 for arm in points.values())
         yield Figure(name, "runs", caption, draw), spread

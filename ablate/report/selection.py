@@ -7,7 +7,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, UNSTABLE, value
 from ablate.evidence.table import by_label
 from ablate.evidence.types import Question, ReportedClaim, Run, Verdict
-from ablate.metric.table import metric_of
+from ablate.metric.table import METRICS, Metric, metric_in_words, metric_of
 
 # the unit of a slope; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
@@ -34,6 +34,14 @@ def contrast(claim: ReportedClaim) -> list[str]:
     return lines + ([f"more than with {arm_label(claim['minus'])}"] if claim["minus"] else [])
 
 
+def named_metric(evidence: Evidence, key: str) -> Metric:
+    """Return a metric; where the table of metrics lacks it, with the name that a claim gives it."""
+    if key.rpartition("/")[2] in METRICS:
+        return metric_of(key)
+    names = (c.get("measures") for c in evidence.study["claims"] if c["metric"] == key)
+    return metric_in_words(key, next(filter(None, names), None))
+
+
 def has_effect(claim: ReportedClaim) -> bool:
     """Return whether the claim compares arms and has an effect."""
     compared = claim["kind"] == "trend" or bool(claim["treatment"])
@@ -50,7 +58,7 @@ def bound(claim: ReportedClaim) -> tuple[str, float]:
 
 def effect_axis(claim: ReportedClaim) -> str:
     """Return the label of an axis of effects, with the unit."""
-    metric = metric_of(claim["metric"])
+    metric = metric_in_words(claim["metric"], claim.get("measures"))
     if claim["kind"] == "trend":
         turned = "" if claim["better"] == "higher" else ", sign turned"
         per, over = PER[claim["scale"]], factor_label(claim["over"])

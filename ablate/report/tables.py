@@ -21,7 +21,7 @@ from ablate.evidence.types import (
 )
 from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import listed, name_of, number_of
-from ablate.report.selection import claims, measured, outcomes
+from ablate.report.selection import claims, measured, named_metric, outcomes
 from ablate.verdict.decision import at_each_budget
 from ablate.verdict.sides import has
 
@@ -75,7 +75,7 @@ def arms(evidence: Evidence, verdict: Verdict) -> Table:
     """
     metrics = _metrics(verdict)
     counts, runs = outcomes(evidence.runs), by_label(evidence.runs)
-    head = ["Arm", "Seeds", *(metric_of(metric).named_axis for metric in metrics)]
+    head = ["Arm", "Seeds", *(named_metric(evidence, key).named_axis for key in metrics)]
     rows = [
         [
             arm["label"],

@@ -6,8 +6,10 @@ The same evidence gives the same bytes, so a committed report can be checked by 
 from pathlib import Path
 from typing import Any
 
+from ablate.config.titles import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
+from ablate.progress import track
 from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
 from ablate.report.content import content
 from ablate.report.figures import figures
@@ -35,13 +37,15 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
 
     verdict = _rounded(finite(verdict))  # the report shows exactly the numbers of verdict.json
     drawn = list(figures(evidence, verdict))
-    pictures = {figure.name: svg(figure.picture) for figure in drawn}
+    counted = track(drawn, "drawing figures", len(drawn))
+    pictures = {figure.name: svg(figure.picture) for figure in counted}
     report = markdown(content(evidence, verdict, drawn, read_contest(folder)))
     for written in (folder, folder / "figures"):
         clear_unfinished(written)
     write_json(folder / "verdict.json", seal(verdict))
     write_text(folder / "report.md", report)
-    write_text(folder / "report.html", page(verdict["experiment"], report, pictures))
+    title = experiment_title(verdict["experiment"]).title or verdict["experiment"]
+    write_text(folder / "report.html", page(title, report, pictures))
     for name, picture in pictures.items():
         write_text(folder / "figures" / f"{name}.svg", picture)
     for path in (folder / "figures").glob("*.svg"):

@@ -10,6 +10,7 @@ from ablate.ledger.entries import Entry
 from ablate.ledger.pairs import Pair, read_pairs
 from ablate.ledger.places import ORIGINS
 from ablate.ledger.verdicts import Finding
+from ablate.progress import track
 from ablate.site.address import anchors, names
 from ablate.site.attention import Kept, kept
 from ablate.site.sentences import Tests, tests
@@ -81,5 +82,6 @@ def gather(entries: list[Entry], warnings: list[str], results: Path) -> Site:
     findings = (finding for entry in entries for finding in entry.findings)
     folders = {finding.report.parent: finding.origin for finding in findings}
     ordered = sorted(folders, key=lambda folder: (ORIGINS.index(folders[folder]), folder))
-    sources = {folder: read(folder, warnings, folders[folder]) for folder in ordered}
+    counted = track(ordered, "reading experiments", len(ordered))
+    sources = {folder: read(folder, warnings, folders[folder]) for folder in counted}
     return Site(entries, sources, tests(results), kept(results))

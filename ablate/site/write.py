@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.ledger.entries import Entry
 from ablate.ledger.wording import detail, limits, settings
+from ablate.progress import track
 from ablate.record.files import writing
 from ablate.report.marks import arm_style, style_names
 from ablate.site import attention, claim, documents, example, ledger, words
@@ -62,12 +63,12 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
     yield "contradictions.html", page("contradictions.html", pairs=_pairs(site))
     yield "experiments.html", page("experiments.html", **_experiments(site))
     yield "how-to-read.html", page("how-to-read.html", **example.whole(site))
-    for entry in site.entries:
+    for entry in track(site.entries, "writing claims", len(site.entries)):
         name = f"claims/{site.claims[entry.claim.id]}.html"
         yield name, page("claim.html", "../", **claim.whole(entry, site))
     for text in texts:
         yield f"documents/{text['page']}.html", page("document.html", "../", **text)
-    for folder in site.sources:
+    for folder in track(site.sources, "writing experiments", len(site.sources)):
         yield from files_of(folder, site, page)
     yield "style.css", _style()
     yield "words.js", words.script()

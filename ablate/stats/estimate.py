@@ -10,7 +10,7 @@ Source: Clark 1973, The language-as-fixed-effect fallacy, and Owen 2007, arXiv:0
 B; Howe 1974 and Zou & Donner 2008 (square-and-add) for the half-width, which with few seeds keeps
 its level where Satterthwaite's degrees of freedom do not. The quantile of the seeds is corrected
 for their skewness (ablate.stats.skew).
-Chosen by measured coverage: docs/calibration.md.
+Chosen by measured coverage: docs/explanation/calibration.md.
 """
 
 import math

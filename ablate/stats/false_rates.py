@@ -1,7 +1,7 @@
 """Rates of false verdicts with skewed, clustered or long-tailed noise, as measured.
 
-`python -m lab.robustness` measures them, and docs/calibration.md has the results for every shape of
-noise; this table has the largest rate over all shapes. A few seeds may miss a long tail and look
+`python -m lab.robustness` measures them, and docs/explanation/calibration.md has the results for
+every shape of noise; this table has the largest rate over all shapes. A few seeds may miss a long tail and look
 harmless, so every verdict on a mean states the rate, with a reason why it is likely.
 """
 

@@ -7,7 +7,7 @@ the claim's alpha; so the family has one member per claim, represented by the sm
 p-values (Shaffer 1980, Annals of Statistics 8, 1342: Holm's procedure with directional decisions).
 A claim is wrong when the direction that it decides is. The chance that any claim of the file is
 wrong is then at most alpha for independent claims; claims that share an arm are covered by
-simulation (docs/calibration.md).
+simulation (docs/explanation/calibration.md).
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 Every replicate tunes separately, by one screening run per value with a separate seed, so the
 interval over replicates includes the variation of this choice. If an arm tuned once for all
 replicates, identical arms would differ significantly in 10 to 18 % of sweeps rather than 5 %
-(docs/statistics.md).
+(docs/explanation/statistics.md).
 """
 
 import json

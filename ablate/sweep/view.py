@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from ablate.console import make_console
+from ablate.progress import DISPLAY
 from ablate.record.types import Link
 
 
@@ -32,11 +33,14 @@ class View:
         self._bar = self._progress.add_task("", total=total)
 
     def __enter__(self) -> "View":
+        self._claimed = DISPLAY.acquire(blocking=False)
         self._progress.start()
         return self
 
     def __exit__(self, *_raised: object) -> None:
         self._progress.stop()
+        if self._claimed:
+            DISPLAY.release()
 
     def expect(self, more: int) -> None:
         """Increase the number of expected runs."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ablate.data.doubts import Lines
 from ablate.data.text import stream_lines
+from ablate.progress import Work
 
 if TYPE_CHECKING:
     from ablate.train.restore import Translator
@@ -24,10 +25,12 @@ def translate(
     """
     lines = stream_lines(source, "standard input")
     cut = Lines()
-    while chunk := list(islice(lines, batch)):
-        cut.extend(translator.cuts(chunk))
-        target.write("".join(f"{line}\n" for line in translator(chunk)).encode())
-        target.flush()
+    with Work("translating lines", shown=not sys.stdout.isatty()) as work:
+        while chunk := list(islice(lines, batch)):
+            cut.extend(translator.cuts(chunk))
+            target.write("".join(f"{line}\n" for line in translator(chunk)).encode())
+            target.flush()
+            work.advance(len(chunk))
     if cut.count:
         print(
             f"warning: {cut} had more than the {translator.max_length - 1} tokens that the model "

@@ -15,7 +15,7 @@ from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Claim
-from ablate.metric.table import METRICS, Metric, metric_of
+from ablate.metric.table import METRICS, Metric, metric_in_words
 from ablate.verdict.control import control
 from ablate.verdict.floor import nothing_learned, unlearned
 from ablate.verdict.sides import Side
@@ -42,7 +42,8 @@ def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
     """Return a reason if the arms compute the same numbers, so that neither can be better."""
     if claim["kind"] not in BETTER or not len(differences) or differences.any():
         return ""
-    return f"the arms have exactly equal {metric_of(claim['metric']).name} in every pair of runs"
+    name = metric_in_words(claim["metric"], claim.get("measures")).name
+    return f"both arms have exactly the same value in every pair of runs ({name})"
 
 
 def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:

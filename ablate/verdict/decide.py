@@ -1,6 +1,7 @@
 """Decide every claim of a study; sentences are written elsewhere."""
 
 from ablate.evidence.folder import Evidence
+from ablate.progress import track
 from ablate.stats.holm import Tests, adjust
 from ablate.verdict.decision import Decision, side
 from ablate.verdict.exact import Exact
@@ -16,7 +17,9 @@ def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
     Raises:
         UserError: the record of a run and its statistics disagree.
     """
-    findings = [kind_of(claim).find(claim, evidence) for claim in evidence.study["claims"]]
+    claims = evidence.study["claims"]
+    counted = track(claims, "judging claims", len(claims))
+    findings = [kind_of(claim).find(claim, evidence) for claim in counted]
     tested = [finding for finding in findings if finding.p]
     scaled = [kind_of(finding.claim).scaled(finding.p) for finding in tested]
     adjusted = iter(adjust(scaled, [finding.claim["alpha"] for finding in tested]))

@@ -12,8 +12,7 @@ from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, UNTRAINED_BLEU, WENT_WRONG, value
 from ablate.evidence.types import Claim, Run
-from ablate.metric.table import METRICS, metric_of
-from ablate.phrases import listed
+from ablate.metric.table import METRICS, metric_in_words
 from ablate.verdict.sides import Side
 
 INITIAL = "initial"  # value of `weights` that tests the weights before training
@@ -50,7 +49,8 @@ def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> s
     indicator = _indicator_of(claim["metric"])
     which = {"nll": "the unigram model", "bleu": "an untrained model"}.get(indicator, "")
     better = f"better than {which}" if which else "that neither diverged nor collapsed"
-    return f"nothing was learned: by {metric_of(claim['metric']).name} no arm is {better}"
+    name = metric_in_words(claim["metric"], claim.get("measures")).name
+    return f"nothing was learned: by {name}, no arm is {better}"
 
 
 def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
@@ -71,7 +71,8 @@ def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
     failed = [arm_label(arm.levels) for arm in arms if _failed_to_learn(arm, metric, evidence)]
     if len(failed) <= most:
         return ""
-    return f"the claim is about models that learned, and {listed(failed)} did not learn the task"
+    arms_named = "; ".join(failed)
+    return f"the claim compares models that learned the task, but these did not: {arms_named}"
 
 
 def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:

@@ -9,7 +9,8 @@ ours / other, each round measuring the two one after the other. `run` is the fol
 run of `model=tiny` on this data, whose weights both sides decode with; without it a short one is
 trained first. Where no row says otherwise, ours trains in the precision that
 `trainer.precision=auto` is on this machine. Everything else goes to `ablate` as it is. Puts its
-rows into lab/bench/results.json and prints the table; docs/benchmarks.md says what each row means.
+rows into lab/bench/results.json and prints the table; docs/explanation/benchmarks.md
+says what each row means.
 """
 
 import sys

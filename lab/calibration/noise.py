@@ -6,7 +6,7 @@ for the paired difference of every two arms:
   sentence   other sentences, on which all seeds of the arm agree
   rest       what is left: a seed does better on some sentences and another on others
 (two-way random effects, ablate.stats.estimate; arXiv:2010.06595 for why both levels matter).
-docs/calibration.md is made with noise of this size.
+docs/explanation/calibration.md is made with noise of this size.
 """
 
 import itertools

@@ -112,7 +112,7 @@ LEDGER = (
 
 
 def section(robustness: Robustness, prices: dict[str, Curve], wrong: Wrong, sweeps: int) -> str:
-    """Return the section of docs/calibration.md, with its heading."""
+    """Return the section of docs/explanation/calibration.md, with its heading."""
     seeds = sorted({n for _, n in robustness})
     tables = [_table(robustness, [*names], seeds) for names in (PROMISED, BEYOND)]
     head = "| method | largest share | power | power at 4 % |\n| --- | ---: | ---: | ---: |"

@@ -318,6 +318,6 @@ def pairwise(entries):
 
 
 def test_the_page_shows_what_the_grammar_says():
-    page = (ROOT / "docs/toy.md").read_text()
+    page = (ROOT / "docs/explanation/toy.md").read_text()
     shown = "\n\n".join(map(block, CONSTRUCTIONS))
     assert shown in page, "replace the examples by the output of ablate toy"

@@ -8,7 +8,7 @@ import pytest
 from ablate.config.schema import Config
 from lab import keys
 
-PAGE = Path(__file__).parents[2] / "docs" / "keys.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "keys.md"
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,9 @@ def every():
 
 
 def test_the_page_is_that_of_the_code():
-    assert PAGE.read_text(encoding="utf-8") == keys.page(), "run python -m lab.keys to=docs/keys.md"
+    assert PAGE.read_text(encoding="utf-8") == keys.page(), (
+        "run python -m lab.keys to=docs/reference/keys.md"
+    )
 
 
 def test_every_key_has_a_meaning(every):

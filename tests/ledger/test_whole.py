@@ -5,7 +5,9 @@ from pathlib import Path
 from ablate.ledger.entries import read_entries
 from ablate.ledger.headline import NOT_TESTED
 
-UNDER_WAY = "The modern Transformer"  # its screen has begun; docs/modern.md says what asks each
+UNDER_WAY = (
+    "The modern Transformer"  # its screen has begun; docs/explanation/modern.md says what asks each
+)
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -13,7 +13,7 @@ from ablate.train.resolve import resolve
 from lab.bench.options import read, table
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "components.md").read_text(encoding="utf-8")
 CLAIMS = re.findall(r"^\|[^|]+\| (arXiv:\S+) \| (.*) \|$", PAGE, re.M)
 WORDS = [words for _, cell in CLAIMS for words in re.findall(r"`([^`]*=[^`]*)`", cell)]
 

@@ -16,7 +16,7 @@ from ablate.config.check import check
 from ablate.config.location import CONF
 
 ROOT = Path(__file__).parents[2]
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.M | re.S)
 INLINE = re.compile(r"`([^`\n]+)`")
@@ -72,6 +72,18 @@ def test_every_command_of_the_laboratory_is_there():
     }
     assert len(said) > 5
     assert all((ROOT / "lab" / f"{name.replace('.', '/')}.py").exists() for name in said)
+
+
+def test_every_page_that_a_message_or_a_report_names_is_there():
+    said = {
+        (path, name)
+        for folder in ("ablate", "lab", "conf", "tests")
+        for path in (ROOT / folder).rglob("*.*")
+        if path.suffix in (".py", ".yaml", ".j2", ".html", ".md")
+        for name in re.findall(r"\bdocs/[\w/]+\.md\b", path.read_text(encoding="utf-8"))
+    }
+    assert len(said) > 20
+    assert not [(path, name) for path, name in said if not (ROOT / name).exists()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

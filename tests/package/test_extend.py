@@ -1,4 +1,4 @@
-"""The worked examples of docs/extend.md, written into a folder as a user would, and trained."""
+"""The worked examples of docs/howto/extend.md, written as a user would, and trained."""
 
 import re
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "extend.md"
 BLOCK = re.compile(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```", re.M | re.S)
 
 

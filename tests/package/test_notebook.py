@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOK = ROOT / "docs" / "notebook.py"
+NOTEBOOK = ROOT / "docs" / "tutorial" / "notebook.py"
 SIZE = 'SIZE = ["budget.seeds=3"]'
 
 
@@ -19,7 +19,10 @@ def test_every_cell_is_python_and_the_size_is_chosen_once():
     for cell in text.split("# %%"):
         ast.parse("\n".join(cell.splitlines()[1:]))
     assert text.count(SIZE) == 1
-    assert '--8<-- "docs/notebook.py"' in (ROOT / "docs" / "notebook.md").read_text()
+    assert (
+        '--8<-- "docs/tutorial/notebook.py"'
+        in (ROOT / "docs" / "tutorial" / "notebook.md").read_text()
+    )
 
 
 @pytest.mark.slow

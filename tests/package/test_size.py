@@ -1,4 +1,4 @@
-"""The committed evidence stays small enough to clone: docs/evidence.md names the limit."""
+"""The committed evidence stays small enough to clone, as docs/explanation/evidence.md says."""
 
 import io
 import re
@@ -18,7 +18,9 @@ LARGEST = 5  # folders that are named
 
 
 def limit(root):
-    (said,) = re.findall(r"at most (\d+) MB", (root / "docs" / "evidence.md").read_text())
+    (said,) = re.findall(
+        r"at most (\d+) MB", (root / "docs" / "explanation" / "evidence.md").read_text()
+    )
     return int(said)
 
 

@@ -20,7 +20,7 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
     assert (status, err) == (0, "")
     assert "relu_vs_linear: 4 cells of 2 arms, 2 seeds each; 0 are done" in out
     assert "time: not known of 2 arms" in out
-    assert "ffn_nonlinearity_needed, superiority: ? (no earlier runs of this regime)" in out
+    assert "ffn_nonlinearity_needed, superiority: not known yet: no earlier runs" in out
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["registry.json"]
     run(resolve(compose(*small, *ONE, "model/feed_forward=linear", "seed=1")))
     _, out, _ = command("plan", *small, *SWEEP, "minutes=1")
@@ -47,7 +47,7 @@ def test_a_plan_is_printed_as_data(small, command):
 
 def test_a_claim_is_named_with_its_reading(small, command):
     _, out, _ = command("plan", *small, *SWEEP, "study.claims.0.reading=alone")
-    assert "ffn_nonlinearity_needed (alone), superiority: ?" in out
+    assert "ffn_nonlinearity_needed (alone), superiority: not known yet" in out
 
 
 def test_what_cannot_work_is_said_as_the_sweep_would(small, command):

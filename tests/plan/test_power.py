@@ -71,13 +71,13 @@ def test_earlier_pairs_of_the_same_arms_come_before_the_regime(seen):
         for seed, shift in enumerate([0.0, 10.0, 20.0])
     ]
     (found,) = seen({}, runs=runs)
-    assert found.noise == "3 earlier pairs of these arms"
+    assert found.noise.endswith("3 earlier pairs of these arms")
     assert found.least > 5 * seen({})[0].least
 
 
 def test_what_is_not_known_is_said(seen):
-    assert seen({}, noise={})[0].noise == "no earlier runs of this regime"
-    assert seen({}, seeds=1)[0].noise == "a single seed has no spread"
+    assert seen({}, noise={})[0].noise.startswith("no earlier runs")
+    assert seen({}, seeds=1)[0].noise.startswith("a single seed")
     assert seen({}, noise={})[0].least is None
 
 

@@ -234,8 +234,11 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence,
 @pytest.mark.parametrize(
     ("kind", "test"),
     [
-        ("equivalence", "equivalence, by test BLEU in points. Margin: 2 (a reason)."),
-        ("superiority", "superiority, by test BLEU in points; higher is better. Margin: 2 (a"),
+        ("equivalence", "equivalence. Measured: test BLEU in points. Margin: 2 (a reason)."),
+        (
+            "superiority",
+            "superiority. Measured: test BLEU in points; higher is better. Margin: 2 (a",
+        ),
     ],
 )
 def test_of_an_equality_no_side_is_better(kind, test):
@@ -248,7 +251,7 @@ def test_claims_that_are_tested_alike_share_a_line():
     claim = {"kind": "superiority", "metric": "test/bleu", "better": "higher", "margin": 0.0}
     claims = [claim | {"source": source} for source in ("a paper", "a book", "a paper")]
     assert measured(claims) == [
-        "Claims 1, 2 and 3: superiority, by test BLEU in points; higher is better."
+        "Claims 1, 2 and 3: superiority. Measured: test BLEU in points; higher is better."
     ]
     assert sources(claims) == ["Source of claims 1 and 3: a paper.", "Source of claim 2: a book."]
 

@@ -219,7 +219,7 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
         ("2400", "refuted"),
         ("600", "supported"),
     ]
-    assert [one.budget for one in found] == ["2,400 updates, still learning", "600 updates"]
+    assert [one.budget for one in found] == ["2,400 steps, still learning", "600 steps"]
     assert headline("Pre-LN is better.", found).deciding == (found[0],)  # the longest budget
 
 

@@ -1,4 +1,4 @@
-"""The engine on simulated sweeps: a short form of docs/calibration.md."""
+"""The engine on simulated sweeps: a short form of docs/explanation/calibration.md."""
 
 import numpy as np
 import pytest

@@ -70,7 +70,7 @@ def test_where_lower_is_better_failing_less_often_is_still_better(claim, run, ev
 def test_too_few_pairs_that_learned_decide_nothing(judged, seeds, failed):
     entry = judged(seeds, 0, failed)
     assert entry["verdict"] == "inconclusive"
-    assert "pairs of runs have learned" in entry["evidence"]
+    assert "learned the task, and an interval needs 2" in entry["evidence"]
 
 
 @pytest.mark.parametrize("failed", [1, 2, 3])

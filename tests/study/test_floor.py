@@ -21,7 +21,7 @@ def test_two_arms_at_bleu_0_are_not_the_same(claim, arms, evidence, kind, margin
     assert found["verdict"] == "inconclusive"
     assert found["interval"] and found["detectable"] is found["seeds_needed"] is None
     assert found["evidence"] == (
-        "Nothing was learned: by test BLEU no arm is better than an untrained model."
+        "Nothing was learned: by test BLEU, no arm is better than an untrained model."
     )
 
 
@@ -43,7 +43,7 @@ def test_a_model_no_better_than_the_unigrams_has_learned_nothing(claim, run, evi
         for s in range(8)
     ]
     found = only(evidence(runs, claim(margin=0.5, kind="equivalence")))
-    assert found["evidence"].startswith("Nothing was learned: by test nll no arm is better than")
+    assert found["evidence"].startswith("Nothing was learned: by test nll, no arm is better than")
 
 
 @pytest.mark.parametrize("status", ["finished", "collapsed"])

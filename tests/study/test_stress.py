@@ -1,4 +1,4 @@
-"""What tuning adds to the noise of a difference, as docs/statistics.md says it."""
+"""What tuning adds to the noise of a difference, as docs/explanation/statistics.md says it."""
 
 import numpy as np
 import pytest

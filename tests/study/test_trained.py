@@ -76,9 +76,9 @@ def test_two_arms_that_agree_in_every_run_stay_exact(claim, arms, evidence, gaps
 @pytest.mark.parametrize(
     ("draws", "fixed", "count"),
     [
-        ({"draws": 20}, [], "2 of 2 cases (each of 20 random draws);"),
-        ({}, ["7 draws of weights in float64"], "2 of 2 cases (each of 7 random draws);"),
-        ({"draws": 3}, ["7 draws of weights"], "2 of 2 cases (each of 3 random draws);"),
+        ({"draws": 20}, [], "2 of 2 cases (20 random draws each);"),
+        ({}, ["7 draws of weights in float64"], "2 of 2 cases (7 random draws each);"),
+        ({"draws": 3}, ["7 draws of weights"], "2 of 2 cases (3 random draws each);"),
         ({}, ["nothing was drawn"], "2 of 2 cases;"),
     ],
 )
@@ -92,11 +92,11 @@ def test_random_draws_are_counted(claim, run, evidence, draws, fixed, count):
     ("metrics", "control", "words"),
     [
         ((0.0, 0.0), "", "No run shows that the check could have failed"),
-        ((0.0, 0.4), "", "The check can fail: with other the deviation is 0.4"),
+        ((0.0, 0.4), "", "The check can fail: with other, the deviation is 0.4"),
         (
             (0.0, 0.0),
             "probe/control",
-            "The check can fail: a control, probe/control, gives at least 2",
+            "The check can fail: probe/control gave at least 2",
         ),
         ((0.3, 0.4), "", "0 of 1 cases"),
     ],

@@ -140,7 +140,7 @@ def test_faults_are_named_before_any_run(study, command, results, here, old, new
 def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
     from ablate.sweep.composed import composed
 
-    guide = (Path(__file__).parents[2] / "docs" / "screen.md").read_text()
+    guide = (Path(__file__).parents[2] / "docs" / "howto" / "screen.md").read_text()
     lines = guide.partition("```yaml\n")[2].partition("```")[0]
     assert lines.count("\n") == 10
     (tmp_path / "experiment").mkdir()

@@ -74,7 +74,7 @@ def test_the_evidence_has_the_numbers_of_the_verdict():
             assert (": -" in answer["evidence"]) != better or not answer["effect"], name
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial/first_verdict.md"])
 def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
     lines = (ROOT / page).read_text(encoding="utf-8").replace("**", "").split("\n")
     text = "\n".join(line.removeprefix(">").strip() if line[:1] == ">" else "" for line in lines)
@@ -89,8 +89,8 @@ def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
         ({"model/residual": "pre_ln", "schedule": "no_warmup"}, "Pre-LN, no warm-up"),
         ({"model/position@model.decoder.position": "none"}, "no positions (decoder)"),
         ({"model.n_heads": 1, "model.dropout.rate": 0.1}, "1 head, dropout 0.1"),
-        ({"model.n_layers": 12, "model.causal": True}, "12 layers, causal mask on"),
-        ({"measure": "heads", "data.longest": 12}, "measured: heads, training lengths up to 12"),
+        ({"model.n_layers": 12, "model.causal": True}, "12 layers, causal mask"),
+        ({"measure": "heads", "data.longest": 12}, "attention heads, training lengths up to 12"),
         ({"model/position": "my_own_one"}, "my own one"),
         ({"data.n_train": 12000}, "12,000 training pairs"),
         ({"model.d_head": None}, "head width d_model / n_heads"),

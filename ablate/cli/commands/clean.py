@@ -1,7 +1,7 @@
 """Show the files of results that are no longer needed; delete=true removes them.
 
 Without delete=true nothing is removed. Verdicts, reports, the analysis log and the records behind
-them always stay. docs/clean.md describes each kind of file.
+them always stay. docs/howto/clean.md describes each kind of file.
 
 example:
   ablate clean

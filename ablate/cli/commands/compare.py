@@ -1,7 +1,7 @@
 """Compare arms of runs that were trained elsewhere: a verdict from a table.
 
 SOURCE is a CSV, TSV, JSONL or Parquet file; a folder of TensorBoard, Lightning or offline W&B runs;
-or wandb://ENTITY/PROJECT. docs/referee.md begins with runs of your own.
+or wandb://ENTITY/PROJECT. docs/howto/referee.md begins with runs of your own.
 
 example:
   ablate compare runs.csv --arm variant --metric val_loss --better lower \\

@@ -1,8 +1,8 @@
 """Decide on a candidate of a campaign: keep it, discard it, or run more seeds.
 
 A campaign compares candidates, one after the other, with a baseline. A candidate that is kept
-becomes the new baseline. All decisions share one error budget. docs/referee.md has the file format
-and an example of a loop.
+becomes the new baseline. All decisions share one error budget. docs/howto/referee.md has the file
+format and an example of a loop.
 
 example:
   ablate decide campaign.yaml --candidate swiglu

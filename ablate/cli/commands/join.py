@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.evidence.analysis_log import BOOK, write_lines
     from ablate.evidence.join import Piece, is_part, join, seeds_told
     from ablate.evidence.seal import ABOUT
+    from ablate.progress import track
     from ablate.record.files import check_links, writing
 
     target = arguments.to
@@ -43,7 +44,8 @@ def run(arguments: argparse.Namespace) -> None:
     folders = [Path(piece).expanduser() for piece in arguments.piece]
     for folder in folders:
         check_links(folder, folder)
-    evidence, lines = join([Piece.read(folder) for folder in folders])
+    pieces = [Piece.read(folder) for folder in track(folders, "reading pieces", len(folders))]
+    evidence, lines = join(pieces)
     check_links(target, target)
     with writing(target):
         evidence.save(target)

@@ -1,8 +1,8 @@
 """Judge finished runs: write a verdict for each claim, and the report. Nothing is trained.
 
 SOURCE is the folder of a sweep, experiments/NAME, or, with a STUDY file, a table of runs that
-ablate did not train (docs/referee.md). The report is written to the folder of the sweep, or to the
-folder to=; for runs from W&B it is written only with to=.
+ablate did not train (docs/howto/referee.md). The report is written to the folder of the sweep,
+or to the folder to=; for runs from W&B it is written only with to=.
 
 example:
   ablate judge results/sweeps/preln_vs_postln/TIME

@@ -13,7 +13,6 @@ before any space or line feed and encoded in parts.
 
 import re
 import string
-import sys
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Sized
@@ -25,9 +24,9 @@ from tokenizers.models import Model
 from tokenizers.trainers import Trainer
 
 from ablate.config.limits import Range
-from ablate.data.progress import progress
 from ablate.data.vocabulary import SPECIALS
 from ablate.errors import UserError
+from ablate.progress import Work
 
 MARK = "\n"
 LINE_FEED = "\ufdd0"
@@ -37,7 +36,6 @@ UNLIMITED = 1 << 20  # size of a vocabulary without limit; the library reserves 
 CHUNK = 10_000  # lines passed to the library at a time
 LONGEST = 1_000  # characters; longer words are cut for the training of a vocabulary
 LONG = re.compile(f"[^ ]{{{LONGEST + 1}}}")  # a possible long word
-MANY_LINES = 200_000  # above this number the library shows its progress bars, too
 
 Texts = Sequence[Iterable[str]]  # each text can be read more than once
 
@@ -117,9 +115,9 @@ class Scheme(ABC):
         tokenizer, trainer = self.untrained(documents=documents), self.trainer(size)
         sized = all(isinstance(text, Sized) for text in texts)
         lines = sum(len(cast(Sized, text)) for text in texts) if sized else None
-        bars = (lines is None or lines >= MANY_LINES) and sys.stderr.isatty()
-        trainer.show_progress = bars  # type: ignore[attr-defined]
-        tokenizer.train_from_iterator(_chunks(texts, lines), trainer, lines)
+        trainer.show_progress = False  # type: ignore[attr-defined]
+        with Work("learning the vocabulary", lines) as work:
+            tokenizer.train_from_iterator(_chunks(texts, work), trainer, lines)
         return self.settle(tokenizer)
 
     def untrained(self, *, documents: bool) -> Tokenizer:
@@ -139,13 +137,12 @@ class Scheme(ABC):
         return tokenizer
 
 
-def _chunks(texts: Texts, lines: int | None) -> Iterator[Sequence[str]]:
-    with progress("reading for the vocabulary", lines, " lines") as bar:
-        for text in texts:
-            rest = iter(text)
-            while chunk := list(islice(rest, CHUNK)):
-                yield [part for line in chunk for part in cut_words(line)]
-                bar.update(len(chunk))
+def _chunks(texts: Texts, work: Work) -> Iterator[Sequence[str]]:
+    for text in texts:
+        rest = iter(text)
+        while chunk := list(islice(rest, CHUNK)):
+            yield [part for line in chunk for part in cut_words(line)]
+            work.advance(len(chunk))
 
 
 def cut_words(line: str) -> list[str]:

@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from ablate.config.labels import arm_label, factor_label, option_name
 from ablate.evidence.types import Levels
-from ablate.metric.table import metric_of
 from ablate.record.label import value_text
 from ablate.report.draw.style import (
     INK,
@@ -30,11 +29,12 @@ ROOM = 90  # number of letters that fit below the axis
 Points = dict[str, dict[object, list[float]]]  # for each line and level, the values of all seeds
 
 
-def draw_levels(metric: str, factor: str, points: Points, limits: dict[str, float]) -> Figure:
+def draw_levels(label: str, factor: str, points: Points, limits: dict[str, float]) -> Figure:
     """Draw lines through the means over seeds, labelled at their ends or, if there are many, in a
     legend.
 
-    `limits` are horizontal lines by name, such as the level of chance.
+    `label` names the metric on the axis. `limits` are horizontal lines by name, such as the
+    level of chance.
     """
     many = len(points) > ARMS
     below = legend_height(list(points)) if many else 0.0
@@ -49,7 +49,7 @@ def draw_levels(metric: str, factor: str, points: Points, limits: dict[str, floa
     for name, value in limits.items():
         axes.axhline(value, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
         axes.annotate(name, (0.01, value), xycoords=("axes fraction", "data"), va="bottom")
-    axes.set_ylabel(folded(metric_of(metric).axis))
+    axes.set_ylabel(folded(label))
     return figure
 
 

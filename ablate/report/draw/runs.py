@@ -6,13 +6,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablate.metric.table import metric_of
 from ablate.report.draw.style import INK, folded, looks, stack
 from ablate.report.marks import panels
 
 ROW = 0.46  # smallest height of a row in inches
 LINE, BETWEEN = 0.142, 0.03  # inches: height of a text line, and space between two names
 AROUND = 0.6
+LABEL = 70  # largest number of letters in a line of the axis label
 SPREAD = 0.3  # vertical range of the dots above and below the line of their arm, by seed
 WRONG = {"diverged": "x", "collapsed": "+"}
 
@@ -20,18 +20,18 @@ Point = tuple[int, float, str]  # seed, value, status
 
 
 def draw_runs(
-    metric: str,
+    label: str,
     points: dict[str, list[Point]],
     means: dict[str, float],
 ) -> Figure:
-    """Draw a row for each arm, with its mean."""
+    """Draw a row for each arm, with its mean; `label` names the metric on the axis."""
     groups = panels(list(points))
     figure, axes = stack([AROUND + _height(group) * len(group) for group in groups])
     for panel, arms in zip(axes, groups, strict=True):
         if panel is not axes[0]:
             panel.sharex(axes[0])
         _draw_panel(panel, arms, points, means)
-        panel.set_xlabel(metric_of(metric).axis)
+        panel.set_xlabel(folded(label, LABEL))
     return figure
 
 

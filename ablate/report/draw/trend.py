@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from ablate.config.labels import factor_label
 from ablate.evidence.types import ReportedClaim
-from ablate.metric.table import metric_of
-from ablate.report.draw.style import INK, log_y, stack
+from ablate.metric.table import metric_in_words
+from ablate.report.draw.style import INK, folded, log_y, stack
 from ablate.report.marks import ARM_COLOURS
 
 HEIGHT = 3.0  # height in inches
@@ -32,7 +32,7 @@ def draw_trend(claim: ReportedClaim, points: list[tuple[float, float]]) -> Figur
     axes.set_xlabel(
         f"{factor_label(claim['over'])} ({'linear' if scale == 'linear' else 'logarithmic'} axis)"
     )
-    axes.set_ylabel(metric_of(claim["metric"]).axis)
+    axes.set_ylabel(folded(metric_in_words(claim["metric"], claim.get("measures")).axis))
     axes.legend()
     return figure
 

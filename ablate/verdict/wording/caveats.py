@@ -15,7 +15,6 @@ from ablate.evidence.outcome import WENT_WRONG
 from ablate.evidence.table import by_label
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
-from ablate.metric.table import metric_of
 from ablate.phrases import claims_numbered, listed, name_of, number_of
 from ablate.stats.estimate import SEEDS
 from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
@@ -28,7 +27,7 @@ from ablate.verdict.stages import FUTILE, needed
 
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
-OF_HOLM, OF_INTERVALS = "The answers are corrected", "The intervals of"
+OF_HOLM = "The answers are corrected"
 NOISE = {  # the simulations whose rate of wrong answers is given
     FEW: "{seeds} seeds and skewed differences",
     SKEWED: "{seeds} seeds and differences as skewed as these",
@@ -51,7 +50,7 @@ def caveats(evidence: Evidence, findings: list[Finding], claims: list[Entry]) ->
         *_of_runs(evidence),
         *_of_claims(evidence, findings, claims),
         *_of_noise(evidence, findings),
-        *_of_intervals(claims),
+        *_of_intervals(evidence, claims),
         *_of_log(evidence, claims),
     ]
 
@@ -250,18 +249,17 @@ def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
             f"{_subject(alike, evidence)}In simulations with "
             f"{NOISE[noise.reason].format(seeds=noise.seeds)}, up to {100 * noise.rate:.1f} % of "
             f"the answers were wrong, instead of the {100 * noise.nominal:.1f} % that the test "
-            "allows (docs/calibration.md)."
+            "allows (docs/explanation/calibration.md)."
         )
 
 
-def _of_intervals(claims: list[Entry]) -> Iterator[str]:
+def _of_intervals(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
     tested = [entry for entry in claims if entry["p"]]
     if len(tested) > 1:
         yield (f"{OF_HOLM} for testing {len(tested)} claims at once (Holm). The intervals are not.")
-    metrics = [e["metric"] for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]
-    if metrics:
-        names = listed([metric_of(metric).name for metric in dict.fromkeys(metrics)])
-        yield f"{OF_INTERVALS} {names} allow for other seeds, but not for other test sentences."
+    if by_seeds := [e for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]:
+        about = _subject(by_seeds, evidence)
+        yield f"{about}Intervals allow for other seeds, but not for other test sentences."
 
 
 def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
@@ -318,6 +316,4 @@ def _applies(caveat: str, claim: Entry, number: str) -> bool:
         return number in re.findall(r"\d+", subject[1])
     if caveat.startswith(OF_HOLM):
         return bool(claim["p"])
-    if caveat.startswith(OF_INTERVALS):
-        return bool(claim["interval"]) and metric_of(claim["metric"]).name in caveat
     return "second" in claim["metric"] if caveat.startswith(OF_TIMES) else True

@@ -7,9 +7,9 @@ have every field. All are written from the data of a final verdict.
 
 from typing import cast
 
-from ablate.config.labels import MEASURED, arm_label, factor_label, option_label
+from ablate.config.labels import MEASURED, arm_label, arm_labels, factor_label, option_label
 from ablate.evidence.types import Answer, Claim, Entry, Levels, Question, Short, Verdict
-from ablate.metric.table import Metric, metric_in_words
+from ablate.metric.table import MILLION, Metric, metric_in_words
 from ablate.phrases import listed
 from ablate.verdict.decision import (
     DIRECTION,
@@ -24,6 +24,7 @@ from ablate.verdict.decision import (
 from ablate.verdict.wording.details import details, deviation, direction, unit_of
 
 EVIDENCE = 40  # largest number of words; what does not fit is only in the details
+BRIEF_MARGIN = "Margin: {}."
 SHORT = 3  # largest number of words of a metric's name that is repeated
 OPENINGS = {
     (SUPPORTED, ""): "Supported",
@@ -40,7 +41,7 @@ OPENINGS_OF_KIND = {
     ("non_inferiority", SUPPORTED): "Supported: no loss that matters",
     ("non_inferiority", REFUTED): "Refuted: there is a loss that matters",
 }
-PER = {"linear": "per unit of", "log": "per doubling of", "log_log": "as a power of"}
+PER = {"linear": "per unit of", "log": "per doubling of"}
 
 
 def opening(claim: Question, answer: Answer | Entry | Short) -> str:
@@ -92,9 +93,7 @@ def evidence(claim: Claim, answer: Answer) -> str:
 
 def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
     """Return the measurement, its comparison with the margin, and what would decide the claim."""
-    shared = claim["where"] | _shared(claim)
-    where = {key: level for key, level in shared.items() if key not in MEASURED}
-    condition = f"With {arm_label(where)}, " if where else ""
+    condition = _condition(claim)
     failed = _failures(answer)
     if problem := answer.get("problem"):
         return problem, f"{failed}." if failed else ""
@@ -103,15 +102,15 @@ def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
         end = "That decides the claim" if decides else "These runs are too few to decide"
         return (f"{failed}. {end}",)
     if claim["kind"] == "exact":
-        return f"{condition}{_exact(claim, answer)}", _could_fail(claim, answer)
+        return _exact(claim, answer, condition), _could_fail(claim, answer)
     if answer["effect"] is None:
         return (f"no two runs with the same seed have ended with {_metric(claim).name}",)
-    measured = _rates(claim, answer) if "rates" in answer else _estimate(claim, answer)
-    first = f"{condition}{measured}"
+    measured = _rates if "rates" in answer else _estimate
+    first = measured(claim, answer, condition)
     margin = _margin(claim, answer)
     long = len(f"{first} {margin}".split()) > EVIDENCE
     if long and margin and "withheld" not in answer:
-        margin = f"Margin: {claim['margin']:g}."
+        margin = BRIEF_MARGIN.format(f"{claim['margin']:g}")
     return first, margin, _outlook(claim, answer)
 
 
@@ -119,6 +118,12 @@ def _shared(claim: Claim) -> Levels:
     """Return the levels that both arms of a claim have."""
     baseline = claim["baseline"]
     return {k: v for k, v in claim["treatment"].items() if k in baseline and baseline[k] == v}
+
+
+def _condition(claim: Claim) -> str:
+    """Return what all arms of a claim share, as "6 layers and no warm-up"; "" if nothing."""
+    shared = claim["where"] | _shared(claim)
+    return listed(arm_labels({k: v for k, v in shared.items() if k not in MEASURED}))
 
 
 def _against(claim: Claim) -> list[str]:
@@ -143,27 +148,45 @@ def _layers(claim: Claim, answer: Answer) -> dict[str, object]:
     }
 
 
-def _estimate(claim: Claim, answer: Answer) -> str:
+def _estimate(claim: Claim, answer: Answer, condition: str) -> str:
     """Return the effect as a change of the metric, so that a fall of a loss is negative."""
+    line = _effect(claim, answer, condition)
+    brief = len(line.split()) > EVIDENCE - len(BRIEF_MARGIN.split())
+    return _effect(claim, answer, condition, brief=True) if brief else line
+
+
+def _effect(claim: Claim, answer: Answer, condition: str, *, brief: bool = False) -> str:
+    """Return the effect; if `brief`, without its unit and the number of sentences."""
     unit, sign = unit_of(claim), direction(claim)
     value = unit.say(sign * cast(float, answer["effect"]), sign=True)
-    change = f"{value} {unit.name}{_points(unit)}"
+    change = f"{value} {unit.name}{'' if brief else _points(unit)}"
     ends, level = answer["interval"], 1 - claim["alpha"]
     if "interval_equivalence" in answer:  # the interval of the two one-sided tests, which decide
         ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
-    beside = f"({_interval(ends, level, unit, sign)}; {_runs(answer)})"
+    beside = f"({_interval(ends, level, unit, sign)}; {_runs(answer, brief=brief)})"
     named = len(unit.name.split()) > SHORT + 2  # a name too long to follow a number
     if claim["kind"] == "trend":
-        per = f"{PER[claim['scale']]} {factor_label(claim['over'])}"
+        over, given = factor_label(claim["over"]), f"with {condition}, " if condition else ""
+        if claim["scale"] == "log_log":
+            power = value.removeprefix("+")
+            return f"{given}{_metric(claim).name} grows as {over} to the power {power} {beside}"
+        per = f"{PER[claim['scale']]} {over}"
         if named:
-            return f"slope of {unit.name}: {value} {per} {beside}"
-        return f"{change} {per} {beside}"
-    against = " against ".join(_against(claim))
+            return f"{given}slope of {unit.name}: {value} {per} {beside}"
+        return f"{given}{change} {per} {beside}"
+    both = f" (both with {condition})" if condition else ""
+    against = " against ".join(_against(claim)) + both
     if named:
-        against, change = f"{against}, {unit.name}", value
-    if claim["minus"]:
-        return f"{against}: {change} more than with {arm_label(claim['minus'])} {beside}"
+        change = f"{value} in {unit.name}"
+    if minus := _elsewhere(claim):
+        return f"{against}: {change} more than with {minus} {beside}"
     return f"{against}: {change} {beside}"
+
+
+def _elsewhere(claim: Claim) -> str:
+    """The levels at which the difference is taken that another one is compared with."""
+    where = claim["where"]
+    return arm_label({k: v for k, v in claim["minus"].items() if where.get(k, ...) != v})
 
 
 def _points(unit: Metric) -> str:
@@ -174,16 +197,17 @@ def _interval(ends: list[float] | None, level: float, unit: Metric, sign: int) -
     if ends is None:
         return "no interval"
     low, high = sorted(sign * end for end in ends)
-    digits = unit.digits if max(-low, high) >= 10**-unit.digits else None
-    numbers = [unit.say(end) if digits is None else f"{end:,.{digits}f}" for end in (low, high)]
-    return f"{100 * level:.3g} % CI {' to '.join(numbers)}"
+    plain = 10**-unit.digits <= max(-low, high) < MILLION
+    digits = unit.digits if plain else None
+    said = [unit.say(end) if digits is None else f"{end:,.{digits}f}" for end in (low, high)]
+    return f"{100 * level:.3g} % CI {' to '.join(said)}"
 
 
-def _runs(answer: Answer) -> str:
+def _runs(answer: Answer, *, brief: bool) -> str:
     """Return the numbers of seeds and of test sentences of an estimate."""
     seeds = f"{answer['pairs']} paired seed{'s' * (answer['pairs'] != 1)}"
     sentences = answer.get("sentences")
-    return f"{seeds}, {sentences:,} sentences" if sentences else seeds
+    return f"{seeds}, {sentences:,} sentences" if sentences and not brief else seeds
 
 
 def _margin(claim: Claim, answer: Answer) -> str:
@@ -195,7 +219,8 @@ def _margin(claim: Claim, answer: Answer) -> str:
         return ""
     if claim["kind"] == "trend":
         return f"Slopes above {margin:g} count as large enough to matter."
-    bound = f"{margin:g} {name}" if len(name.split()) <= SHORT else f"{margin:g}"
+    size = unit_of(claim).say(margin) if margin >= MILLION else f"{margin:g}"
+    bound = f"{size} {name}" if len(name.split()) <= SHORT else size
     if claim["kind"] in ("equivalence", "non_inferiority"):
         return f"Differences within {bound} do not matter."
     return f"Differences above {bound} count as large enough to matter."
@@ -224,13 +249,15 @@ def _planned(claim: Claim, effect: float) -> str:
     return f"a true {what} of {unit_of(claim).say(effect)}"
 
 
-def _rates(claim: Claim, answer: Answer) -> str:
+def _rates(claim: Claim, answer: Answer, condition: str) -> str:
+    """Return how many runs of each arm ended in the way that the claim counts."""
     arms = _against(claim)
     if claim["better"] == "lower":  # then the baseline counts as plus
         arms.reverse()
     counts = zip(answer["rates"], arms, strict=True)
     name = _metric(claim).name.removesuffix(" runs")
-    return listed([f"{n} of {of} runs of {arm}" for (n, of), arm in counts]) + f" {name}"
+    runs = listed([f"{n} of {of} runs with {arm}" for (n, of), arm in counts])
+    return f"with {condition}, {runs} {name}" if condition else f"{runs} {name}"
 
 
 def _failures(answer: Answer) -> str:
@@ -245,24 +272,28 @@ def _failures(answer: Answer) -> str:
     )
 
 
-def _exact(claim: Claim, answer: Answer) -> str:
+def _exact(claim: Claim, answer: Answer, condition: str) -> str:
     """Return how many cases hold, and the deviation of the worst one."""
     cases = answer["cases"]
     if not cases["counted"]:
         why = "its control did not respond" if cases["of"] else "nothing was measured"
         return f"no case of {_metric(claim).name} counts, since {why}"
+    it = f"with {condition}, it holds" if condition else "it holds"
     if "holding" in cases:
-        holding = f"it holds in {cases['holding']} of {answer['pairs']} seeds"
-        interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
-        name = _metric(claim).name
-        what = name if len(name.split()) <= SHORT else "value"
-        mean = f"mean {what} {deviation(answer['effect'])} ({interval}; {_allowed(claim)})"
-        return f"{holding}; {mean}"
-    holding = f"it holds in {cases['counted'] - cases['broken']} of {cases['counted']} cases"
-    draws = f" (each of {cases['draws']:,} random draws)" if cases["draws"] else ""
+        return f"{it} in {cases['holding']} of {answer['pairs']} seeds. {_mean(claim, answer)}"
+    draws = f" ({cases['draws']:,} random draws each)" if cases["draws"] else ""
     end = "smallest" if claim["margin"] else "largest"
     worst = f"{end} deviation: {deviation(answer['effect'])} ({_allowed(claim)})"
-    return f"{holding}{draws}; {worst}"
+    held = f"{cases['counted'] - cases['broken']} of {cases['counted']}"
+    return f"{it} in {held} cases{draws}; {worst}"
+
+
+def _mean(claim: Claim, answer: Answer) -> str:
+    """Return the mean over seeds of the measure of an exact claim about trained models."""
+    name = _metric(claim).name
+    interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
+    value = f"{deviation(answer['effect'])} on average ({interval}; {_allowed(claim)})"
+    return f"{name[:1].upper()}{name[1:]}: {value}"
 
 
 def _allowed(claim: Claim) -> str:
@@ -282,11 +313,11 @@ def _could_fail(claim: Claim, answer: Answer) -> str:
     if cases["control"] is not None:
         control = claim.get("control_measures") or claim["control"].replace("_", " ")
         least = deviation(cases["control"])
-        return f"The check can fail: a control, {control}, gives at least {least}."
+        return f"The check can fail: {control} gave at least {least}."
     if "elsewhere" in cases:
         arm, distance = cases["elsewhere"]
         only = "only " if claim["margin"] else ""
-        return f"The check can fail: with {arm} the deviation is {only}{deviation(distance)}."
+        return f"The check can fail: with {arm}, the deviation is {only}{deviation(distance)}."
     return "No run shows that the check could have failed."
 
 

@@ -1,0 +1,90 @@
+"""Show how far long work is: a bar with the time left at a terminal, a line a minute elsewhere.
+
+Everything goes to standard error. Work that ends soon shows nothing, so any loop may be tracked.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import TypeVar
+
+T = TypeVar("T")
+
+AFTER = 2.0  # seconds until the bar appears
+EVERY = 60.0  # seconds from one line to the next
+REFRESH = 0.5  # seconds from one state of the bar to the next
+DISPLAY = threading.Lock()  # held by what shows its progress: two bars would overwrite each other
+
+
+class Work:
+    """Count what is done of some work while a thread shows it.
+
+    Work inside of work that is shown counts, but shows nothing.
+
+    Args:
+        name: what is done, such as "reading verdicts".
+        total: how many items there are; None if that is unknown.
+        shown: false where something else shows the progress, or the output would be disturbed.
+    """
+
+    def __init__(self, name: str, total: int | None = None, *, shown: bool = True) -> None:
+        self.name = name
+        self.total = total
+        self.shown = shown
+        self.done = 0
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "Work":
+        self._start = time.monotonic()
+        if self.shown and DISPLAY.acquire(blocking=False):
+            show = self._bar if sys.stderr and sys.stderr.isatty() else self._lines
+            self._thread = threading.Thread(target=show, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        if self._thread:
+            self._ended.set()
+            self._thread.join()
+            DISPLAY.release()
+
+    def advance(self, items: int = 1) -> None:
+        """Count items that are done."""
+        self.done += items
+
+    def line(self) -> str:
+        """Return the state as a line: "reading verdicts: 30 of 120, 0:01:30 left"."""
+        seconds = time.monotonic() - self._start
+        if self.total is None or not 0 < self.done < self.total:  # a last step may follow
+            count = f"{self.done:,} done, " if self.done else ""
+            return f"{self.name}: {count}{timedelta(seconds=round(seconds))} so far"
+        left = timedelta(seconds=round(seconds / self.done * max(0, self.total - self.done)))
+        return f"{self.name}: {self.done:,} of {self.total:,}, {left} left"
+
+    def _lines(self) -> None:
+        while not self._ended.wait(EVERY):
+            print(self.line(), file=sys.stderr, flush=True)
+
+    def _bar(self) -> None:
+        if self._ended.wait(AFTER):
+            return
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        from ablate.console import make_console
+
+        columns = (BarColumn(), TextColumn("{task.description}", markup=False))
+        with Progress(*columns, console=make_console(stderr=True), transient=True) as bar:
+            task = bar.add_task(self.line(), total=self.total)
+            while not self._ended.wait(REFRESH):
+                bar.update(task, completed=self.done, description=self.line())
+
+
+def track(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
+    """Yield the items, and show how many of them have been used."""
+    with Work(name, total) as work:
+        for item in items:
+            yield item
+            work.advance()

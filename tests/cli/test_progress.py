@@ -1,0 +1,74 @@
+"""Long work shows how far it is: a line now and then, or a bar at a terminal."""
+
+import io
+import sys
+import time
+
+import pytest
+
+from ablate import progress
+from ablate.progress import Work, track
+
+
+class Terminal(io.StringIO):
+    """Standard error that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def often(monkeypatch):
+    for name in ("AFTER", "EVERY", "REFRESH"):
+        monkeypatch.setattr(progress, name, 0.02)
+
+
+def slow(count):
+    for item in range(count):
+        time.sleep(0.05)
+        yield item
+
+
+def test_elsewhere_than_at_a_terminal_lines_say_how_much_is_done_and_left(often, capsys):
+    assert list(track(slow(4), "reading verdicts", 4)) == [0, 1, 2, 3]
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("reading verdicts: 2 of 4, ") for line in lines)
+    assert any(line.endswith(" left") for line in lines)
+
+
+def test_at_a_terminal_there_is_a_bar(often, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    list(track(slow(4), "reading verdicts", 4))
+    assert "reading verdicts: 2 of 4" in sys.stderr.getvalue()
+
+
+def test_work_of_unknown_size_says_how_long_it_has_taken(often, capsys):
+    with Work("learning the vocabulary") as work:
+        time.sleep(0.05)
+        assert work.line().endswith(" so far")
+
+
+def test_work_that_ends_soon_shows_nothing(capsys):
+    assert list(track(range(3), "reading verdicts", 3)) == [0, 1, 2]
+    assert capsys.readouterr().err == ""
+
+
+def test_work_inside_of_work_shows_nothing(often, capsys):
+    for _ in track(range(1), "outer work", 1):
+        list(track(slow(3), "inner work", 3))
+    assert "outer work" in (told := capsys.readouterr().err)
+    assert "inner work" not in told
+
+
+def test_what_follows_failed_work_is_shown_again(often, capsys):
+    with pytest.raises(ValueError), Work("broken work"):
+        raise ValueError
+    list(track(slow(2), "next work", 2))
+    assert "next work" in capsys.readouterr().err
+
+
+def test_work_whose_output_would_be_disturbed_shows_nothing(often, capsys):
+    with Work("translating lines", shown=False):
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ""
