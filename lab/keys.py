@@ -36,8 +36,8 @@ HEAD = """\
 # Every config key
 
 Made by `python -m lab.keys to=docs/reference/keys.md`; a test compares this page with the code.
-Set any key as `key=value` on the command line. `ablate --cfg job` shows the values of one config, and
-`ablate options` lists the options of the groups. *Required* means that a value must be given.
+Set any key as `key=value` on the command line. `ablate --cfg job` shows the values of one config,
+and `ablate options` lists the options of the groups. *Required* means that a value must be given.
 
 """
 TREE = """\

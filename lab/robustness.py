@@ -1,7 +1,8 @@
 """Measure how often verdicts are false when noise is not normal; takes about two minutes.
 
-Writes its section of docs/explanation/calibration.md, and the curve of level against power. The exit
-status is 1 where a share of false verdicts is above what is allowed by more than the simulation's own chance.
+Writes its section of docs/explanation/calibration.md, and the curve of level against power. The
+exit status is 1 where a share of false verdicts is above what is allowed by more than the
+simulation's own chance.
 """
 
 import argparse

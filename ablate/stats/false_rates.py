@@ -1,8 +1,8 @@
 """Rates of false verdicts with skewed, clustered or long-tailed noise, as measured.
 
 `python -m lab.robustness` measures them, and docs/explanation/calibration.md has the results for
-every shape of noise; this table has the largest rate over all shapes. A few seeds may miss a long tail and look
-harmless, so every verdict on a mean states the rate, with a reason why it is likely.
+every shape of noise; this table has the largest rate over all shapes. A few seeds may miss a long
+tail and look harmless, so every verdict on a mean states the rate, with a reason why it is likely.
 """
 
 from itertools import pairwise

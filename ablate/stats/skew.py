@@ -12,8 +12,8 @@ Source: Johnson 1978, Journal of the American Statistical Association 73, 536, f
 What differs: Johnson takes g = s, the skewness of the differences. Ten seeds underestimate a
 skewness of 2 by half, and the other arm's noise hides it. The two constants are a point on the
 curve of level against power in docs/explanation/statistics.md, `python -m lab.robustness`
-draws it. His term is the first of an expansion around the centre. Far out, where Holm's correction looks, its square
-outgrows the quantile: five skewed seeds could not show any effect, however large.
+draws it. His term is the first of an expansion around the centre. Far out, where Holm's correction
+looks, its square outgrows the quantile: five skewed seeds could not show any effect, however large.
 """
 
 import math

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 HEAD = """\
 # Every option of every group
 
-Made by `ablate options to=docs/reference/options.md` from the docstrings and the config tree. Choose
-one with `group=option`, as in `python -m ablate model/position=learned`; `ablate --cfg job` shows its keys.
+Made by `ablate options to=docs/reference/options.md` from the docstrings and the config tree.
+Choose one with `group=option`, as in `python -m ablate model/position=learned`; `ablate --cfg job`
+shows its keys.
 """
 EXPERIMENT = "experiment"  # a group whose options have a table of their own
 EXAMPLE = "+experiment=preln_vs_postln"
