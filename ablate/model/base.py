@@ -1,4 +1,4 @@
-"""The interface of models: what training, search and probes call."""
+"""The interface of models: the methods that training, search and probing classifiers call."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ class Seq2Seq(NamedTuple):
 class Causal(NamedTuple):
     """The inputs of a model that continues a text.
 
-    A row starts with BOS, or, if it is a part of a longer text, with the token before it. PAD is on
-    the right.
+    A row starts with BOS. If the row is a part of a longer text, it starts with the token before
+    this part instead. PAD is on the right.
     """
 
     tokens: Int[Tensor, "B L"]
@@ -36,7 +36,8 @@ class Causal(NamedTuple):
 class CausalDocuments(NamedTuple):
     """The inputs of a model that continues texts, with several documents in a row.
 
-    `documents` numbers them from 0 in each row; a token attends only to tokens of its own document.
+    `documents` has the number of each token's document, counted from 0 in each row. A token attends
+    only to tokens of its own document.
     """
 
     tokens: Int[Tensor, "B L"]
@@ -50,18 +51,19 @@ class Bidirectional(NamedTuple):
 
 
 def texts(inputs: Any) -> tuple[Int[Tensor, "B L"], ...]:
-    """Return the token ids among the inputs of a model, one tensor for each text in a row."""
+    """Return the token ids among a model's inputs: one tensor, or the source's and the target's."""
     return inputs[:1] if isinstance(inputs, CausalDocuments) else tuple(inputs)
 
 
 class Model(nn.Module, ABC):
-    """Maps token ids to states; `head` maps states to logits in training, scoring and search.
+    """Maps token ids to hidden states; its `head` maps hidden states to logits.
 
-    Built as `model(src_vocab=, tgt_vocab=, joint_vocab=)` with the settings of its YAML: the sizes
-    of both vocabularies, and whether they are the same vocabulary.
+    Built as `model(src_vocab=, tgt_vocab=, joint_vocab=)`, with the sizes of both vocabularies and
+    whether they are the same vocabulary. The other arguments come from its YAML file.
 
-    `takes` lists the types of inputs that the model accepts. `reads` maps each stack to the slice
-    of the input texts that it reads.
+    `takes` lists the types of inputs that the model accepts. A model reads one text (`Causal`) or
+    two (`Seq2Seq`: source and target); `reads` says which of them each stack reads, as a slice of
+    the list of texts.
     """
 
     breaks: frozenset[Law] = frozenset()  # without those of components
@@ -71,8 +73,9 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, inputs: Any) -> Float[Tensor, "B T D"]:
-        """Return the states that predict the targets of a batch; `inputs` has one of the
-        types in `takes`.
+        """Return the hidden states that predict the targets of a batch.
+
+        `inputs` has one of the types in `takes`.
         """
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Cache:
@@ -83,34 +86,37 @@ class Model(nn.Module, ABC):
         raise NotImplementedError
 
     def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
-        """Return for each row the state that predicts the token after its newest one."""
+        """Return for each row the hidden state that predicts its next token, given its newest
+        token.
+        """
         raise NotImplementedError
 
     def check_decoding(self) -> None:  # noqa: B027
         """Check that all components can decode step by step after a source.
 
         Raises:
-            UserError: a component cannot.
+            UserError: a component cannot decode step by step.
         """
 
     def check_documents(self) -> None:  # noqa: B027
-        """Check that all components can keep the documents of a row separate.
+        """Check that no component passes information between the documents of a row.
 
         Raises:
-            UserError: a component cannot.
+            UserError: a component passes information between documents.
         """
 
     def limits(self) -> dict[str, int | None]:
         """Return the largest numbers of tokens that the model accepts; None: no limit.
 
-        The keys are "source", "target" and, for a model that reads both as one sequence, "both".
+        The keys are "source", "target" and, for a model that reads source and target as a single
+        sequence, "both".
         """
         return {"source": None, "target": None, "both": None}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield the name and the kernel of each attention, such as "decoder.0.cross"."""
+        """Yield the name, such as "decoder.0.cross", and the kernel of each attention sub-layer."""
         yield from ()
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the name, such as "encoder.0", and the parameters of each layer."""
+        """Yield the name, such as "encoder.0", and the list of parameters of each layer."""
         yield from ()

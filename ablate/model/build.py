@@ -1,4 +1,4 @@
-"""Build a model from its config."""
+"""Build a model from the node `model` of a config."""
 
 import torch
 from hydra.utils import get_class
@@ -10,12 +10,12 @@ from ablate.model.base import Model
 
 
 def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bool) -> Model:
-    """Return the model that `config` (the node `model`) describes.
+    """Return the model that the config describes; `config` is the node `model` of a run's config.
 
-    Building uses no numbers of torch's global random generator, so that later random numbers do not
-    depend on the arm; `ablate.initial.seeded` draws the initial values. Under
-    `torch.device("meta")` the model gets no values, which is enough to check that its components
-    fit.
+    Building draws no numbers from torch's global random generator, so that all arms of a study see
+    the same random numbers afterwards. The initial values are drawn later, by an option of
+    `initial`. Under `torch.device("meta")` parameters have shapes but no values; this is enough to
+    check that components fit together.
 
     Raises:
         UserError: a size, a value or a combination of components is wrong.
@@ -33,7 +33,12 @@ def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bo
 
 
 def assemble(*, constructor: str, **given: object) -> Model:
-    """Call the constructor of a model with the settings of its config, grouped as it expects."""
+    """Return the model that a constructor builds from the settings of its config.
+
+    Args:
+        constructor: the import path of a model class.
+        given: settings from the config, which are grouped into the arguments of the class.
+    """
     kind = get_class(constructor)
     model: Model = kind(**gathered(kind, given))
     return model

@@ -1,4 +1,8 @@
-"""Caches of step-by-step decoding; row = sentence * beams + beam."""
+"""Caches of step-by-step decoding.
+
+Each sentence has `beams` hypotheses. The hypothesis `beam` of a sentence has the row sentence *
+beams + beam.
+"""
 
 from typing import Protocol, runtime_checkable
 
@@ -8,7 +12,7 @@ from torch import Tensor
 
 @runtime_checkable
 class Cache(Protocol):
-    """The state of a part of a model between the steps of decoding."""
+    """Data that a component of a model stores between the steps of decoding."""
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
         """Replace the state of row i by that of row `rows[i]` of the same sentence."""
@@ -18,7 +22,7 @@ class Cache(Protocol):
 
 
 class Nothing:
-    """The cache of a part that needs no past tokens."""
+    """An empty cache, for a component that needs no past tokens."""
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
         """Do nothing."""
@@ -28,7 +32,7 @@ class Nothing:
 
 
 class State:
-    """A cache of one tensor for each hypothesis; None before the first step."""
+    """A cache of one tensor with a row for each hypothesis; None before the first step."""
 
     def __init__(self) -> None:
         self.value: Float[Tensor, "M N *shape"] | None = None
@@ -39,6 +43,6 @@ class State:
             self.value = self.value.flatten(0, 1).index_select(0, rows).view_as(self.value)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep the given sentences and drop all others."""
+        """Keep all rows of the given sentences and drop all others."""
         if self.value is not None:
             self.value = self.value.index_select(0, sentences)

@@ -1,4 +1,4 @@
-"""Group the arguments of a Transformer: sizes, vocabularies, and factories of components."""
+"""Group the arguments of a Transformer into vocabularies, sizes and factories of components."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from ablate.model.values.base import Values
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabularies(Arguments):
-    """The vocabularies of source and target.
+    """The sizes of the source and target vocabularies.
 
     Args:
         src_vocab: size of the source vocabulary.
@@ -46,14 +46,14 @@ class Vocabularies(Arguments):
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes(Arguments):
-    """The sizes that all layers of a model share, their dropout and their biases.
+    """The sizes, dropout probabilities and biases that all layers of a model share.
 
     Args:
         d_model: width of every layer.
         d_ff: inner width of feed-forward sub-layers.
         n_heads: number of attention heads.
         d_head: width of a head; None: d_model / n_heads.
-        dropout: dropout probabilities of all sites.
+        dropout: dropout probability at each place in the model.
         bias: whether the linear maps of sub-layers have biases.
 
     Raises:
@@ -72,12 +72,12 @@ class Sizes(Arguments):
 
     @property
     def width_of_head(self) -> int:
-        """The width of a head."""
+        """The width of a head: d_head, or d_model / n_heads if d_head is None."""
         return head_width(self.d_model, self.n_heads, self.d_head)
 
 
 class Heads(TypedDict):
-    """The arguments that every attention is constructed from."""
+    """The arguments with which every attention sub-layer is constructed."""
 
     d_model: int
     n_heads: int
@@ -91,11 +91,11 @@ class Heads(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Components(Arguments):
-    """The factories of a model, called once per use; `base.py` of each folder documents the
-    interface.
+    """The factories of a model's components; a factory is called once for each use of a component.
 
+    The module `base.py` in the folder of each component documents the arguments of its factory.
     `position` and `norm` apply to every stack, and `attention`, `projections` and `padding` to
-    every attention, unless that stack or attention overrides them.
+    every attention sub-layer, unless the stack or the sub-layer overrides them.
     """
 
     position: Callable[..., Position]
@@ -112,7 +112,7 @@ class Components(Arguments):
     parametrisation: Callable[..., Parametrisation]
 
     def make_embedding(self, sizes: Sizes, vocabularies: Vocabularies) -> Embedding:
-        """Return the embedding of both vocabularies."""
+        """Return the embedding of the source and target vocabularies."""
         embedding = self.embedding(d_model=sizes.d_model, **dataclasses.asdict(vocabularies))
         parametrisation = self.make_parametrisation(sizes)
         for table in embedding.modules():
@@ -121,24 +121,28 @@ class Components(Arguments):
         return embedding
 
     def make_head(self, sizes: Sizes, embedding: Embedding) -> Head:
-        """Return the head, whose matrix belongs to the embedding."""
+        """Return the head, which uses the output matrix of the embedding."""
         factor = self.make_parametrisation(sizes).logit_factor
         weight = embedding.output_weight
         # no lambda: the head of a copied model must use the matrix of the copy
         return self.head(weight=weight if factor == 1 else partial(multiplied, weight, factor))
 
     def make_parametrisation(self, sizes: Sizes) -> Parametrisation:
-        """Return the parametrisation for the widths of the model."""
+        """Return the parametrisation (standard or muP) for d_model and d_head."""
         return self.parametrisation(d_model=sizes.d_model, d_head=sizes.width_of_head)
 
     def make_self_attention(self, sizes: Sizes, layer: int, **masks: bool) -> SelfAttention:
-        """Return the self-attention of a layer; `masks` are its arguments `causal`
-        and `look_ahead`.
+        """Return the self-attention sub-layer of a layer.
+
+        Args:
+            sizes: sizes of the layer.
+            layer: number of the layer in its stack, counted from 0.
+            masks: the arguments `causal` and `look_ahead` of SelfAttention.
         """
         return SelfAttention(**self._heads(sizes, layer), values=self.values(), **masks)
 
     def make_cross_attention(self, sizes: Sizes, layer: int) -> CrossAttention:
-        """Return the cross-attention of a layer."""
+        """Return the cross-attention sub-layer of the layer with this number."""
         return CrossAttention(**self._heads(sizes, layer))
 
     def _heads(self, sizes: Sizes, layer: int) -> Heads:
@@ -172,10 +176,10 @@ class Components(Arguments):
         Args:
             sizes: sizes of the layers.
             name: encoder | decoder.
-            order: numbers of the layers in the order in which they act; a shared layer occurs
-                repeatedly.
-            make_layer: returns the sub-layers of the layer with a given number.
-            depths: `encoder_layers` and `decoder_layers` of the model.
+            order: numbers of the layers in the order in which they act; a layer whose weights are
+                shared occurs several times.
+            make_layer: returns the sub-layers, by name, of the layer with a given number.
+            depths: `encoder_layers` and `decoder_layers`, the numbers of layers of the whole model.
         """
 
         def make_residual(sublayers: int) -> Residual:
@@ -197,5 +201,5 @@ class Components(Arguments):
 
 
 def multiplied(weight: Callable[[], Tensor], factor: float) -> Tensor:
-    """Return a matrix times a factor."""
+    """Return the matrix that a function returns, multiplied by a factor."""
     return factor * weight()

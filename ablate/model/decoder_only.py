@@ -1,15 +1,15 @@
 """A decoder-only model: one causal stack, as a language model or as a translator.
 
-Equation: p(x_t | x_1 .. x_{t-1}) = softmax(W h_t), h the states of a stack of causal self-attention
-    and feed-forward sub-layers. To translate, x is the source, EOS, BOS and the target, and only
-    the tokens of the target are predicted.
+Equation: p(x_t | x_1 .. x_{t-1}) = softmax(W h_t), where h are the hidden states of a stack of
+    causal self-attention and feed-forward sub-layers. To translate, x is the source, EOS, BOS and
+    the target, and only the tokens of the target are predicted.
 Source: Radford et al. 2018 (GPT); with a source in front of the target arXiv:1801.10198, and
     "language model" in arXiv:1910.10683, section 3.2.1, figure 4.
-What differs: GPT's learned positions and gelu are options of their own factors. The source is read
-    causally too; in `prefix_lm` the tokens of the source see each other. The tokens of the source
-    are not predicted.
+What differs: GPT's learned positions and gelu are options of their own factors. A source token sees
+    only earlier source tokens; in `prefix_lm` all source tokens see each other. The tokens of the
+    source are not predicted.
 What to expect: perplexity falls with width and depth; as a translator, somewhat below an
-    encoder-decoder with as many layers on each side, which has about twice the weights.
+    encoder-decoder with the same number of layers in each stack, which has about twice the weights.
 """
 
 import torch
@@ -26,7 +26,7 @@ from ablate.model.stack import StackCache
 
 
 class DecoderOnly(OneStack):
-    """A decoder without an encoder."""
+    """A causal stack without an encoder, for language modelling or translation."""
 
     takes = frozenset({Causal, CausalDocuments, Seq2Seq})
     reads = {"decoder": slice(None)}
@@ -35,8 +35,10 @@ class DecoderOnly(OneStack):
     source_reads = "past"  # what a source token attends to: past | source
 
     def forward(self, inputs: Causal | CausalDocuments | Seq2Seq) -> Float[Tensor, "B T D"]:
-        """Return the states that predict the token after each token; for a pair, after
-        each target token.
+        """Return the hidden states that predict the next tokens.
+
+        For a text: the state of each token. For a source and a target: the state of each target
+        token.
         """
         if isinstance(inputs, Seq2Seq):
             return self.translate(inputs.src, inputs.tgt_in)
@@ -47,9 +49,9 @@ class DecoderOnly(OneStack):
     def translate(
         self, src: Int[Tensor, "B S"], tgt_in: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T D"]:
-        """Return the states of targets that follow their sources in one sequence.
+        """Return the hidden states of target tokens that follow their source in a single sequence.
 
-        Padding of the source, which lies between them, takes up no positions.
+        Padding lies between source and target; it takes up no positions.
         """
         embedded = [self.embedding.embed_src(src), self.embedding.embed_tgt(tgt_in)]
         real = torch.cat([src, tgt_in], 1) != PAD
@@ -59,14 +61,16 @@ class DecoderOnly(OneStack):
         return states[:, n:]
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> StackCache:
-        """Read the source; return the cache of decoding, with `beams` rows per sentence."""
+        """Read the source; return the decoding cache, with `beams` rows per sentence."""
         causal = self.causal and self.source_reads == "past"
         return self.stack.start_after(
             self.embedding.embed_src(src), src != PAD, beams, causal=causal
         )
 
     def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
-        """Return for each row the state that predicts the token after its newest one."""
+        """Return for each row the hidden state that predicts its next token, given its newest
+        token.
+        """
         newest = tokens.view(-1, cache.slots.beams)
         return self.stack.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
@@ -86,10 +90,10 @@ class DecoderOnly(OneStack):
                 )
 
     def check_documents(self) -> None:
-        """Check that no component passes information between documents.
+        """Check that no component passes information between the documents of a row.
 
         Raises:
-            UserError: a component does.
+            UserError: a component passes information between documents.
         """
         if type(self.stack.position).cache is not Position.cache:
             raise UserError(
@@ -105,12 +109,19 @@ class DecoderOnly(OneStack):
                 )
 
     def limits(self) -> dict[str, int | None]:
-        """Return the number of positions, which limits source and target together."""
+        """Return the largest number of tokens that source and target may have together; None: no
+        limit.
+        """
         return {"source": None, "target": None, "both": self.stack.position.longest}
 
 
 def places(real: Bool[Tensor, "B L"], n_source: int) -> Int[Tensor, "B L"]:
-    """Return positions that continue after the last real token of each source."""
+    """Return positions in which the target continues directly after the last real source token.
+
+    Args:
+        real: False at padding, for source and target in one row.
+        n_source: number of columns of the source.
+    """
     columns = torch.arange(real.size(1), device=real.device)
     padding = n_source - real[:, :n_source].sum(1, keepdim=True)
     return columns - padding * (columns >= n_source)

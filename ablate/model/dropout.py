@@ -1,12 +1,13 @@
-"""Dropout at every site of the model.
+"""Dropout at every place in the model.
 
-Equation: y = x * mask / (1 - p), each entry of the mask 0 with probability p, else 1.
-Source: arXiv:1207.0580; the sites: arXiv:1706.03762, section 5.4.
-What differs: on a CPU, eight decisions come from one random number of 64 bits, so p is rounded
-    to a multiple of 1/256 (0.1 to 0.1016). If that would change p by over 2 %, it is rounded to
-    1/65536, with four decisions per number. Kept values are scaled by the rounded rate. torch draws
-    a number per entry, which costs more than the matrix products of a small model.
-What to expect: the same distribution as torch's; other masks for the same seed.
+Equation: y = x * mask / (1 - p), where each entry of the mask is 0 with probability p, else 1.
+Source: arXiv:1207.0580; the places: arXiv:1706.03762, section 5.4.
+What differs: on a CPU, one random number of 64 bits decides about eight entries, so p is rounded to
+    a multiple of 1/256 (0.1 to 0.1016). If this would change p by more than 2 %, p is rounded to a
+    multiple of 1/65536, and one random number decides about four entries. Kept values are divided
+    by 1 - p with the rounded p. torch draws a number for each entry, which takes longer than the
+    matrix products of a small model.
+What to expect: the same distribution as torch's dropout, but other masks for the same seed.
 """
 
 from dataclasses import asdict, dataclass
@@ -25,7 +26,7 @@ TOLERANCE = 0.02  # relative error allowed of the rate and of the kept fraction
 
 @dataclass
 class Rates:
-    """Dropout probability at each site of a Transformer; in the YAML all follow `rate`.
+    """The dropout probability at each place in a Transformer; in the YAML all default to `rate`.
 
     Raises:
         UserError: a probability is not in [0, 1).
@@ -46,7 +47,7 @@ class Rates:
 
 
 class Dropout(nn.Module):
-    """Zeroes each value with probability `rate` while training."""
+    """A layer that zeroes each value with probability `rate` while training."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -68,8 +69,10 @@ class Dropout(nn.Module):
 
 
 def rounded(rate: float) -> tuple[int, int]:
-    """Return (cut, levels) such that cut / levels is close enough to the rate, with
-    the fewest levels.
+    """Return (cut, levels) with the fewest levels such that cut / levels is close to the rate.
+
+    `levels` is 256 or 65536, the number of values of a random integer; a value below `cut` means
+    "drop".
     """
     for levels in DECISIONS:
         cut = min(round(rate * levels), levels - 1)
@@ -79,7 +82,7 @@ def rounded(rate: float) -> tuple[int, int]:
 
 
 class _Masked(torch.autograd.Function):
-    """Multiplies by a random mask in which `cut` of `levels` decisions are zeros."""
+    """Multiplies by a random mask with a fraction cut / levels of zeros, and scales up the rest."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cut: int, levels: int) -> Tensor:

@@ -17,9 +17,9 @@ from ablate.model.padding.base import Mask
 def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H Q K"]]:
     """Return the weights of every attention for the inputs of a batch, without dropout.
 
-    Keys are "encoder.0.self", "decoder.0.self", "decoder.0.cross"; the number counts layers.
-    Kernels whose weights do not sum to 1 over the keys are left out. A layer that is used several
-    times gives the weights of its last use.
+    Keys are names such as "encoder.0.self" or "decoder.0.cross", where the number counts layers.
+    Kernels whose weights do not sum to 1 over the keys are left out. For a layer whose weights are
+    shared and which is used several times, the attention of its last use is returned.
     """
     weights: dict[str, Tensor] = {}
 
@@ -47,9 +47,10 @@ def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H
 def weights_of(
     kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None
 ) -> Float[Tensor, "B H Q K"]:
-    """Return the attention weights of a kernel.
+    """Return the attention weights of a kernel for queries q and keys k.
 
-    Kernels are linear in the values, so an identity matrix as values returns the weights.
+    A kernel is linear in the values, so its output for an identity matrix of values is the matrix
+    of attention weights.
     """
     n_keys = k.size(2)
     identity = torch.eye(n_keys, dtype=v.dtype, device=v.device)
@@ -58,9 +59,10 @@ def weights_of(
 
 
 def parameter_table(model: nn.Module) -> list[tuple[str, int]]:
-    """Return (part, number of parameters) pairs, largest first, summed over the layers of a stack.
+    """Return (part of the model, number of parameters) pairs, largest first.
 
-    Parts are disjoint and sum to the total: a shared matrix counts once.
+    A part, such as "decoder.cross_attention", includes all layers of its stack. A matrix that two
+    parts share counts for one of them, so the numbers sum to the total.
     """
     counts: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
@@ -69,5 +71,8 @@ def parameter_table(model: nn.Module) -> list[tuple[str, int]]:
 
 
 def part_of(name: str) -> str:
-    """Return the part that a parameter belongs to, such as "decoder.cross_attention"."""
+    """Return the part of the model that a parameter belongs to, such as "decoder.cross_attention".
+
+    `name` is the parameter's name in `named_parameters()`.
+    """
     return ".".join(re.sub(r"\blayers\.\d+\.", "", name).split(".")[:2])

@@ -1,10 +1,15 @@
-"""The laws that every variant obeys unless its class lists them in `breaks`."""
+"""Properties, called laws, that tests check for every component.
+
+A component for which a law does not hold lists the law in its attribute `breaks`.
+"""
 
 from enum import Enum
 
 
 class Law(Enum):
-    """A property of a whole model that the tests in tests/laws check for every variant."""
+    """A property of a whole model that the tests in tests/laws check for every option of a
+    component.
+    """
 
     NO_FUTURE = "a changed target token changes nothing before it"
     SOURCE_PADDING = "more padding on the source changes nothing at real positions"

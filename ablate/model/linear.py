@@ -1,13 +1,13 @@
-"""A linear layer that pads its input to multiples of 256 rows, so that oneDNN can reuse its
+"""A linear layer that pads its input to multiples of 256 rows, so that oneDNN reuses compiled
 kernels.
 
 Equation: y = x W^T + b.
 Source: torch.nn.Linear, with the same parameters and initial values.
-What differs: in bfloat16 on a CPU, training multiplies whole blocks of BLOCK rows, with zeros after
-    the last token. oneDNN compiles a program for every shape, which takes longer than running
-    it, and nearly every batch has another number of tokens.
-    With products=onednn, oneDNN also computes products of float32 (`ablate.model.product`).
-What to expect: the numbers of torch.nn.Linear, faster.
+What differs: in bfloat16 on a CPU, training pads inputs with zeros to a multiple of BLOCK rows.
+    oneDNN compiles a kernel for every new shape, which takes longer than the product itself, and
+    nearly every batch has a new number of tokens. With products=onednn, oneDNN also computes
+    products of float32 (`ablate.model.product`).
+What to expect: the results of torch.nn.Linear in less time.
 """
 
 from typing import Any
@@ -55,25 +55,28 @@ def remove_biases(module: nn.Module) -> None:
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
-    """Return the dtype of products of x: that of autocast if it is on, else that of x."""
+    """Return the dtype in which torch multiplies x: autocast's dtype if autocast is on, else
+    x's.
+    """
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 def to_product_dtype(x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
-    """Return x in the dtype of its products: in bf16-mixed this halves the size of the
-    residual stream.
+    """Return x in the dtype in which torch multiplies it.
+
+    In bf16-mixed precision this halves the memory of the residual stream.
     """
     return x.to(product_dtype(x))
 
 
 def is_compiled(x: Tensor) -> bool:
-    """Return whether oneDNN compiles a program for each shape of x."""
+    """Return whether oneDNN would compile a new kernel for the shape of x."""
     return x.device.type == "cpu" and product_dtype(x) == torch.bfloat16
 
 
 def blocks(x: Float[Tensor, "N D"], dtype: torch.dtype, rows: int) -> Float[Tensor, "M D"]:
-    """Return x in another dtype, padded with rows of zeros to a multiple of `rows`."""
+    """Return x in the given dtype, padded with rows of zeros to a multiple of `rows`."""
     n = len(x)
     missing = -n % rows
     if not missing:
@@ -85,7 +88,7 @@ def blocks(x: Float[Tensor, "N D"], dtype: torch.dtype, rows: int) -> Float[Tens
 
 
 class _Blocks(torch.autograd.Function):
-    """A linear map in whole blocks of rows, forward and backward."""
+    """A linear map, with its gradients, whose input is padded to a multiple of BLOCK rows."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

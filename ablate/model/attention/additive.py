@@ -3,9 +3,9 @@
 Equation: score(q, k) = w tanh(q + k); weights = softmax(score).
 Source: arXiv:1409.0473, appendix A.1.2: v_a tanh(W_a s + U_a h), where W_a and U_a are the
     projections to queries and keys.
-What differs: there are several heads, as wide as those of dot products; they share w.
-What to expect: the quality of scaled dot products (arXiv:1706.03762, section 3.2.1), with more time
-    and d_head times the memory for scores.
+What differs: there are several heads, as wide as those of dot-product attention; all heads share w.
+What to expect: the quality of scaled dot-product attention (arXiv:1706.03762, section 3.2.1), at
+    more time and d_head times the memory for scores.
 """
 
 from jaxtyping import Float
@@ -17,7 +17,7 @@ from ablate.model.padding.base import Mask
 
 
 class Additive(Kernel):
-    """Attention whose scores come from a small network.
+    """Attention whose scores come from a network with one hidden layer.
 
     Args:
         d_head: width of a head.
@@ -41,6 +41,6 @@ class Additive(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         hidden = (q[:, :, :, None] + k[:, :, None]).tanh()
         return self.softmax.mix(self.score(hidden).squeeze(-1), v, mask, bias)

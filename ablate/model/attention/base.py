@@ -1,4 +1,8 @@
-"""The interface of attention kernels: the computation between the projections of an attention."""
+"""The interface of attention kernels.
+
+A kernel is the part of an attention sub-layer between the projections: it computes the outputs of
+the heads from queries, keys and values.
+"""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -15,11 +19,12 @@ from ablate.model.sublayer import Slots
 
 
 class Kernel(nn.Module, ABC):
-    """Mixes values by how well queries match keys; built as `attention(d_head=..., dropout=...)`.
+    """Computes the outputs of attention heads from queries, keys, values and a mask.
 
-    It is linear in the values when dropout is off (`ablate.model.inspect` relies on that). A kernel
-    that must remember anything but past keys and values while decoding overrides `cache` and
-    `step`.
+    Built as `attention(d_head=..., dropout=...)`. A kernel is linear in the values when dropout is
+    off (`ablate.model.inspect` relies on this). By default, the cache of step-by-step decoding
+    holds the keys and values of past tokens. A kernel that needs another cache overrides `cache`
+    and `step`.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -38,20 +43,23 @@ class Kernel(nn.Module, ABC):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values; `bias` is added to the scores of queries and keys."""
+        """Return the outputs of the heads; `bias` is added to the scores of queries and keys."""
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
-        """Create the parameters that depend on the sub-layer around the kernel.
+        """Create the parameters whose shapes depend on the sub-layer that contains the kernel.
 
-        That sub-layer calls it once. `layer` is the number of the layer in its stack, counted from
-        0.
+        The sub-layer calls this method once. `layer` is the number of the layer in its stack,
+        counted from 0.
         """
         return
 
     def finish(
         self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the input of the output projection; `x` is the input of the sub-layer."""
+        """Return the input of the output projection, given the outputs of the heads.
+
+        `x` is the input of the sub-layer.
+        """
         return heads
 
     def check_context(self, tokens: int) -> None:
@@ -61,12 +69,13 @@ class Kernel(nn.Module, ABC):
     def check(self, *, causal: bool, biased: bool) -> None:
         """Raise UserError if the kernel cannot apply a causal mask or add a bias to its scores.
 
-        `biased` says whether the positions of the stack add a bias to the scores.
+        `causal`: whether the mask will be causal. `biased`: whether the position option, such as
+        ALiBi, adds a bias to the scores.
         """
         return
 
     def cache(self, slots: Slots) -> Cache:
-        """Return the empty cache of self-attention, before the first step of decoding."""
+        """Return the empty cache of self-attention for step-by-step decoding."""
         return KeysValues(slots)
 
     def step(
@@ -87,14 +96,14 @@ class Kernel(nn.Module, ABC):
 
 
 class KeysValues:
-    """The keys and values of past tokens, stored at the places that `slots` assigns."""
+    """A cache of the keys and values of past tokens; `slots` assigns each token an index."""
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
         self.past: list[Float[Tensor, "M H K E"]] = []
 
     def extend(self, *new: Float[Tensor, "M H N E"]) -> list[Float[Tensor, "M H K E"]]:
-        """Store the keys and values of this step; return all that are stored so far."""
+        """Store the new keys and values of this step; return all keys and values stored so far."""
         if not self.past:
             self.past = [x.new_zeros(*x.shape[:2], self.slots.room, x.size(3)) for x in new]
         for i, x in enumerate(new):
@@ -106,16 +115,17 @@ class KeysValues:
         return [past[:, :, : self.slots.width] for past in self.past]
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Do nothing: the slots record which hypothesis may read which key."""
+        """Do nothing: the mask in `slots` already says which keys a hypothesis may read."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep the given sentences and drop all others."""
+        """Keep the given sentences in the cache and drop all others."""
         self.past = [past.index_select(0, sentences) for past in self.past]
 
 
 def refuse_bias(level: str) -> None:
-    """Raise UserError: a kernel without scores cannot work with positions that are
-    biases of scores.
+    """Raise UserError: a kernel without scores cannot use positions that add a bias to scores.
+
+    `level` is the kernel's option of model/attention, for the message.
     """
     raise UserError(
         f"model/attention={level} has no scores that the biases of model/position could be added "
@@ -124,7 +134,7 @@ def refuse_bias(level: str) -> None:
 
 
 def scale_factor(scale: str, d_head: int) -> float:
-    """Return the factor that multiplies the scores.
+    """Return the factor that multiplies the scores: 1 divided by the divisor that `scale` names.
 
     Raises:
         UserError: `scale` is not the name of a divisor.

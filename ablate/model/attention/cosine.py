@@ -3,10 +3,11 @@
 Equation: weights = softmax(g * cos(q, k)), cos(q, k) = q k^T / (|q| |k|); g is learned.
 Source: arXiv:2010.04245 (query-key normalisation), section 3.2; with a fixed factor arXiv:1410.5401
     (content addressing), which calls the factor a key strength.
-What differs: each attention has a g of its own, where the paper has one for the model. g starts at
-    `scale`; the paper starts at log2(L^2 - L) for the length L that covers 97.5 % of training.
-What to expect: scores stay within +-g, so vectors of large norm cannot saturate the softmax; the
-    quality of dot products if g is large enough to single out a key.
+What differs: each attention sub-layer learns its own g, whereas the paper learns one g for the
+    model. g starts at `scale`; the paper starts at log2(L^2 - L) for the length L that covers 97.5
+    % of training.
+What to expect: scores stay within +-g, so vectors of large norm cannot saturate the softmax. The
+    quality is that of dot products if g is large enough for a query to attend to a single key.
 """
 
 from typing import Annotated
@@ -44,7 +45,7 @@ class Cosine(Kernel):
         self.strength = nn.Parameter(torch.tensor([float(scale)]))
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Set g in place."""
+        """Set the factor g to its initial value, in place."""
         nn.init.constant_(parameter, self.initial)
 
     def forward(
@@ -55,6 +56,6 @@ class Cosine(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         cosines = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
         return self.softmax.mix(self.strength * cosines, v, mask, bias)

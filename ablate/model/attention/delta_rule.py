@@ -1,14 +1,14 @@
-"""Linear attention with the delta rule: a new value replaces what its key returned before.
+"""Linear attention with the delta rule: writing a key replaces the value stored under this key.
 
 Equation: S_j = S_(j-1) + b_j f(k_j)^T (v_j - f(k_j) S_(j-1)), out_i = f(q_i) S_i;
     f(x) = (elu(x) + 1) / sum(elu(x) + 1), b_j = sigmoid(w k_j + c).
 Source: arXiv:2102.11174, section 4.2 (equations 23 to 26).
-What differs: f is elu + 1, not the paper's DPFP; b depends on the key, not on the token, and heads
+What differs: f is elu + 1, not the paper's DPFP. b depends on the key, not on the token, and heads
     share w and c. Without a causal mask, all keys are written from left to right before any query
     reads; the paper does not treat this case. Attention dropout has no effect.
-What to expect: better than linear attention where a key occurs again with another value. Keys are
-    written one after the other, in training too: time grows with the length, and in
-    cross-attention decoding writes the source anew at every step.
+What to expect: better than linear attention if a key occurs again with another value. Keys are
+    written one after the other, in training too, so time grows with the length. In cross-attention,
+    every decoding step writes all source keys again.
 """
 
 import torch
@@ -23,7 +23,7 @@ from ablate.model.sublayer import Slots
 
 
 class DeltaRule(Kernel):
-    """Linear attention with a matrix that keys write to and queries read from.
+    """Linear attention with a matrix per head: keys and values are written to it, queries read it.
 
     Args:
         d_head: width of a head.
@@ -50,7 +50,7 @@ class DeltaRule(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return what each query reads from the matrix."""
+        """Return the values that the queries read from the matrix."""
         reading, writing = mask.sides(q.size(2), k.size(2), q.device)
         queries, keys, strength = features(q), features(k), self.strength(k).sigmoid() * writing
         state = keys.new_zeros(*keys.shape[:2], keys.size(3), v.size(3))
@@ -66,7 +66,7 @@ class DeltaRule(Kernel):
         return (out * reading).to(v.dtype)
 
     def cache(self, slots: Slots) -> State:
-        """Return the cache of the matrix, which is empty before the first step."""
+        """Return the cache that holds the matrix S; the cache is empty before the first step."""
         return State()
 
     def step(
@@ -78,7 +78,9 @@ class DeltaRule(Kernel):
         cache: State,
         bias: Float[Tensor, "#M #H #N #K"] | None,
     ) -> Float[Tensor, "M H N W"]:
-        """Write the keys and values of the newest tokens, and return what their queries read."""
+        """Write the keys and values of the newest tokens; return the values that their queries
+        read.
+        """
         queries, keys, values, strength = (
             x.transpose(1, 2)[:, :, :, None]
             for x in (features(q), features(k), v, self.strength(k).sigmoid())
@@ -90,7 +92,10 @@ class DeltaRule(Kernel):
 
 
 def features(x: Float[Tensor, "*N E"]) -> Float[Tensor, "*N E"]:
-    """Return f(x) in float32 or wider: in bfloat16 long sums would be inaccurate."""
+    """Return f(x) = (elu(x) + 1) / sum(elu(x) + 1), in float32 or wider.
+
+    In bfloat16 long sums of features would be inaccurate.
+    """
     positive = F.elu(x.to(torch.promote_types(x.dtype, torch.float32))) + 1
     return positive / positive.sum(-1, keepdim=True)
 
@@ -101,5 +106,8 @@ def written(
     value: Float[Tensor, "*N 1 W"],
     strength: Float[Tensor, "*N 1 1"],
 ) -> Float[Tensor, "*N E W"]:
-    """Return the matrix after a key and its value have been written."""
+    """Return the matrix after one key and its value have been written with the given strength.
+
+    The strength (0 to 1) is the fraction of the old value that the new value replaces.
+    """
     return state + key.mT @ (strength * (value - key @ state))

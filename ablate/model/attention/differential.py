@@ -1,15 +1,15 @@
 """Differential attention: the difference of two softmaxes.
 
-Equation: halves q1, q2 and k1, k2 of queries and keys;
-    o = (softmax(s q1 k1^T) - lambda softmax(s q2 k2^T)) v, s = sqrt(d_head / 2)^-1;
-    out = (1 - lambda_0) rms_norm(o) for each head, with a learned gain that heads share;
-    lambda = exp(a1 b1) - exp(a2 b2) + lambda_0, four learned vectors for each layer;
-    lambda_0 = 0.8 - 0.6 exp(-0.3 l) of layer l, counted from 0.
+Equation: halves q1, q2 and k1, k2 of queries and keys; o = (softmax(s q1 k1^T) - lambda softmax(s
+    q2 k2^T)) v, s = sqrt(d_head / 2)^-1; out = (1 - lambda_0) rms_norm(o) for each head, with a
+    learned gain that heads share; lambda = exp(a1 b1) - exp(a2 b2) + lambda_0, four learned vectors
+    for each layer; lambda_0 = 0.8 - 0.6 exp(-0.3 l) in layer l, counted from 0.
 Source: arXiv:2410.05258, section 2.1.
 What differs: the paper halves the number of heads and doubles their width. Here the number of heads
     stays, and queries and keys are compared over d_head / 2 channels. For the paper's sizes, set
-    model.n_heads to half of the baseline's. A half consists of every second pair of channels, so
-    that rotary positions turn slow and fast pairs in both.
+    model.n_heads to half the number of the baseline. Each half of a head consists of every second
+    pair of channels, so that both halves contain pairs that rotary positions rotate slowly and
+    pairs that they rotate fast.
 What to expect: attention with less noise on irrelevant tokens; it computes two softmaxes instead of
     one and has 3 d_head more parameters in each layer.
 """
@@ -66,14 +66,14 @@ class Differential(Kernel):
         self.initial = 0.8 - 0.6 * exp(-0.3 * layer)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Draw the vectors, or set the gain, in place."""
+        """Initialise a vector of lambda randomly, or the gain with ones, in place."""
         if parameter.dim() > 1:
             nn.init.normal_(parameter, std=STD, generator=generator)
         else:
             nn.init.ones_(parameter)
 
     def weight(self) -> Float[Tensor, ""]:
-        """Return lambda."""
+        """Return lambda, the weight of the second softmax."""
         a, b = self.vectors.float().view(2, 2, -1).unbind(1)
         first, second = (a * b).sum(1).exp().unbind()
         return first - second + self.initial
@@ -86,7 +86,7 @@ class Differential(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values, normalised."""
+        """Return the normalised outputs of the heads, times (1 - lambda_0)."""
         parts = zip(halves(q), halves(k), strict=True)
         kept, noise = (self.fused(*part, v, mask, bias) for part in parts)
         mixed = kept - self.weight().to(noise.dtype) * noise
@@ -95,6 +95,6 @@ class Differential(Kernel):
 
 
 def halves(heads: Float[Tensor, "B H L E"]) -> tuple[Tensor, ...]:
-    """Return the pairs of channels with even numbers, and those with odd numbers."""
+    """Return two halves of the channels: the even-numbered pairs and the odd-numbered pairs."""
     pairs = heads.view(*heads.shape[:-1], heads.size(-1) // 4, 2, 2)
     return tuple(half.flatten(-2) for half in pairs.unbind(-2))

@@ -2,12 +2,13 @@
 
 Equation: weights = softmax(fill(scale * q k^T)); out = dropout(weights) v.
 Source: arXiv:1706.03762, section 3.2.1 ("setting to -inf all illegal connections").
-What differs: the output of a query whose keys are all masked, which the paper does not define.
-    `minus_inf`: NaN; `large_negative` (the most negative finite number): the mean of all values,
-    masked ones included; `zero_output`: zeros. If at least one key is kept, the three are equal.
-What to expect: the results of fused attention with fill=zero_output, and the weights. With a
-    padding option that masks rows, minus_inf turns the output to NaN: that is the ablation, not a
-    bug.
+What differs: the paper does not define the output of a query whose keys are all masked. The setting
+    `fill` does. `minus_inf`: NaN; `large_negative` (the most negative finite number): the mean of
+    all values, masked ones included; `zero_output`: zeros. If at least one key is kept, the three
+    are equal.
+What to expect: with fill=zero_output, the results of fused attention; attention weights are
+    available as well. With a padding option that masks queries, minus_inf turns the output to NaN:
+    this is the ablation, not a bug.
 """
 
 import torch
@@ -54,7 +55,7 @@ class Explicit(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         return self.mix(q @ k.transpose(-2, -1), v, mask, bias)
 
     def mix(
@@ -64,7 +65,7 @@ class Explicit(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the values, mixed by the softmax of the given scores."""
+        """Return the outputs of the heads, given the scores before the mask and the bias."""
         # exponentials of bfloat16 are slow and inaccurate
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         keep = mask.dense(scores.size(2), scores.size(3), scores.device)
@@ -81,14 +82,16 @@ class Explicit(Kernel):
     def blocked(
         self, keep: Bool[Tensor, "#B 1 #Q #K"], dtype: torch.dtype, bias: Tensor | None
     ) -> Float[Tensor, "#B #H #Q #K"]:
-        """Return the term added to the scores: the bias, and the fill value at masked pairs."""
+        """Return the tensor that is added to the scores: the bias, or the fill value where
+        masked.
+        """
         lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(dtype).min
         added = torch.zeros_like(keep, dtype=dtype) if bias is None else bias.to(dtype)
         return added.masked_fill(~keep, lowest)
 
 
 def softmax(scores: Float[Tensor, "B H Q K"]) -> Float[Tensor, "B H Q K"]:
-    """Return the softmax over keys."""
+    """Return the softmax over keys; short rows are padded for the speed of the softmax."""
     n_keys = scores.size(-1)
     if n_keys >= VECTOR:
         return scores.softmax(-1)

@@ -4,7 +4,7 @@ Equation: out_i = v_(i + offset); zeros if there is no such key, or if the mask 
 Source: the fixed patterns of arXiv:2002.10260, section 3 (previous token, next token).
 What differs: all heads have the same pattern, and no head learns its own. Queries and keys keep
     their parameters, which have no effect. In cross-attention, target i reads source i + offset.
-What to expect: with -1 every layer sees one token further back, as a convolution would.
+What to expect: with offset -1, every layer reaches one token further back, as in a convolution.
 """
 
 import torch
@@ -18,12 +18,12 @@ from ablate.model.sublayer import unread
 
 
 class FixedOffset(Kernel):
-    """Reads one key, chosen by its position.
+    """Attention of each query to a single key, at a fixed distance from the query.
 
     Args:
         d_head: width of a head, which has no effect here.
         dropout: not applied, because it would drop the only weight of a head.
-        offset: distance from the query to the key; negative: to the left.
+        offset: distance from the query to the key in tokens; negative: the key is to the left.
     """
 
     has_shares = False  # the first queries may have no key
@@ -34,8 +34,8 @@ class FixedOffset(Kernel):
         self.offset = offset
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if the causal mask would hide the key, or if positions add
-        a bias to scores.
+        """Raise UserError if a causal mask would hide the key, or if positions add a bias to
+        scores.
         """
         if biased:
             refuse_bias("fixed_offset")
@@ -53,7 +53,9 @@ class FixedOffset(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return for each query the value at the offset."""
+        """Return for each query the value of the key at the offset; zeros if there is no such
+        key.
+        """
         queries = positions(mask.query_positions, q)
         keys = positions(mask.key_positions, k)
         weights = (keys[:, None, None, :] == queries[:, None, :, None] + self.offset).to(v.dtype)
@@ -64,5 +66,8 @@ class FixedOffset(Kernel):
 
 
 def positions(given: Int[Tensor, "#B L"] | None, heads: Float[Tensor, "B H L E"]) -> Tensor:
-    """Return the given positions, or 0, 1, 2, ... for the rows of the heads; shape "#B L"."""
+    """Return the given positions; if they are None, 0, 1, 2, ... for the L tokens of `heads`.
+
+    The shape is "#B L".
+    """
     return torch.arange(heads.size(2), device=heads.device)[None] if given is None else given

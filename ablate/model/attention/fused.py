@@ -1,8 +1,8 @@
 """Scaled dot-product attention by torch's fused kernel.
 
-Equation: softmax(scale * q k^T) v, masked keys at weight 0; zeros if every key is masked.
+Equation: softmax(scale * q k^T) v, where masked keys have weight 0; zeros if every key is masked.
 Source: arXiv:1706.03762, section 3.2.1; memory-saving kernels: arXiv:2205.14135.
-What differs: nothing if at least one key is kept.
+What differs: nothing for queries that may attend to at least one key.
 What to expect: the results of explicit attention with fill=zero_output, with less memory on a
     GPU. On a CPU it *is* explicit attention in two cases: with dropout, for which torch has only a
     slow path of the same arithmetic, and with few keys, where two products and a softmax take less
@@ -23,7 +23,7 @@ FEW = 48  # number of keys up to which explicit attention is faster on a CPU
 
 
 class Fused(Kernel):
-    """Calls torch.nn.functional.scaled_dot_product_attention.
+    """Attention by torch.nn.functional.scaled_dot_product_attention.
 
     Args:
         d_head: width of a head.
@@ -55,7 +55,7 @@ class Fused(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         rate = self.rate if self.training else 0.0
         if q.device.type == "cpu" and (rate or k.size(2) <= FEW):
             return self.explicit(q, k, v, mask, bias)

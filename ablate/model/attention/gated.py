@@ -2,8 +2,8 @@
 
 Equation: o = softmax(scale * q k^T) v, then sigmoid(W x + b) * o before the output projection. x is
     the input of the sub-layer; W maps d_model to all channels of all heads.
-Source: arXiv:2505.06708 (gated attention). Of the paper's positions for a gate this is the one
-    after the attention, elementwise and with a gate for each head.
+Source: arXiv:2505.06708 (gated attention). Of the paper's variants, this is the gate after the
+    softmax attention, elementwise and separate for each head.
 What differs: the gate has a bias, as the other linear maps here have. In cross-attention x is the
     decoder's token.
 What to expect: a lower loss, steadier training at high learning rates, and less attention to the
@@ -20,7 +20,7 @@ from ablate.model.linear import Linear
 
 
 class Gated(Fused):
-    """Fused attention whose heads are multiplied by learned gates between 0 and 1.
+    """Fused attention whose outputs are multiplied by learned gates between 0 and 1.
 
     Args:
         d_head: width of a head.
@@ -44,6 +44,6 @@ class Gated(Fused):
     def finish(
         self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the heads, each channel multiplied by its gate."""
+        """Return the outputs of the heads, each channel multiplied by its gate."""
         gates = torch.sigmoid(self.gate(x)).view(*x.shape[:2], heads.size(1), heads.size(3))
         return heads * gates.transpose(1, 2)

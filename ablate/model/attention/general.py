@@ -2,11 +2,12 @@
 
 Equation: score(q, k) = scale * q W k^T; weights = softmax(score).
 Source: arXiv:1508.04025, section 3.1 ("general").
-What differs: in the paper q and k are states of the networks. Here they are projections already, so
-    W adds parameters but no functions that the projections could not express. Heads share W.
-What to expect: with the divisor of dot products (general_divided), the results of dot products from
-    other initial values. Without a divisor, as in the paper, the initial scores are so large that a
-    model may learn nothing at a learning rate that suits the other options.
+What differs: in the paper q and k are states of the networks. Here q and k are learned projections
+    already, so W adds parameters but no function that the projections could not express. Heads
+    share W.
+What to expect: with the divisor sqrt(d_head) (option general_divided), the results of dot-product
+    attention with other initial values. Without a divisor, as in the paper, the initial scores are
+    so large that a model may learn nothing at a learning rate that suits the other options.
 """
 
 from jaxtyping import Float
@@ -18,7 +19,7 @@ from ablate.model.padding.base import Mask
 
 
 class General(Kernel):
-    """Attention by the scores q W k.
+    """Attention by the scores q W k^T, with a learned matrix W.
 
     Args:
         d_head: width of a head.
@@ -44,5 +45,5 @@ class General(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         return self.softmax(q, self.form(k), v, mask, bias)

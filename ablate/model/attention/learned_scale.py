@@ -4,8 +4,9 @@ Equation: weights = softmax(g q k^T); g starts at 1 / sqrt(d_head).
 Source: arXiv:1706.03762, section 3.2.1, for the initial value; arXiv:2010.04245, section 3.2, for a
     learned factor.
 What differs: arXiv:2010.04245 learns one g for the model, and normalises queries and keys. Here
-    each attention has a g of its own, and queries and keys keep their length.
-What to expect: the results of the fixed divisor: the projections can grow or shrink just as well.
+    each attention sub-layer learns its own g, and queries and keys are not normalised.
+What to expect: the results of the fixed divisor, because the projections of queries and keys can
+    learn the same factor.
 """
 
 import torch
@@ -18,7 +19,7 @@ from ablate.model.padding.base import Mask
 
 
 class LearnedScale(Kernel):
-    """Attention by dot products times a learned factor.
+    """Attention by dot products times a learned factor g.
 
     Args:
         d_head: width of a head.
@@ -36,7 +37,7 @@ class LearnedScale(Kernel):
         self.initial = d_head**-0.5
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Set g in place."""
+        """Set the factor g to its initial value, 1 / sqrt(d_head), in place."""
         nn.init.constant_(parameter, self.initial)
 
     def forward(
@@ -47,5 +48,5 @@ class LearnedScale(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         return self.softmax.mix(self.factor * (q @ k.mT), v, mask, bias)

@@ -1,4 +1,4 @@
-"""Linear attention: there is no softmax, and the past is one matrix of fixed size.
+"""Linear attention: no softmax, so that a matrix of fixed size can summarise all past tokens.
 
 Equation: out_i = f(q_i) S_i / f(q_i) z_i, where S_i is the sum over allowed j of f(k_j)^T v_j, and
     z_i the sum of f(k_j); f(x) = elu(x) + 1, or x. If `normalised` is false, there is no division.
@@ -6,8 +6,9 @@ Source: arXiv:2006.16236, section 3.2 (equations 7 to 9), and 3.4 for the recurr
 What differs: training forms all products f(q_i) f(k_j) and masks them. This gives the same numbers
     and lets dropout act on the weights, but takes time quadratic in the length. Decoding keeps S
     and z, so a step takes the same time at every length. 1e-6 is added to the divisor.
-What to expect: a few points below softmax on tasks that look up single keys. With f(x) = x the
-    divisor may be close to 0 or negative, so training may diverge if `normalised` is true.
+What to expect: a few points below softmax attention on tasks in which a query must attend to a
+    single key. With f(x) = x the divisor may be close to 0 or negative, so training may diverge if
+    `normalised` is true.
 """
 
 import torch
@@ -27,12 +28,13 @@ EPS = 1e-6
 
 
 class LinearAttention(Kernel):
-    """Attention by products of features instead of exponentials of scores.
+    """Attention by products of feature vectors instead of exponentials of scores.
 
     Args:
         d_head: width of a head.
         dropout: dropout probability of the attention weights.
-        feature_map: elu_plus_one | identity.
+        feature_map: elu_plus_one | identity, the function f that makes features of queries and
+            keys.
         normalised: divide by the sum of the weights.
 
     Raises:
@@ -56,7 +58,9 @@ class LinearAttention(Kernel):
             refuse_bias("linear")
 
     def features(self, x: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
-        """Return f(x) in float32 or wider: in bfloat16 long sums would be inaccurate."""
+        """Return the features f(x) in float32 or wider: in bfloat16 long sums would be
+        inaccurate.
+        """
         x = x.to(torch.promote_types(x.dtype, torch.float32))
         return F.elu(x) + 1 if self.feature_map == "elu_plus_one" else x
 
@@ -68,7 +72,7 @@ class LinearAttention(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         weights = self.features(q) @ self.features(k).mT
         keep = mask.dense(q.size(2), k.size(2), q.device)
         if keep is not None:
@@ -78,7 +82,9 @@ class LinearAttention(Kernel):
         return self.dropout(weights).to(v.dtype) @ v
 
     def cache(self, slots: Slots) -> State:
-        """Return the cache of the sums S and z, which is empty before the first step."""
+        """Return the cache that holds the sums S and z; the cache is empty before the first
+        step.
+        """
         return State()
 
     def step(
@@ -90,7 +96,9 @@ class LinearAttention(Kernel):
         cache: State,
         bias: Float[Tensor, "#M #H #N #K"] | None,
     ) -> Float[Tensor, "M H N W"]:
-        """Add the newest keys and values to the sums; return what the newest queries read."""
+        """Add the keys and values of the newest tokens to the sums; return the outputs of the
+        heads.
+        """
         queries, keys = (self.features(x).transpose(1, 2) for x in (q, k))
         # a further value of 1 makes z a column of the same sum
         values = F.pad(v.transpose(1, 2).to(keys.dtype), (0, 1), value=1.0)

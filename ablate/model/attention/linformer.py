@@ -1,12 +1,13 @@
-"""Linformer: attention to a fixed number of mixtures of keys and values.
+"""Linformer: attention to a fixed number of linear combinations of keys and values.
 
-Equation: softmax(scale * q (E k)^T) F v, with learned matrices E and F of rank rows and max_length
-    columns, of which n keys use the first n.
+Equation: softmax(scale * q (E k)^T) F v, with learned matrices E and F of `rank` rows and
+    `max_length` columns; n keys use the first n columns.
 Source: arXiv:2006.04768, section 4, equation 7.
-What differs: heads share E and F, each layer has its own; padding is 0 before it is projected.
-    Initial values are Xavier uniform; the proof of its theorem 1 draws them with variance 1 / rank.
-What to expect: memory and time linear in the number of keys. The mixtures belong to absolute
-    positions and contain the whole sequence, so there is no causal form.
+What differs: heads share E and F, and each layer has its own; keys and values at padding are set to
+    0 before the projection. Initial values are Xavier uniform; the proof of the paper's theorem 1
+    assumes variance 1 / rank.
+What to expect: memory and time linear in the number of keys. Each linear combination contains
+    tokens of the whole sequence, so there is no causal form.
 """
 
 import torch
@@ -21,14 +22,14 @@ from ablate.model.padding.base import Mask
 
 
 class Linformer(Kernel):
-    """Projects keys and values along the sequence, then attends to the projections.
+    """Attention to projections of keys and values along the sequence.
 
     Args:
         d_head: width of a head.
         dropout: dropout probability of the attention weights.
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
-        rank: number of mixtures.
+        rank: number of linear combinations that replace the keys.
         max_length: number of keys of the longest sequence (EOS or BOS counted).
 
     Raises:
@@ -71,10 +72,10 @@ class Linformer(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values.
+        """Return, for each query and head, the weighted sum of the projected values.
 
         Raises:
-            UserError: there are more keys than columns.
+            UserError: there are more keys than `max_length`.
         """
         reading, writing = mask.sides(q.size(2), k.size(2), q.device)
         n = min(k.size(2), self.key_mixtures.size(1))

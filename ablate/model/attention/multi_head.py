@@ -1,4 +1,7 @@
-"""Multi-head attention: projections, heads and a kernel (arXiv:1706.03762, section 3.2.2)."""
+"""Multi-head attention: linear projections around an attention kernel.
+
+Source: arXiv:1706.03762, section 3.2.2.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,16 +29,16 @@ Packed = tuple[Float[Tensor, "N D"], Float[Tensor, " N"] | None]  # weight and b
 
 
 class MultiHeadAttention(Sublayer):
-    """Projects to heads, calls the attention kernel, and projects back.
+    """Projects tokens to heads, calls an attention kernel, and projects its output back.
 
     Weights are read at every call, so a parametrisation of torch (`torch.nn.utils.parametrize`)
-    takes effect in every use.
+    takes effect wherever they are used.
 
     Args:
-        d_model: width of tokens and memory.
+        d_model: width of tokens, and of the encoded source in cross-attention.
         n_heads: number of heads.
         d_head: width of a head; n_heads * d_head may differ from d_model.
-        kernel: computes the attention.
+        kernel: computes the outputs of the heads from queries, keys and values.
         padding: makes the mask of padding.
         projections: makes the linear maps to heads and back.
         layer: number of the layer in its stack, counted from 0.
@@ -67,7 +70,11 @@ class MultiHeadAttention(Sublayer):
     def project(
         self, x: Float[Tensor, "B L D"], packed: Packed
     ) -> tuple[Float[Tensor, "B H L E"], ...]:
-        """Return the outputs of the packed maps for x, as heads; they take a single product."""
+        """Return x mapped to heads by each of several linear maps, which are packed into one
+        matrix.
+
+        A single matrix product computes all maps.
+        """
         n_maps = len(packed[0]) // (self.n_heads * self.d_head)
         parts = linear(x, *packed).view(*x.shape[:2], n_maps, self.n_heads, self.d_head)
         # a single copy here; each product that needs contiguous rows would make its own
@@ -80,7 +87,10 @@ class MultiHeadAttention(Sublayer):
     def merge(
         self, heads: Float[Tensor, "B H L E"], x: Float[Tensor, "B L D"]
     ) -> Float[Tensor, "B L D"]:
-        """Return the output projection of the concatenated heads; x is the input of attention."""
+        """Return the output projection of the concatenated heads.
+
+        x is the input of the sub-layer.
+        """
         merged: Tensor = self.output(self.kernel.finish(heads, x).transpose(1, 2).flatten(2))
         return merged
 
@@ -88,8 +98,8 @@ class MultiHeadAttention(Sublayer):
 class SelfAttention(MultiHeadAttention):
     """Attention of tokens to each other; with `causal`, to themselves and earlier tokens only.
 
-    `look_ahead` removes the causal mask for whole sequences (an ablation). In step-by-step decoding
-    it has no effect, because later tokens do not exist yet.
+    `look_ahead` is an ablation: it removes the causal mask for whole sequences. In step-by-step
+    decoding it has no effect, because later tokens do not exist yet.
     """
 
     def __init__(  # noqa: PLR0913
@@ -121,7 +131,7 @@ class SelfAttention(MultiHeadAttention):
         self.values = values or SeparateValues()
 
     def check(self, position: Position) -> None:
-        """Raise UserError if the positions cannot be used with these heads or this kernel."""
+        """Raise UserError if the position option does not work with these heads or this kernel."""
         position.check_heads(self.d_head)
         biased = type(position).bias is not Position.bias
         self.kernel.check(causal=self.causal, biased=biased)
@@ -143,13 +153,15 @@ class SelfAttention(MultiHeadAttention):
         return self.merge(self.kernel(self.scaled(q), k, v, mask, bias), x)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return the empty cache of the kernel, with the current projection matrices."""
+        """Return an empty cache with the state of the kernel and the current projection
+        matrices.
+        """
         return SelfCache(self.packed(), self.kernel.cache(slots))
 
     def step(
         self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
-        """Return the attention output of the newest tokens over their past."""
+        """Return the attention output of each hypothesis's newest token over its past tokens."""
         assert isinstance(cache, SelfCache)
         q, k, v = self.project(at.position.within(x, at.positions), cache.packed)
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
@@ -158,7 +170,7 @@ class SelfAttention(MultiHeadAttention):
         return self.merge(self.kernel.step(self.scaled(q), k, v, slots, cache.past, bias), x)
 
     def packed(self) -> Packed:
-        """Return the maps to queries, keys and values as one matrix and one bias."""
+        """Return the linear maps to queries, keys and values as one matrix and one bias."""
         return pack(self.query, self.key, self.value)
 
 
@@ -169,16 +181,16 @@ class SelfCache(NamedTuple):
     past: Cache
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i go on from what row `rows[i]` has decoded."""
+        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
         self.past.reorder(rows)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these."""
+        """Keep all rows of the given sentences and drop all others."""
         self.past.keep(sentences)
 
 
 class CrossAttention(MultiHeadAttention):
-    """Attention of target tokens to the encoded source (the memory).
+    """Attention of target tokens to the encoded source, called the memory.
 
     Positions have no effect here, because source and target are numbered separately.
     """
@@ -190,7 +202,7 @@ class CrossAttention(MultiHeadAttention):
         return self.attend(x, *self.keys_values(at.memory.states), mask)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return the keys and values of the memory, computed once per sentence."""
+        """Return a cache with the keys and values of the memory, computed once per sentence."""
         assert memory is not None
         keys, values = self.keys_values(memory.states)
         queries = memory.real.new_ones(memory.real.size(0), slots.beams)
@@ -200,7 +212,7 @@ class CrossAttention(MultiHeadAttention):
     def step(
         self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
-        """Return the attention output of the newest tokens over the memory."""
+        """Return the attention output of each hypothesis's newest token over the memory."""
         assert isinstance(cache, CrossCache)
         mask = Mask(pairs=cache.pairs, query_positions=at.positions)
         return self.attend(x, cache.keys, cache.values, mask)
@@ -219,13 +231,16 @@ class CrossAttention(MultiHeadAttention):
         values: Float[Tensor, "B H K E"],
         mask: Mask,
     ) -> Float[Tensor, "B Q D"]:
-        """Return the attention output of each x over given keys and values."""
+        """Return the attention output of each token in x over the given keys and values."""
         queries = self.query(x).view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
         return self.merge(self.kernel(self.scaled(queries), keys, values, mask, None), x)
 
 
 class CrossCache:
-    """The keys and values of the memory, padded once to at least VECTOR keys, which are masked."""
+    """A cache of the keys and values of the memory (the encoded source).
+
+    Keys are padded once to at least VECTOR keys; the additional keys are masked.
+    """
 
     def __init__(
         self,
@@ -244,7 +259,7 @@ class CrossCache:
         """Do nothing: the hypotheses of a sentence share its memory."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences but these."""
+        """Keep all rows of the given sentences and drop all others."""
         self.keys = self.keys.index_select(0, sentences)
         self.values = self.values.index_select(0, sentences)
         if self.pairs is not None:

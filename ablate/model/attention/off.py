@@ -1,4 +1,4 @@
-"""No attention: the attention adds nothing to the residual stream.
+"""No attention: the output of every attention head is 0.
 
 Equation: out = 0 for every head.
 Source: the removal of attention in ablations of the Transformer, as for heads in arXiv:1905.10650.
@@ -18,7 +18,7 @@ from ablate.model.sublayer import unread
 
 
 class Off(Kernel):
-    """Returns zeros.
+    """An attention kernel that returns zeros.
 
     Args:
         d_head: width of a head, which has no effect here.

@@ -1,11 +1,12 @@
 """Attention with normalised queries and keys (QK-norm).
 
 Equation: softmax(scale * norm(q) norm(k)^T) v. The norm is a layer norm over the width of a head,
-    with a learned gain and no bias: one for queries and one for keys, shared by the heads.
+    with a learned gain and no bias. Queries have one gain and keys have another; all heads share
+    both.
 Source: arXiv:2302.05442, section 2 (ViT-22B); arXiv:2309.14322, section 3.1.1, on why it permits
     higher learning rates.
 What differs: positions that rotate queries and keys are applied before the norm. In comparison,
-    `model/attention=cosine` divides by the length only, and learns the scale.
+    `model/attention=cosine` divides queries and keys by their L2 norm only, and learns the scale.
 What to expect: scores are bounded by the gains, so that attention does not collapse to one
     key at high learning rates; at the best learning rate the same loss.
 """
@@ -24,7 +25,7 @@ from ablate.model.padding.base import Mask
 
 
 class QKNorm(Kernel):
-    """Fused attention of normalised queries and keys.
+    """Fused attention with layer-normalised queries and keys.
 
     Args:
         d_head: width of a head.
@@ -54,7 +55,7 @@ class QKNorm(Kernel):
         self.key_gain = nn.Parameter(torch.ones(d_head))
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Set a gain in place."""
+        """Set a gain of the norms to ones, in place."""
         nn.init.ones_(parameter)
 
     def forward(
@@ -65,7 +66,7 @@ class QKNorm(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         normal = (
             F.layer_norm(x, gain.shape, gain.to(x.dtype), eps=self.eps).to(x.dtype)
             for x, gain in ((q, self.query_gain), (k, self.key_gain))

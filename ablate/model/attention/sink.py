@@ -7,8 +7,8 @@ Source: arXiv:2309.17453 (StreamingLLM), which trains with a learned token in fr
 What differs: in the paper the learned token passes through all layers and has a value. Here each
     head of each layer has a learned key, initialised like any matrix. Under rotary positions the
     sink is at position 0.
-What to expect: a head that needs to read nothing attends to the sink and not to the first token;
-    the loss hardly changes.
+What to expect: a head that has nothing to attend to puts its weight on the sink instead of the
+    first token; the loss hardly changes.
 """
 
 import torch
@@ -22,7 +22,7 @@ from ablate.model.padding.base import Mask
 
 
 class Sink(Kernel):
-    """Fused attention with one learned key more.
+    """Fused attention with one additional learned key for each head.
 
     Args:
         d_head: width of a head.
@@ -54,7 +54,7 @@ class Sink(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         sink = self.sink[:, None].to(k.dtype).expand(len(k), -1, -1, -1)
         keys, values = torch.cat([k, sink], 2), F.pad(v, (0, 0, 0, 1))
         pairs = mask.dense(q.size(2), k.size(2), q.device)

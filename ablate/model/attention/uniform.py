@@ -5,7 +5,8 @@ Source: "hard-coded" attention as a control: arXiv:2005.00742; a causal mean of 
     average attention of arXiv:1805.00631, section 3.
 What differs: values and the output are projected as in any head. Queries and keys keep their
     parameters, which have no effect, so that all arms have the same number of parameters.
-What to expect: word order and content cannot be selected; feed-forward layers carry the rest.
+What to expect: attention cannot select tokens by order or content, so only the feed-forward layers
+    distinguish tokens.
 """
 
 import torch
@@ -19,7 +20,7 @@ from ablate.model.sublayer import unread
 
 
 class Uniform(Kernel):
-    """Gives all keys the same weight.
+    """Attention that gives all allowed keys the same weight.
 
     Args:
         d_head: width of a head, which has no effect here.

@@ -1,15 +1,15 @@
 """Sliding-window attention, with full attention in every n-th layer.
 
-Equation: query i attends to key j if |i - j| < width; under a causal mask these are the token
-    itself and the width - 1 before it. Every layer whose number, counted from 1, is a multiple of
-    `global_every` has no window.
+Equation: query i attends to key j if |i - j| < width; under a causal mask these keys are the token
+    itself and the width - 1 tokens before it. Every layer whose number, counted from 1, is a
+    multiple of `global_every` has no window.
 Source: arXiv:2004.05150, section 3.1 (sliding windows); local and global layers in turn:
     arXiv:2503.19786 (Gemma 3: five local layers of 1,024 tokens for each global one).
-What differs: all layers have the same positions, where Gemma 3 uses another rotary base in global
-    layers. The window is a mask: scores outside are computed and thrown away. Cross-attention,
-    whose two sides are numbered separately, has no window.
-What to expect: nearly the same loss if some layers see everything, or if there are enough layers
-    for stacked windows to reach far enough; no savings of time or memory here.
+What differs: all layers use the same position option, whereas Gemma 3 has another rotary base in
+    global layers. The window is a mask: scores outside are computed and thrown away.
+    Cross-attention has no window, because source and target are numbered separately.
+What to expect: nearly the same loss if some layers have no window, or if there are enough layers
+    for their windows together to reach far enough. This implementation saves no time or memory.
 """
 
 from jaxtyping import Float
@@ -22,7 +22,7 @@ from ablate.model.padding.base import Mask
 
 
 class Window(Fused):
-    """Fused attention to the keys near a query.
+    """Fused attention to the keys at most `width - 1` tokens from the query.
 
     Args:
         d_head: width of a head.
@@ -30,8 +30,9 @@ class Window(Fused):
         scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
             the scores.
         fill: zero_output, the only treatment of fully masked rows that torch's kernels have.
-        width: number of tokens that a query reads on each side, itself included.
-        global_every: layers with this number and its multiples have no window; null: all have one.
+        width: number of tokens that a query reads on each side, its own token included.
+        global_every: layers whose number, counted from 1, is a multiple of this have no window;
+            null: all layers have a window.
 
     Raises:
         UserError: `scale` or `fill` has another value, or no layer would have a window.
@@ -60,11 +61,11 @@ class Window(Fused):
         self.local = True
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
-        """Decide whether this layer has a window."""
+        """Decide from its number whether this layer has a window."""
         self.local = self.global_every is None or (layer + 1) % self.global_every != 0
 
     def check_context(self, tokens: int) -> None:
-        """Raise UserError if the window is as long as the context: it would have no effect."""
+        """Raise UserError if the window is as long as the context and so would have no effect."""
         if self.width >= tokens:
             raise UserError(
                 f"model.attention.width is {self.width}, and batch.context is {tokens}: a window "
@@ -79,7 +80,7 @@ class Window(Fused):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values."""
+        """Return, for each query and head, the weighted sum of the values."""
         queries, keys = mask.query_positions, mask.key_positions
         if self.local and queries is not None and keys is not None:
             near = (queries[:, :, None] - keys[:, None]).abs() < self.width
@@ -89,5 +90,5 @@ class Window(Fused):
         return mixed
 
     def extra_repr(self) -> str:
-        """Return the window of this layer, for printed models."""
+        """Return the width of this layer's window, for printed models."""
         return f"width={self.width}" if self.local else "everything"

@@ -1,4 +1,4 @@
-"""The interface of blocks: which sub-layers of a layer read the same tokens.
+"""The interface of blocks: a block decides which sub-layers of a layer read the same input.
 
 serial                        parallel
 
@@ -14,14 +14,14 @@ from ablate.model.laws import Law
 
 
 class Block(ABC):
-    """Groups the sub-layers of a layer under residual connections; built as `block()`."""
+    """Decides how many sub-layers share each residual connection of a layer; built as `block()`."""
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
     @abstractmethod
     def sizes(self, sublayers: Collection[str]) -> list[int]:
-        """Return for each residual connection of a layer the number of its sub-layers, in order.
+        """Return the number of sub-layers under each residual connection of a layer, in order.
 
-        `sublayers` are the names of the sub-layers, such as "feed_forward"; the sizes sum to their
-        number.
+        `sublayers` are the names of the layer's sub-layers, such as "feed_forward". The returned
+        numbers sum to len(sublayers).
         """

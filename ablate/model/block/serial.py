@@ -1,6 +1,7 @@
 """Serial block: sub-layers follow each other.
 
-Equation: x' = r(x, attention), y = r(x', feed-forward), r the residual connection with its norm.
+Equation: x' = r(x, attention), y = r(x', feed-forward), where r is the residual connection with its
+    norm.
 Source: arXiv:1706.03762, section 3.1. What differs: nothing. What to expect: this is the reference
 option of the factor.
 """
@@ -14,5 +15,5 @@ class Serial(Block):
     """Gives each sub-layer a residual connection of its own."""
 
     def sizes(self, sublayers: Collection[str]) -> list[int]:
-        """Return a 1 for each sub-layer."""
+        """Return a list with a 1 for each sub-layer."""
         return [1] * len(sublayers)

@@ -1,4 +1,4 @@
-"""The interface of embeddings and the output projection, which may share their matrices."""
+"""The interface of embeddings, which also own the output projection's matrix."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -10,10 +10,12 @@ from ablate.model.laws import Law
 
 
 class Embedding(nn.Module, ABC):
-    """Maps tokens of both sides to vectors, and owns the matrix that maps states to logits.
+    """Maps source and target tokens to vectors, and owns the matrix that maps hidden states to
+    logits.
 
-    Built as `embedding(d_model=, src_vocab=, tgt_vocab=, joint_vocab=)`. PAD has an ordinary row,
-    so that a model without padding masks can see it; the projection has no bias.
+    Built as `embedding(d_model=, src_vocab=, tgt_vocab=, joint_vocab=)`. PAD has an ordinary row in
+    the matrix, so that a model without padding masks can read padding. The output projection has no
+    bias.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -28,4 +30,4 @@ class Embedding(nn.Module, ABC):
 
     @abstractmethod
     def output_weight(self) -> Float[Tensor, "V D"]:
-        """Return the matrix of the output projection: its products with a state are the logits."""
+        """Return the matrix of the output projection, which maps a hidden state to logits."""

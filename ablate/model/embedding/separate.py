@@ -1,9 +1,9 @@
 """Separate matrices for source embedding, target embedding and output projection.
 
-Equation: x = scale E_src[src], y = scale E_tgt[tgt], logits = W h; scale sqrt(d_model) or 1.
-Source: arXiv:1706.03762, section 3.4, without its sharing. What differs: nothing is shared; W has
-no bias, so that the options differ in sharing alone. What to expect: more parameters, and with
-little data a slightly lower BLEU than tied matrices.
+Equation: x = scale E_src[src], y = scale E_tgt[tgt], logits = W h; the scale is sqrt(d_model) or 1.
+Source: arXiv:1706.03762, section 3.4, without its shared matrix. What differs: no matrix is shared.
+    W has no bias, so that the options of this factor differ only in the sharing. What to expect:
+    more parameters, and with little data a slightly lower BLEU than tied matrices.
 """
 
 from jaxtyping import Float, Int
@@ -14,7 +14,7 @@ from ablate.model.embedding.table import Table
 
 
 class Separate(Embedding):
-    """Source embedding, target embedding and output projection, with a matrix each."""
+    """An embedding with separate matrices for source, target and output projection."""
 
     def __init__(
         self, *, d_model: int, src_vocab: int, tgt_vocab: int, joint_vocab: bool, scaled: bool

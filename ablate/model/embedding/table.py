@@ -7,7 +7,9 @@ from torch.nn import functional as F
 
 
 class Table(nn.Module):
-    """An embedding with a row per token; initial values are normal with deviation d_model^-0.5.
+    """An embedding matrix with a row per token.
+
+    Initial values are normal with standard deviation d_model^-0.5.
 
     Args:
         vocab: number of rows.
@@ -26,6 +28,6 @@ class Table(nn.Module):
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
     def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:
-        """Return the rows of tokens."""
+        """Return the rows of the given tokens, multiplied by the scale."""
         rows = F.embedding(tokens, self.weight)
         return rows if self.scale == 1 else rows * self.scale

@@ -2,7 +2,7 @@
 
 Equation: x = scale E[src], y = scale E[tgt], logits = E h; scale sqrt(d_model) or 1. Source:
 arXiv:1706.03762, section 3.4; arXiv:1608.05859, section 4. What differs: the output has no bias.
-What to expect: the fewest parameters; sensible where the languages share subwords.
+What to expect: the fewest parameters of this factor; suited to languages that share subwords.
 """
 
 from jaxtyping import Float, Int

@@ -14,7 +14,7 @@ from ablate.model.embedding.table import Table
 
 
 class TiedTarget(Embedding):
-    """A matrix for the source, and another for both target embedding and output projection."""
+    """An embedding with one matrix for the source, and another for target and output projection."""
 
     def __init__(
         self, *, d_model: int, src_vocab: int, tgt_vocab: int, joint_vocab: bool, scaled: bool

@@ -1,12 +1,12 @@
 """Gated feed-forward network (GLU variants).
 
-Equation: W2 dropout(f(W_gate x) * W1 x), f silu (SwiGLU), gelu (GEGLU), relu (ReGLU) or the
-    logistic function (GLU); all three maps have biases.
+Equation: W2 dropout(f(W_gate x) * W1 x), where f is silu (SwiGLU), gelu (GEGLU), relu (ReGLU) or
+    the logistic function (GLU). All three linear maps have biases.
 Source: arXiv:2002.05202, equations 5 and 6; the gate is that of arXiv:1612.08083.
 What differs: the paper has no biases. The inner width is about 2/3 of d_ff, chosen so that the
     sub-layer has as many parameters as a network of two matrices with width d_ff.
-What to expect: a slightly lower loss than relu or gelu at equal parameters; three smaller
-    products in place of two.
+What to expect: a slightly lower loss than relu or gelu at equal numbers of parameters. A forward
+    pass takes three smaller matrix products instead of two.
 """
 
 from collections.abc import Callable
@@ -29,20 +29,21 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def equal_width(d_model: int, d_ff: int) -> int:
-    """Return the inner width at which three maps have as many parameters as two of width d_ff.
+    """Return the inner width g of a gated network with as many parameters as an ungated one.
 
+    The gated network has three linear maps, the ungated network two maps with inner width d_ff.
     Weights and biases count: 3 d_model g + 2 g = 2 d_model d_ff + d_ff.
     """
     return max(1, round((2 * d_model + 1) * d_ff / (3 * d_model + 2)))
 
 
 class Gated(FeedForward):
-    """Two linear maps, one of them through an activation, multiplied and mapped back.
+    """A feed-forward network with a gate: W2 (f(W_gate x) * W1 x).
 
     Args:
         d_model: width of the tokens.
-        d_ff: inner width of the network with two maps that this network replaces.
-        dropout: dropout probability after the product.
+        d_ff: inner width of the network with two linear maps that this network replaces.
+        dropout: dropout probability after the product with the gate.
         activation: silu | gelu | relu | sigmoid, the activation of the gate.
 
     Raises:

@@ -5,7 +5,8 @@ Source: arXiv:2103.03404, which studies attention alone; arXiv:1706.03762, secti
     network that is left out.
 What differs: the residual connection and the norm around it stay, so that layers of all arms have
     the same number of norms. With residual=none the output would be constant.
-What to expect: the worst of this factor; softmax and norms are the only non-linearities left.
+What to expect: the highest loss of this factor, because softmax and norms are the only
+    non-linearities left.
 """
 
 import torch
@@ -17,7 +18,7 @@ from ablate.model.sublayer import unread
 
 
 class NoFeedForward(FeedForward):
-    """Adds nothing to the residual stream."""
+    """A sub-layer that returns zeros, so that nothing is added to the residual stream."""
 
     def __init__(self, *, d_model: int, d_ff: int, dropout: float) -> None:
         super().__init__()

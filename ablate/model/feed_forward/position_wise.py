@@ -1,11 +1,11 @@
 """Position-wise feed-forward network.
 
-Equation: W2 dropout(f(W1 x + b1)) + b2, f relu, gelu, relu squared or the identity.
+Equation: W2 dropout(f(W1 x + b1)) + b2, where f is relu, gelu, relu squared or the identity.
 Source: arXiv:1706.03762, section 3.3 (relu); gelu: arXiv:1606.08415 (the exact form, by erf);
     relu_squared: arXiv:2109.08668, section 3.
-What differs: there is dropout after the activation, as in the paper's code (tensor2tensor) but not
-    in its text; set model.dropout.feed_forward=0 for the text. `linear` drops the activation, so
-    that the two matrices act as one of rank at most d_ff.
+What differs: there is dropout after the activation, as in the paper's code (tensor2tensor). The
+    text of the paper has none; model.dropout.feed_forward=0 removes it. `linear` has no activation,
+    so that the two matrices act as a single matrix of rank at most d_ff.
 What to expect: gelu close to relu; relu_squared somewhat better in language models; linear
     leaves attention and the norms as the only non-linearities.
 """
@@ -41,7 +41,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class PositionWise(FeedForward):
-    """Two linear maps with an activation between them.
+    """A feed-forward network of two linear maps with an activation between them.
 
     Args:
         d_model: width of the tokens.

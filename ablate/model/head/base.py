@@ -1,4 +1,4 @@
-"""The interface of heads: they map states to logits in training, scoring and search."""
+"""The interface of heads: a head maps the hidden states of a model to logits."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -12,9 +12,10 @@ from ablate.model.laws import Law
 
 
 class Head(nn.Module, ABC):
-    """Maps states to logits; in a Transformer built as `head(weight=...)`.
+    """Maps hidden states to logits; in a Transformer built as `head(weight=...)`.
 
-    `weight` is a function that returns the matrix, "V D", which may belong to the embedding.
+    `weight` is a function that returns the matrix of shape "V D". The matrix may belong to the
+    embedding.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -26,13 +27,13 @@ class Head(nn.Module, ABC):
     def score(
         self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return two means over the targets: the training objective and the negative log-likelihood
-        (nll).
+        """Return two means over the targets: the training objective, and the negative
+        log-likelihood.
 
-        States and targets have N rows each, one for each predicted token.
+        States and targets have N rows, one row for each predicted token.
         """
         return loss(self(states), targets)
 
     def chunks(self, n: int) -> Iterator[slice]:
-        """Yield slices of n states, small enough for their logits to fit into memory."""
+        """Yield slices that split n hidden states into chunks whose logits fit into memory."""
         yield slice(0, n)

@@ -1,11 +1,12 @@
-"""A linear head: the products of a matrix with a state are the logits.
+"""A linear head: the logits are the product of a matrix and the hidden state.
 
 Equation: logits = W h.
 Source: arXiv:1706.03762, section 3.4.
 What differs: no bias. The logits of a batch are its largest tensor (4096 tokens x 8000 subwords:
-    131 MB); writing and reading them costs more than computing them. So if the loss is a mean over
-    rows, the rows are projected, scored and differentiated in chunks that use the same memory.
-What to expect: the same numbers as without chunks, up to the order of summation.
+    131 MB); writing and reading them costs more than computing them. Therefore, if the loss is a
+    mean over rows, logits, loss and gradients are computed for a chunk of rows at a time, and all
+    chunks use the same memory.
+What to expect: the same results as without chunks, except for rounding.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,7 +43,9 @@ class LinearHead(Head):
     def score(
         self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return objective and nll, computed in chunks if the loss is a mean over rows."""
+        """Return the means of objective and nll, computed in chunks if the loss is a mean over
+        rows.
+        """
         in_chunks = loss.mean_over_rows and not any(True for _ in loss.parameters())
         if not (in_chunks and torch.is_grad_enabled()):
             return super().score(loss, states, targets)
@@ -50,20 +53,21 @@ class LinearHead(Head):
         return objective, nll
 
     def chunks(self, n: int) -> Iterator[slice]:
-        """Yield slices of n states whose logits take about AT_ONCE bytes."""
+        """Yield slices of n hidden states; the logits of a slice take about AT_ONCE bytes."""
         return slices(n, rows_at_once(self.weight()))
 
 
 def slices(n: int, rows: int) -> Iterator[slice]:
-    """Yield slices of n rows, with `rows` rows each."""
+    """Yield slices that split n rows into chunks of `rows` rows."""
     for start in range(0, n, rows):
         yield slice(start, min(start + rows, n))
 
 
 def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
-    """Return the number of rows in a chunk: at most AT_ONCE bytes of logits, in multiples of BLOCK.
+    """Return the number of rows in a chunk: a multiple of BLOCK whose logits take AT_ONCE bytes.
 
-    It is at least BLOCK, because every chunk adds to a gradient as large as the weight.
+    The number is at least BLOCK, because every chunk adds to a gradient as large as the weight
+    matrix.
     """
     at_once = AT_ONCE if weight.device.type == "cpu" else AT_ONCE_ON_GPU
     rows = at_once // (len(weight) * weight.itemsize)

@@ -1,10 +1,10 @@
-"""Soft-capped logits: they cannot leave an interval.
+"""Soft-capped logits: a scaled tanh limits them to an interval.
 
 Equation: logits = cap * tanh(W h / cap).
-Source: arXiv:2408.00118, section 2 (Gemma 2: 30 for the last layer's logits).
-What differs: Gemma 2 also caps the attention scores, at 50; here they are not capped. The logits of
-    a batch are computed at once, not in chunks as those of `linear`.
-What to expect: logits stay within +-cap and cannot drift; small logits hardly change. The loss of a
+Source: arXiv:2408.00118, section 2 (Gemma 2: cap 30 for the logits of the last layer).
+What differs: Gemma 2 also caps the attention scores, at 50; here attention scores are not capped.
+    The logits of a batch are computed at once, whereas `linear` computes them in chunks.
+What to expect: logits stay between -cap and cap, and small logits hardly change. The loss of a
     trained model is nearly the same, and training takes more memory.
 """
 
@@ -24,8 +24,8 @@ class SoftCap(LinearHead):
     """A linear head whose logits pass through a scaled tanh.
 
     Args:
-        weight: function that returns the matrix, "V D".
-        cap: the largest logit.
+        weight: function that returns the matrix of shape "V D".
+        cap: limit of the absolute value of a logit.
     """
 
     def __init__(
@@ -41,5 +41,8 @@ class SoftCap(LinearHead):
     def score(
         self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return objective and nll, computed at once: chunks would lack the gradient of tanh."""
+        """Return the means of objective and nll, from the logits of all rows at once.
+
+        The computation in chunks of `LinearHead` would lack the gradient of tanh.
+        """
         return loss(self(states), targets)
