@@ -1,7 +1,7 @@
-"""Models of one stack of self-attention and feed-forward sub-layers between an embedding and a
-head.
+"""The base class of models with a single stack between an embedding and a head.
 
-`decoder_only` and `encoder_only` share this part; they differ in the mask and in their inputs.
+`decoder_only` and `encoder_only` derive from this class; they differ in the mask and in their
+inputs.
 """
 
 from collections.abc import Iterator
@@ -21,19 +21,20 @@ from ablate.model.sublayer import Sublayer
 
 
 class OneStack(Model):
-    """A model of an embedding, a stack and a head; a subclass defines its inputs and whether it
-    decodes.
+    """A model of an embedding, one stack and a head.
+
+    A subclass defines the inputs, and whether the model can decode step by step.
 
     Args:
         sizes: sizes of all layers.
-        components: factories of the stack and its attentions.
+        components: factories of the stack and its attention sub-layers.
         vocabularies: vocabularies of source and target.
         n_layers: number of layers.
         share_layers: none | pairs | all: which neighbouring layers share their weights.
         causal: whether training masks later tokens.
 
     Raises:
-        UserError: a size or probability is out of range, or components do not fit.
+        UserError: a size or probability is out of range, or components do not fit together.
     """
 
     name: ClassVar[str]  # name of the stack: encoder | decoder
@@ -83,12 +84,14 @@ class OneStack(Model):
         return stack
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield the name and the kernel of each layer's attention, such as "decoder.0.self"."""
+        """Yield the name, such as "decoder.0.self", and the kernel of the attention in each
+        layer.
+        """
         for name, part in self.stack.layers.named_modules():
             if isinstance(part, SelfAttention):
                 yield f"{self.name}.{name.partition('.')[0]}.self", part.kernel
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the name, such as "decoder.0", and the parameters of each layer."""
+        """Yield the name, such as "decoder.0", and the list of parameters of each layer."""
         for number, parameters in enumerate(self.stack.parameters_by_layer()):
             yield f"{self.name}.{number}", parameters

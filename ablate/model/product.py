@@ -2,11 +2,12 @@
 
 Equation: y = x W^T + b, and its gradients.
 Source: torch.nn.functional.linear; oneDNN, the library behind torch's products in bfloat16.
-What differs: torch computes products of float32 with a BLAS, in its own builds Intel's MKL. MKL
-    uses 512-bit kernels on Intel's processors alone: on an AMD EPYC with AVX-512 it reaches 105
-    GFLOP/s on one core, where oneDNN, which detects what the processor can do, reaches 230. torch
-    has no setting for this, but an operator, which its compiler uses too.
-What to expect: with `onednn` the numbers of `blas` up to the order of summation; on Intel's
+What differs: torch computes float32 products with a BLAS library; in the official builds of torch
+    it is Intel's MKL. MKL uses 512-bit kernels on Intel's processors alone: on an AMD EPYC with
+    AVX-512 it reaches 105 GFLOP/s on one core, whereas oneDNN, which detects the features of the
+    processor, reaches 230. torch has no setting for the choice, but it has an operator for oneDNN's
+    product, which torch.compile uses too.
+What to expect: with `onednn` the same results as with `blas` except for rounding; on Intel's
     processors about the same speed.
 """
 
@@ -48,12 +49,15 @@ def has_onednn() -> bool:
 
 
 def is_by_onednn(x: Tensor) -> bool:
-    """Return whether oneDNN multiplies x because of the setting; in bfloat16 it always does."""
+    """Return whether `choose_products` made oneDNN multiply x; x in bfloat16 returns False.
+
+    In bfloat16 torch always uses oneDNN.
+    """
     return _chosen == "onednn" and x.device.type == "cpu" and x.dtype == torch.float32
 
 
 class OneDnnLinear(torch.autograd.Function):
-    """A linear map whose three products (forward, and two gradients) oneDNN computes."""
+    """A linear map whose forward product and two gradient products are computed by oneDNN."""
 
     @staticmethod
     def forward(

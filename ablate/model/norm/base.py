@@ -1,4 +1,4 @@
-"""The interface of norms."""
+"""The interface of normalisation layers."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -10,7 +10,7 @@ from ablate.model.laws import Law
 
 
 class Norm(nn.Module, ABC):
-    """Normalises the vectors of tokens; built as `norm(d_model=...)`."""
+    """Normalises the vector of each token; built as `norm(d_model=...)`."""
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 

@@ -5,11 +5,12 @@ Equation: gain * (x - mean) / sqrt(var + eps) + bias. In training, mean and var 
 Source: arXiv:1502.03167, algorithms 1 and 2; in a Transformer: arXiv:2003.07845.
 What differs: with padding=left_out the statistics come from real tokens only, but padding is
     normalised too; padding=counted uses all tokens, as torch.nn.BatchNorm1d would. In training on
-    several processes each has statistics of its own, and those of the first are saved.
-What to expect: worse than layer_norm, as statistics of text vary between batches. In training each
-    token sees all others of its batch in the statistics, even later ones. In testing
-    neither later tokens nor other sentences of the batch matter, and decoding step by step equals
-    one parallel pass.
+    several processes, each process has separate statistics, and the statistics of the first process
+    are saved.
+What to expect: worse than layer_norm, as statistics of text vary between batches. In training, the
+    output of each token depends through the statistics on all tokens of the batch, later ones
+    included. In testing, it depends neither on later tokens nor on other sentences of the batch,
+    and decoding step by step equals one parallel pass.
 """
 
 from typing import Annotated
@@ -32,7 +33,7 @@ class BatchNorm(Norm):
         d_model: number of channels.
         eps: added to the variance.
         momentum: weight of the newest batch in the running averages.
-        padding: left_out | counted.
+        padding: left_out | counted, whether padding tokens enter the statistics.
 
     Raises:
         UserError: `padding` has another value.
@@ -74,7 +75,7 @@ class BatchNorm(Norm):
         return (self.gain * normal + self.bias).to(x.dtype)
 
     def remember(self, mean: Float[Tensor, " D"], var: Float[Tensor, " D"], n: int) -> None:
-        """Update the running averages with the statistics of n tokens."""
+        """Update the running averages with the mean and variance of n tokens."""
         unbiased = var * (n / max(n - 1, 1))
         self.mean.lerp_(mean.to(self.mean), self.momentum)
         self.var.lerp_(unbiased.to(self.var), self.momentum)

@@ -2,10 +2,10 @@
 
 Equation: gain * tanh(alpha x) + bias; alpha is a learned number.
 Source: arXiv:2503.10622, section 4.
-What differs: alpha starts at `initial` in every place; the paper tunes it separately for attention
-    and for the other sub-layers of large language models.
-What to expect: the quality of layer_norm if alpha is tuned. There are no statistics over the width:
-    every entry is transformed separately.
+What differs: alpha starts at `initial` in every norm of the model; for large language models, the
+    paper tunes the initial value separately for attention and for other sub-layers.
+What to expect: the quality of layer_norm if alpha is tuned. There is no mean or variance over the
+    channels: every channel is transformed separately.
 """
 
 from typing import Annotated
@@ -19,7 +19,7 @@ from ablate.model.norm.base import Norm
 
 
 class DynamicTanh(Norm):
-    """A tanh with a learned steepness, then a learned gain and bias.
+    """A tanh of each channel with a learned steepness alpha, followed by a learned gain and bias.
 
     Args:
         d_model: width of the tokens.

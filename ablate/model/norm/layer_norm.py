@@ -1,8 +1,8 @@
 """Layer normalisation.
 
-Equation: gain * (x - mean) / sqrt(var + eps) + bias, var divided by d_model (biased). Source:
-arXiv:1607.06450, equation 4. What differs: nothing. What to expect: this is the reference option of
-the factor.
+Equation: gain * (x - mean) / sqrt(var + eps) + bias, where var is the sum of squares divided by
+    d_model (biased). Source: arXiv:1607.06450, equation 4. What differs: nothing. What to expect:
+    this is the reference option of the factor.
 """
 
 from typing import Annotated

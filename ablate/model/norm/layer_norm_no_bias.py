@@ -1,9 +1,10 @@
 """Layer normalisation with a gain and without a bias.
 
-Equation: gain * (x - mean) / sqrt(var + eps), var divided by d_model (biased).
+Equation: gain * (x - mean) / sqrt(var + eps), where var is the sum of squares divided by d_model
+    (biased).
 Source: arXiv:2204.02311, section 2 ("No Biases"), and the code of nanoGPT.
 What differs: nothing.
-What to expect: the quality of layer_norm; the linear maps behind it can have the biases instead.
+What to expect: the quality of layer_norm, because the linear maps after the norm have biases.
 """
 
 from typing import Annotated

@@ -1,10 +1,10 @@
 """Layer normalisation without gain and bias.
 
-Equation: (x - mean) / sqrt(var + eps), var divided by d_model (biased).
+Equation: (x - mean) / sqrt(var + eps), where var is the sum of squares divided by d_model (biased).
 Source: arXiv:1911.07013, section 3.1 ("LayerNorm-simple").
 What differs: nothing.
-What to expect: the quality of layer_norm or slightly better; gain and bias overfit more than they
-    help, says the paper.
+What to expect: the quality of layer_norm or slightly better. According to the paper, gain and bias
+    lead to overfitting.
 """
 
 from typing import Annotated

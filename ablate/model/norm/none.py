@@ -2,7 +2,7 @@
 
 Equation: y = x.
 Source: arXiv:1901.09321 (residual networks without normalisation need other initial values).
-What differs: nothing else changes; in particular, the initial values stay.
+What differs: the paper changes the initial values; here they stay as with norms.
 What to expect: the norm of the residual stream grows with depth; at a learning rate that suits
     normalised models, training is slower or diverges.
 """
@@ -14,7 +14,7 @@ from ablate.model.norm.base import Norm
 
 
 class NoNorm(Norm):
-    """Returns vectors unchanged."""
+    """A layer that returns vectors unchanged, in place of a norm."""
 
     def __init__(self, *, d_model: int) -> None:
         super().__init__()

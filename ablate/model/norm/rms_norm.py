@@ -2,7 +2,7 @@
 
 Equation: gain * x / sqrt(mean(x^2) + eps).
 Source: arXiv:1910.07467, section 4.
-What differs: eps, which the paper leaves out.
+What differs: eps is added to the mean square; the paper has no eps.
 What to expect: the quality of layer_norm with half its parameters.
 """
 
@@ -18,7 +18,9 @@ from ablate.model.norm.base import Norm
 
 
 class RMSNorm(Norm):
-    """Normalises each vector to unit root mean square, then applies a learned gain; no bias."""
+    """Normalises each vector to unit root mean square, then applies a learned gain without a
+    bias.
+    """
 
     def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()

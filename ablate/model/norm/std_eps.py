@@ -1,10 +1,12 @@
 """The layer norm of tutorials, which divides by the unbiased standard deviation plus eps.
 
-Equation: gain * (x - mean) / (std + eps) + bias, std divided by d_model - 1 (unbiased).
+Equation: gain * (x - mean) / (std + eps) + bias, where std divides the sum of squares by d_model -
+    1 (unbiased).
 Source: the Annotated Transformer (doi:10.18653/v1/W18-2509) and texts that follow it; the
     original layer norm is arXiv:1607.06450.
-What differs: the unbiased deviation shrinks outputs by sqrt(1 - 1/d_model). eps is outside the
-    root, where 1e-6 is a far smaller guard than 1e-5 inside it.
+What differs: the unbiased standard deviation makes outputs smaller by sqrt(1 - 1/d_model). eps
+    (1e-6) is added to the standard deviation, where it has far less effect than 1e-5 added to the
+    variance.
 What to expect: the results of layer_norm, except for vectors of almost no variance.
 """
 

@@ -1,4 +1,4 @@
-"""The interface of padding masks, and the class of masks."""
+"""The interface of padding masks, and the class `Mask` that attention kernels receive."""
 
 from abc import ABC, abstractmethod
 from functools import reduce
@@ -13,7 +13,10 @@ from ablate.model.laws import Law
 
 
 class Mask(NamedTuple):
-    """Which keys each query may attend to: those that all fields allow. True = may attend."""
+    """The rules that say which keys each query may attend to.
+
+    A query may attend to a key if every field of the mask allows it. True = may attend.
+    """
 
     queries: Bool[Tensor, "B Q"] | None = None  # queries that may attend at all
     keys: Bool[Tensor, "B K"] | None = None  # keys that may be attended to
@@ -25,12 +28,13 @@ class Mask(NamedTuple):
 
     @property
     def is_causal_alone(self) -> bool:
-        """Whether the mask has no rule but the causal one."""
+        """Whether the causal rule is the only rule of the mask."""
         return self.causal and self.queries is None and self.keys is None and self.pairs is None
 
     def after(self, prefix: int, real: Bool[Tensor, "B L"]) -> "Mask":
-        """Return this mask with a causal rule, except that all tokens may read the first
-        `prefix` tokens.
+        """Return this mask with a causal rule that leaves the first `prefix` tokens visible to all.
+
+        `real` is False at padding; only its shape is used.
         """
         if not prefix:
             return self._replace(causal=True)
@@ -39,18 +43,21 @@ class Mask(NamedTuple):
         return self._replace(pairs=pairs[None, None])
 
     def at(self, queries: Int[Tensor, "#B Q"], keys: Int[Tensor, "#B K"]) -> "Mask":
-        """Return this mask with the positions of queries and keys."""
+        """Return this mask with the positions of its queries and keys set."""
         return self._replace(query_positions=queries, key_positions=keys)
 
     def within(self, documents: Int[Tensor, "B L"]) -> "Mask":
-        """Return this mask, limited to keys of the query's own document."""
+        """Return this mask with the further rule that a query reads only keys of its own document.
+
+        `documents` has the number of each token's document.
+        """
         same = (documents[:, :, None] == documents[:, None])[:, None]
         return self._replace(pairs=same if self.pairs is None else same & self.pairs)
 
     def dense(
         self, n_queries: int, n_keys: int, device: torch.device
     ) -> Bool[Tensor, "#B 1 #Q #K"] | None:
-        """Return the mask as a boolean matrix; None if everything may be attended to."""
+        """Return the mask as a boolean matrix; None if every query may attend to every key."""
         parts = []
         if self.causal:
             square = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
@@ -68,8 +75,8 @@ class Mask(NamedTuple):
     ) -> tuple[Bool[Tensor, "#B 1 Q 1"], Bool[Tensor, "#B 1 K 1"]]:
         """Return which queries may attend to any key, and which keys any query may attend to.
 
-        The causal rule is ignored. Kernels without weights for pairs use this instead of the full
-        mask.
+        The causal rule is ignored. Kernels that compute no weights for pairs of queries and keys
+        use this method instead of `dense`.
         """
         keep = self._replace(causal=False).dense(n_queries, n_keys, device)
         if keep is None:
@@ -79,7 +86,7 @@ class Mask(NamedTuple):
 
 
 class Padding(ABC):
-    """Makes the mask of padding; built as `padding()`, once per attention.
+    """Makes the mask that handles padding; built as `padding()`, once for each attention sub-layer.
 
     The causal mask of the decoder is separate.
     """
@@ -88,4 +95,4 @@ class Padding(ABC):
 
     @abstractmethod
     def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
-        """Return the mask; `queries` and `keys` are True at real tokens, False at padding."""
+        """Return the mask; `queries` and `keys` are True at real tokens and False at padding."""

@@ -1,6 +1,6 @@
 """Masks padding as keys, which is the correct mask.
 
-Equation: keep[i, j] = real(j).
+Equation: keep[i, j] = real(j): query i may attend to key j if key j is no padding.
 Source: the "padding bias" of the authors' code, tensor2tensor (arXiv:1803.07416);
     arXiv:1706.03762 does not mention padding.
 What differs: nothing.
@@ -17,5 +17,5 @@ class Columns(Padding):
     """Lets no token attend to padding."""
 
     def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
-        """Return the mask."""
+        """Return a mask that hides the keys at padding."""
         return Mask(keys=keys)

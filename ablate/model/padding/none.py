@@ -2,8 +2,8 @@
 
 Equation: keep[i, j] = True.
 Source: arXiv:1706.03762 taken literally: its text does not mention padding.
-What differs: real source tokens and the decoder attend to padding. The padding of targets is
-    to the right, where the causal mask hides it anyway.
+What differs: real source tokens and the decoder attend to padding of the source. Padding of targets
+    is on the right, where the causal mask hides it in any case.
 What to expect: as with `rows`, a translation depends on the other sentences of its batch.
 """
 
@@ -15,10 +15,10 @@ from ablate.model.padding.base import Mask, Padding
 
 
 class NoPadding(Padding):
-    """Treats padding as a token like any other."""
+    """An option without a padding mask: padding is a token like any other."""
 
     breaks = frozenset({Law.SOURCE_PADDING})
 
     def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
-        """Return the mask."""
+        """Return a mask that allows everything."""
         return Mask()

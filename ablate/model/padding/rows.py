@@ -1,11 +1,11 @@
 """Masks padding as queries only, which is a common mistake.
 
-Equation: keep[i, j] = real(i).
+Equation: keep[i, j] = real(i): query i may attend to all keys if query i is no padding.
 Source: the transposed mask, a common mistake in code that follows arXiv:1706.03762.
 What differs: padding queries attend to nothing, while real tokens attend to padding.
 What to expect: a translation depends on the lengths of the other sentences in its batch. The output
-    of fully masked rows depends on model.attention.fill. If batches are sorted by length there is
-    little padding, so the harm shows with unsorted batches.
+    of fully masked rows depends on model.attention.fill. Batches sorted by length have little
+    padding, so the harm is visible only with unsorted batches.
 """
 
 from jaxtyping import Bool
@@ -16,10 +16,10 @@ from ablate.model.padding.base import Mask, Padding
 
 
 class Rows(Padding):
-    """Lets padding attend to nothing, but lets real tokens attend to padding."""
+    """A mask by which padding attends to nothing, while real tokens attend to padding."""
 
     breaks = frozenset({Law.SOURCE_PADDING})
 
     def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
-        """Return the mask."""
+        """Return a mask that hides all keys from queries at padding."""
         return Mask(queries=queries)

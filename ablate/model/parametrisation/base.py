@@ -1,4 +1,8 @@
-"""The interface of parametrisations: what the width of a model changes besides its shapes."""
+"""The interface of parametrisations.
+
+A parametrisation scales learning rates, initial values, logits and attention scores by the width of
+a model.
+"""
 
 from abc import ABC
 from typing import ClassVar
@@ -21,14 +25,16 @@ class Parametrisation(nn.Module, ABC):
     logit_factor: float = 1.0  # multiplies the matrix of logits
 
     def scale_of_rows(self, scale: float) -> float:
-        """Return the factor of looked-up embeddings; `scale` is the factor without this
-        parametrisation.
+        """Return the factor by which looked-up embeddings are multiplied.
+
+        `scale` is the factor of the standard parametrisation: sqrt(d_model) or 1.
         """
         return scale
 
     def rate(self, role: str) -> float:
-        """Return the factor of the learning rate for a role of parameters
-        (`ablate.optimizer.roles`).
+        """Return the factor of the learning rate for parameters of a role.
+
+        The roles are "matrices", "embeddings", "norms" and "biases" (`ablate.optimizer.roles`).
         """
         return 1.0
 

@@ -1,18 +1,20 @@
 """Maximal update parametrisation (muP) for Adam: one learning rate suits all widths.
 
 Equation: with m = d_model / base_width and n = d_head / base_head: learning rates of hidden
-    matrices are divided by m; logits = (1 / m) W h; attention scores are divided once more by
-    sqrt(n), so that they scale with 1 / d_head instead of its root. Hidden matrices start with a
-    variance of 1 / width; embeddings, positions and the output projection with that of the base
-    width.
+    matrices are divided by m; logits = (1 / m) W h; attention scores are also divided by sqrt(n),
+    so that they scale with 1 / d_head instead of 1 / sqrt(d_head). Hidden matrices start with a
+    variance of 1 / width; embeddings, positions and the output projection start with the variance
+    that they have at the base width.
 Source: arXiv:2203.03466, table 8 and section 4 (attention by 1 / d).
-What differs: hidden matrices keep the Xavier range of `initial=seeded`, whose variance is
-    2 / (rows + columns), and all of them have one factor: widths of feed-forward sub-layers must
-    grow with d_model. If model.embedding.scaled is true, looked-up embeddings are multiplied by
-    sqrt(base_width) at every width. Queries are multiplied, which kernels that normalise queries
-    undo. AdamW multiplies its decay by the learning rate, so hidden matrices decay less.
-What to expect: at the base width, the numbers of the standard parametrisation. At other widths a
-    step changes activations by as much as there, and the best learning rate stays the same.
+What differs: hidden matrices keep the Xavier range of `initial=seeded`, whose variance is 2 / (rows
+    + columns), and all hidden matrices have the same factor, so widths of feed-forward sub-layers
+    must grow with d_model. If model.embedding.scaled is true, looked-up embeddings are multiplied
+    by sqrt(base_width) at every width. The factor of the scores is applied to the queries, so it
+    has no effect in kernels that normalise queries. AdamW multiplies weight decay by the learning
+    rate, so hidden matrices decay less.
+What to expect: at the base width, the results of the standard parametrisation. At other widths, a
+    step changes activations by as much as at the base width, and the best learning rate stays the
+    same.
 """
 
 import torch
@@ -27,13 +29,13 @@ from ablate.model.position.base import Position
 
 
 class Mup(Parametrisation):
-    """Factors by the ratio of widths.
+    """The parametrisation muP: its factors depend on d_model / base_width and d_head / base_head.
 
     Args:
         d_model: width of the model.
         d_head: width of its heads.
         base_width: the d_model at which muP equals the standard parametrisation.
-        base_head: the d_head at which it does.
+        base_head: the d_head at which muP equals the standard parametrisation.
     """
 
     breaks = frozenset({Law.INITIAL_VALUES})
@@ -46,7 +48,10 @@ class Mup(Parametrisation):
         self.query_factor = (base_head / d_head) ** 0.5
 
     def scale_of_rows(self, scale: float) -> float:
-        """Return the root of the base width instead of the root of the width; 1 stays 1."""
+        """Return the factor of looked-up embeddings: sqrt(base_width) in place of sqrt(d_model).
+
+        A `scale` of 1 (embeddings that are not scaled) is returned unchanged.
+        """
         return scale if scale == 1 else self.base**0.5
 
     def rate(self, role: str) -> float:
@@ -55,7 +60,9 @@ class Mup(Parametrisation):
 
     @torch.no_grad()
     def adjust(self, model: nn.Module) -> None:
-        """Rescale embeddings, positions and output projection to the range of the base width."""
+        """Rescale embeddings, positions and output projection to their initial range at the base
+        width.
+        """
         for part in model.modules():
             if isinstance(part, Table | Position):  # their deviation is width^-0.5
                 for table in part.parameters(recurse=False):

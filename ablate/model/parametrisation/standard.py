@@ -1,4 +1,5 @@
-"""The standard parametrisation: the width changes only shapes and the range of initial values.
+"""The standard parametrisation: the width of a model affects only shapes and the range of initial
+values.
 
 Equation: scores are divided as model/attention defines; logits = W h; one learning rate for all.
 Source: arXiv:1706.03762, sections 3.2 and 3.4; called SP in arXiv:2203.03466. What differs:
@@ -11,13 +12,13 @@ from ablate.model.parametrisation.base import Parametrisation
 
 
 class Standard(Parametrisation):
-    """Changes nothing: all factors are 1."""
+    """The standard parametrisation: all factors are 1."""
 
     def __init__(self, *, d_model: int, d_head: int) -> None:
         super().__init__()
 
 
 def parametrisation_of(module: nn.Module) -> Parametrisation:
-    """Return the parametrisation inside a module; the standard one if there is none."""
+    """Return the parametrisation that a module contains; the standard one if it contains none."""
     parts = (part for part in module.modules() if isinstance(part, Parametrisation))
     return next(parts, Standard(d_model=1, d_head=1))

@@ -1,4 +1,4 @@
-"""The interface of positions."""
+"""The interface of position options, such as sinusoids or rotary positions."""
 
 from abc import ABC
 from typing import Any, ClassVar
@@ -14,10 +14,11 @@ from ablate.model.laws import Law
 class Position(nn.Module, ABC):
     """Gives a stack the positions of its tokens; encoder and decoder have one object each.
 
-    Built as `position(d_model=...)`. Positions can act in four places: `embed` and `step`,
-    `within`, `rotate`, and `bias`. A variant overrides those that it needs. Positions are
-    arguments, not derived from shapes, because in decoding the tokens of several hypotheses are in
-    one row. The scale of embeddings and dropout are factors of their own.
+    Built as `position(d_model=...)`. Positions can act on the embeddings (`embed`, and `step` in
+    decoding), on the input of every self-attention (`within`), on queries and keys (`rotate`), and
+    on attention scores (`bias`). An option overrides the methods that it needs. Positions are
+    passed as arguments and not derived from shapes, because in decoding the tokens of several
+    hypotheses are in one row. The scale of embeddings and dropout are separate factors.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -36,17 +37,17 @@ class Position(nn.Module, ABC):
         return x
 
     def cache(self) -> Cache:
-        """Return the cache that `step` needs, before the first step."""
+        """Return the cache of decoding that `step` needs, before the first step."""
         return Nothing()
 
     def step(self, x: Float[Tensor, "M N D"], positions: Int[Tensor, "#M N"], cache: Any) -> Tensor:
-        """Return the input of the stack for the newest tokens of N hypotheses."""
+        """Return the input of the stack for the newest tokens of N hypotheses in each of M
+        sentences.
+        """
         return self.embed(x, positions)
 
     def within(self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]) -> Tensor:
-        """Return the input of self-attention in every layer, with positions added
-        to the tokens x.
-        """
+        """Return the input of self-attention in every layer: the tokens x, with positions added."""
         return x
 
     def rotate(self, heads: Float[Tensor, "B H L E"], positions: Int[Tensor, "#B L"]) -> Tensor:
@@ -61,12 +62,12 @@ class Position(nn.Module, ABC):
 
 
 def vectors(level: str, of: Position) -> Position:
-    """Return `of` if its `embed` adds a vector to each token.
+    """Return `of` if its method `embed` adds a fixed or learned vector to each token.
 
-    `level` is the option of model/position that needs such vectors.
+    `level` is the option of model/position that needs such vectors; it is used in the message.
 
     Raises:
-        UserError: `of` adds no vectors, or needs the tokens before.
+        UserError: `of` adds no vectors, or its output depends on earlier tokens.
     """
     kind = type(of)
     if kind.embed is Position.embed or kind.step is not Position.step:

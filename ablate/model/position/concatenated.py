@@ -1,12 +1,14 @@
 """Position vectors concatenated with the embeddings instead of added to them.
 
-Equation: x'[pos] = W [x[pos]; p[pos]] + b, W "d_model 2 d_model"; p comes from another option,
-    `of`.
+Equation: x'[pos] = W [x[pos]; p[pos]] + b, W has the shape "d_model 2 d_model". p is the position
+    vector of another option, `of`.
 Source: the alternative to the sum in arXiv:1706.03762, section 3.5, whose encodings have d_model
     channels "so that the two can be summed".
-What differs: a learned map takes both back to d_model channels. W [x; p] = A x + C p, so a sum is
-    the case A = C = 1: the difference are the maps, with 2 d_model^2 weights for each stack.
-What to expect: the results of the sum; no channel has to represent words and positions at once.
+What differs: a learned linear map returns to d_model channels. W [x; p] = A x + C p, so the sum is
+    the special case in which A and C are the identity. Each stack has 2 d_model^2 additional
+    weights.
+What to expect: the results of the sum, although no channel has to represent words and positions at
+    once.
 """
 
 from collections.abc import Callable
@@ -20,11 +22,12 @@ from ablate.model.position.base import Position, vectors
 
 
 class Concatenated(Position):
-    """Maps the concatenation of embeddings and position vectors to d_model channels.
+    """Positions that concatenate embeddings with position vectors, and map back to d_model
+    channels.
 
     Args:
         d_model: width.
-        of: factory of the positions that provide the vectors.
+        of: factory of the position option that provides the vectors.
 
     Raises:
         UserError: `of` provides no vectors.

@@ -1,10 +1,11 @@
 """The same vector at every position, as a control.
 
 Equation: x[pos] + p, p = sin(0), cos(0), sin(0), ... = (0, 1, 0, 1, ...).
-Source: a control for arXiv:1706.03762, section 3.5: its encoding of position 0, everywhere.
+Source: a control for arXiv:1706.03762, section 3.5: its encoding of position 0 is added at every
+    position.
 What differs: the added vector has the norm of sinusoids, but carries no position.
-What to expect: the results of no positions at all; a difference between the two would be due to
-    the size of the added vector, not to positions.
+What to expect: the results of `model/position=none`. A difference from `none` would be due to the
+    size of the added vector, not to positions.
 """
 
 import torch
@@ -26,5 +27,5 @@ class Constant(Position):
     def embed(
         self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
     ) -> Float[Tensor, "B L D"]:
-        """Return x plus the vector."""
+        """Return x plus the sinusoids of position 0."""
         return x + self.vector

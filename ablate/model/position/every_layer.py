@@ -1,13 +1,14 @@
 """Position vectors added in every layer.
 
-Equation: self-attention of each layer reads x[pos] + p[pos], x the tokens that it would read
-    without positions; p comes from another option, `of`.
+Equation: self-attention of each layer reads x[pos] + p[pos], where x is its input without
+    positions. p is the position vector of another option, `of`.
 Source: arXiv:1808.04444, section 3 (positions added before each layer); arXiv:2005.12872,
     section A.3 (added in every attention, not to the residual stream).
-What differs: all layers share p, where the first paper learns a p for each layer. p is added to
-    queries, keys and values, where the second leaves values alone. The residual stream has no p.
-What to expect: in shallow models the quality of vectors added once; more in deep ones, where layers
-    need not carry them through.
+What differs: all layers share p, whereas the first paper learns a p for each layer. p is added to
+    the input of queries, keys and values; the second paper does not add p to values. p is not added
+    to the residual stream.
+What to expect: in shallow models, the quality of vectors that are added once; in deep models a
+    better quality, because the layers need not preserve positions in the residual stream.
 """
 
 from collections.abc import Callable
@@ -19,11 +20,11 @@ from ablate.model.position.base import Position, vectors
 
 
 class EveryLayer(Position):
-    """Adds position vectors to the input of every self-attention.
+    """Positions that add a position vector to the input of every self-attention.
 
     Args:
         d_model: width.
-        of: factory of the positions that provide the vectors.
+        of: factory of the position option that provides the vectors.
 
     Raises:
         UserError: `of` provides no vectors.

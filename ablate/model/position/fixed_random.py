@@ -1,14 +1,14 @@
 """Fixed random vectors: they distinguish positions, but lack the geometry of sinusoids.
 
-Equation: x[pos] + sqrt(d_model / 2) g[pos] / |g[pos]|, g[pos] drawn once from a normal
+Equation: x[pos] + sqrt(d_model / 2) g[pos] / |g[pos]|, where g[pos] is drawn once from a normal
     distribution and never trained.
 Source: a control for arXiv:1706.03762, section 3.5, which hypothesises that sinusoids help
     because p[pos + k] is a linear function of p[pos].
-What differs: the vectors have the norm of sinusoids, but no linear map leads from p[pos] to
-    p[pos + k] for all positions. Both stacks and all seeds of training share them.
-What to expect: most of the benefit of sinusoids, because positions can be told apart; less where
-    distances matter, which have to be learned pair by pair. Positions beyond the training lengths
-    are unknown to the model.
+What differs: the vectors have the norm of sinusoids, but no linear map leads from p[pos] to p[pos +
+    k] for all positions. Both stacks and all training seeds share the vectors.
+What to expect: most of the benefit of sinusoids, because positions can be told apart; less if
+    distances matter, because a model must learn the distance of each pair of positions separately.
+    Positions beyond the training lengths are unknown to the model.
 """
 
 import numpy as np
@@ -21,11 +21,11 @@ from ablate.model.position.base import Position
 
 
 class FixedRandom(Position):
-    """Adds a random vector of fixed norm for each position.
+    """Positions that add a random vector of fixed norm.
 
     Args:
         d_model: width.
-        draw: seed of the vectors.
+        draw: seed of the random vectors.
     """
 
     table: Tensor
@@ -45,7 +45,7 @@ class FixedRandom(Position):
     def embed(
         self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
     ) -> Float[Tensor, "B L D"]:
-        """Return x plus the vectors."""
+        """Return x plus the random vector of each position."""
         end = int(positions.max()) + 1
         if end > self.table.size(0):
             self.table = self.vectors(2 * end, x.size(2)).to(self.table)

@@ -1,11 +1,11 @@
 """Learned absolute positions.
 
-Equation: x[pos] + P[pos], P a trained table of max_length rows.
+Equation: x[pos] + P[pos], where P is a trained matrix with max_length rows.
 Source: arXiv:1705.03122, section 3.1; row (E) of Table 3 in arXiv:1706.03762.
-What differs: encoder and decoder have a table each; initial values are normal with standard
-    deviation d_model^-0.5, that of the unscaled embeddings.
-What to expect: as good as sinusoids at lengths seen in training (25.7 against 25.8 BLEU in
-    Table 3); rows beyond those lengths are untrained, and past max_length there are none.
+What differs: encoder and decoder have separate matrices. Initial values are normal with standard
+    deviation d_model^-0.5, as for embeddings before they are scaled.
+What to expect: as good as sinusoids at lengths seen in training (25.7 against 25.8 BLEU in Table
+    3); rows beyond these lengths are untrained, and longer sequences than max_length are rejected.
 """
 
 import torch

@@ -1,13 +1,13 @@
 """A recurrent layer below the stack, in place of positions.
 
-Equation: the stack reads h_t = GRU(h_{t-1}, x_t), h_0 = 0, of the embeddings x_t.
+Equation: the stack reads h_t = GRU(h_{t-1}, x_t) instead of the embeddings x_t, with h_0 = 0.
 Source: doi:10.18653/v1/K19-1031, section 3 (RNN-Transformer, a recurrent layer in place of
     positions); GRU: arXiv:1406.1078, section 2.3.
 What differs: there is one layer, from left to right in both stacks. Biases start at 0; the matrices
-    of all gates are Xavier uniform as a single matrix.
-What to expect: order without a table, and so also for sentences longer than any in training. On
-    these it is better than sinusoids, elsewhere about as good. It has 6 d_model^2 weights for each
-    stack, and its steps cannot run in parallel.
+    of all gates together are initialised as one matrix, Xavier uniform.
+What to expect: the GRU represents word order also in sentences that are longer than any in
+    training. In such sentences it is better than sinusoids, in others about as good. It has 6
+    d_model^2 weights for each stack, and its steps cannot run in parallel.
 """
 
 from jaxtyping import Float, Int
@@ -32,18 +32,18 @@ class Recurrent(Position):
     def embed(
         self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
     ) -> Float[Tensor, "B L D"]:
-        """Return the state after each token of whole sequences."""
+        """Return the GRU's state after each token of whole sequences."""
         states, _ = self.layer(x, (x.new_zeros(1, len(x), x.size(2)),))
         return states
 
     def cache(self) -> State:
-        """Return the cache of the state, which is empty before the first token."""
+        """Return the cache of the GRU's state, which is empty before the first token."""
         return State()
 
     def step(
         self, x: Float[Tensor, "M N D"], positions: Int[Tensor, "#M N"], cache: State
     ) -> Float[Tensor, "M N D"]:
-        """Return the states after the newest tokens, and store them in the cache."""
+        """Return the GRU's states after the newest tokens, and store them in the cache."""
         before = x.new_zeros(x.shape) if cache.value is None else cache.value
         states, _ = self.layer(x.flatten(0, 1)[:, None], (before.flatten(0, 1)[None],))
         cache.value = states.view_as(x)

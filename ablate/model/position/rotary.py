@@ -3,8 +3,9 @@
 Equation: channels (2i, 2i + 1) of a query or key at position m are rotated by the angle m w_i,
     w_i = base^(-2i / d_head), so that scores depend on the distance m - n alone.
 Source: arXiv:2104.09864, section 3.2, equations 15 and 16; base = 10000.
-What differs: the paper rotates the queries and keys of a single stack; here both stacks do, and
-    cross-attention, whose two sides are numbered separately, has no positions.
+What differs: the paper rotates the queries and keys of a single stack; here self-attention of both
+    stacks rotates them. Cross-attention has no positions, because source and target are numbered
+    separately.
 What to expect: at least the quality of sinusoids; relative distances need not be learned.
 """
 
@@ -20,11 +21,11 @@ from ablate.model.position.base import Position
 
 
 class Rotary(Position):
-    """Rotates pairs of channels by angles that grow with the position.
+    """Positions that rotate pairs of channels by angles proportional to the position.
 
     Args:
         d_model: width of the stack, which has no effect here.
-        base: the slowest pair makes about one full rotation in 2 pi base tokens.
+        base: sets the angles; the slowest pair makes about one full rotation in 2 pi base tokens.
     """
 
     def __init__(self, *, d_model: int, base: Annotated[float, Range(0, above=True)]) -> None:
@@ -32,7 +33,7 @@ class Rotary(Position):
         self.base = base
 
     def check_heads(self, d_head: int) -> None:
-        """Raise UserError for an odd width, which cannot be split into pairs."""
+        """Raise UserError for an odd head width, which cannot be split into pairs of channels."""
         if d_head % 2:
             raise UserError(
                 f"model.d_head is {d_head}: model/position=rotary turns pairs of channels, so it "
@@ -48,7 +49,9 @@ class Rotary(Position):
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
     def turns(self, positions: Int[Tensor, "#B L"], d_head: int, dtype: torch.dtype) -> Tensor:
-        """Return cosines and sines, "2 #B 1 L E/2", of the angles at these positions."""
+        """Return the cosines and sines of the angles at these positions, as shape "2 #B 1 L
+        E/2".
+        """
         # float64: at position 500 a float32 angle is already wrong in the fifth decimal
         pair = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)
         angle = positions[:, None, :, None] * self.base ** (-pair / d_head)

@@ -1,12 +1,12 @@
 """Fixed sinusoids.
 
 Equation: p[pos, channel of pair i] = sin(pos * w_i) and cos(pos * w_i), w_i = 10000^(-i / n).
-    `interleaved` puts the pair in channels 2i and 2i + 1 and `halves` in i and i + d_model/2;
-    n is d_model/2 (`half`) or d_model/2 - 1 (`half_minus_one`).
+    Layout `interleaved` puts pair i in channels 2i and 2i + 1, and `halves` in channels i and i +
+    d_model/2. n is d_model/2 (spacing `half`) or d_model/2 - 1 (`half_minus_one`).
 Source: arXiv:1706.03762, section 3.5: interleaved, half (exponent 2i / d_model).
-What differs: option `sinusoidal` nothing; option `sinusoidal_halves` the layout alone; option
-    `sinusoidal_concat` follows the authors' code, tensor2tensor (arXiv:1803.07416): halves,
-    half_minus_one.
+What differs: nothing in option `sinusoidal`, only the layout in option `sinusoidal_halves`. Option
+    `sinusoidal_concat` follows the authors' code, tensor2tensor (arXiv:1803.07416): layout halves,
+    spacing half_minus_one.
 What to expect: all options have the same range of wavelengths, so differences beyond run-to-run
     variation would be a surprise. Sinusoids are defined at every length, but a trained model may
     not generalise beyond the lengths that it has seen.
@@ -24,12 +24,12 @@ SPACINGS = ("half", "half_minus_one")
 
 
 class Sinusoidal(Position):
-    """Adds sines and cosines of geometrically spaced wavelengths.
+    """Positions that add sines and cosines of geometrically spaced wavelengths.
 
     Args:
         d_model: width; even, and at least 4 with spacing half_minus_one.
-        layout: interleaved | halves.
-        spacing: half | half_minus_one.
+        layout: interleaved | halves, the channels of a pair of sine and cosine.
+        spacing: half | half_minus_one, the divisor n in the exponent of the wavelengths.
 
     Raises:
         UserError: an argument has another value.
@@ -54,12 +54,12 @@ class Sinusoidal(Position):
         self.register_buffer("table", self.sinusoids(512, d_model), persistent=False)
 
     def sinusoids(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
-        """Return the vectors of positions 0 to length - 1."""
+        """Return the position vectors of positions 0 to length - 1."""
         # float64: at position 500 a float32 angle is already wrong in the fifth decimal
         return self.formula(torch.arange(length), d_model).float()
 
     def formula(self, positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-        """Return the vectors of any positions, in float64."""
+        """Return the position vectors of any positions, in float64."""
         pair = torch.arange(d_model // 2, dtype=torch.float64)
         angle = positions[:, None] * 10000.0 ** (-pair / self.n_steps)
         axis = 2 if self.layout == "interleaved" else 1

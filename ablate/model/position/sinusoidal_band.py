@@ -1,4 +1,4 @@
-"""Sinusoids of a part of the wavelengths.
+"""Sinusoids with only some of the wavelengths.
 
 Equation: p as in `sinusoidal` for the pairs of channels from begin * d_model / 2 to
     end * d_model / 2, and 0 in the other channels.
@@ -7,7 +7,7 @@ Source: introductions to arXiv:1706.03762, section 3.5, say that fast channels d
 What differs: fewer channels encode the position; the remaining ones keep their wavelengths and
     amplitudes.
 What to expect: the faster half of the channels has wavelengths up to 628, so it distinguishes all
-    positions of a sentence; slow ones rotate by less than 1 / 100 per token.
+    positions of a sentence; slow channels change their angle by less than 1 / 100 radian per token.
 """
 
 from typing import Annotated
@@ -22,12 +22,13 @@ from ablate.model.position.sinusoidal import Sinusoidal
 
 
 class SinusoidalBand(Sinusoidal):
-    """Adds sinusoids to a band of channels.
+    """Positions that add sinusoids to only a band of the channels.
 
     Args:
         d_model: width; even.
         layout, spacing: as in `Sinusoidal`.
-        begin, end: limits of the band, as fractions of the pairs, counted from the fastest.
+        begin, end: limits of the band, as fractions of the pairs of channels, counted from the pair
+            with the shortest wavelength.
 
     Raises:
         UserError: an argument has another value, or the band has no pair.
@@ -52,7 +53,7 @@ class SinusoidalBand(Sinusoidal):
         super().__init__(d_model=d_model, layout=layout, spacing=spacing)
 
     def formula(self, positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-        """Return the vectors of any positions, in float64."""
+        """Return the position vectors of any positions, in float64."""
         pairs = torch.zeros(d_model // 2, dtype=torch.float64)
         pairs[self.kept] = 1.0
         interleaved = self.layout == "interleaved"

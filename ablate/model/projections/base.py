@@ -1,4 +1,4 @@
-"""The interface of projections: the linear maps from tokens to heads and back."""
+"""The interface of projections: the linear maps from tokens to attention heads and back."""
 
 from abc import ABC
 from typing import Any, ClassVar
@@ -15,7 +15,9 @@ OUTPUTS = ("learned", "identity")
 
 
 class Identity(nn.Module):
-    """The identity map, with a weight matrix so that it can be packed with other maps."""
+    """The identity map, with a weight matrix so that it can be concatenated with other linear
+    maps.
+    """
 
     weight: Tensor
     bias: Tensor
@@ -31,7 +33,7 @@ class Identity(nn.Module):
 
 
 class Repeated(nn.Module):
-    """A map to a few heads, each of which is repeated for several neighbouring heads."""
+    """A linear map to a few heads, whose output is repeated for groups of neighbouring heads."""
 
     def __init__(self, d_model: int, d_head: int, groups: int, times: int) -> None:
         super().__init__()
@@ -40,12 +42,12 @@ class Repeated(nn.Module):
 
     @property
     def weight(self) -> Float[Tensor, "E D"]:
-        """The weight matrix of all heads."""
+        """The weight matrix to all heads, in which repeated heads have equal rows."""
         return self._repeat(self.group.weight)
 
     @property
     def bias(self) -> Any:  # as in torch.nn.Linear: a tensor, or None
-        """The bias of all heads, "E"."""
+        """The bias of all heads, of shape "E"; None if there is no bias."""
         return None if self.group.bias is None else self._repeat(self.group.bias)
 
     def forward(self, x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N E"]:
@@ -53,7 +55,7 @@ class Repeated(nn.Module):
         return linear(x, self.weight, self.bias)
 
     def adjust_initial_values(self) -> None:
-        """Rescale the matrix to the initial range of a matrix with a row block for every head."""
+        """Rescale the matrix to the initial range of a matrix that is not repeated."""
         n_out, n_in = self.group.weight.shape
         self.group.weight.mul_(((n_in + n_out) / (n_in + n_out * self.times)) ** 0.5)
 
@@ -66,9 +68,11 @@ Map = Linear | Identity | Repeated
 
 
 class Projections(ABC):
-    """The four linear maps of an attention; built as `projections(d_model=, n_heads=, d_head=)`.
+    """The four linear maps of an attention sub-layer: to queries, keys and values, and to the
+    output.
 
-    The attention registers them as modules. The same map may be used for several of the four.
+    Built as `projections(d_model=, n_heads=, d_head=)`. The sub-layer registers the maps as
+    modules. The same map may be used for several of the four.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -86,7 +90,9 @@ class Projections(ABC):
 
 
 def identity(choice: str, d_model: int, n_heads: int, d_head: int) -> Identity:
-    """Return the identity map between tokens and heads; `choice` is the setting that asks for it.
+    """Return the identity map between tokens and heads.
+
+    `choice` is the setting that requires the identity; it is used in the message.
 
     Raises:
         UserError: the concatenated heads are not as wide as a token.

@@ -1,15 +1,15 @@
 """Heads in groups that share keys and values (grouped-query and multi-query attention).
 
 Equation: head h has the keys and values of group h // (n_heads / groups), which all heads of the
-    group share; if `queries` is true, they share queries as well.
-Source: one group arXiv:1911.02150, section 3 (multi-query attention); several arXiv:2305.13245,
-    section 2.2 (grouped-query attention).
-What differs: initial values have the range of a map to all heads, so that a shared head starts no
-    larger than a separate one. Keys and values are computed and stored for every head, so decoding
-    needs as much memory as without groups. Option `one_set` shares queries too, which no source
-    does.
-What to expect: slightly below separate maps (arXiv:1911.02150, table 1). If all heads share one
-    set, they are equal except for dropout of their weights.
+    group share; if `queries` is true, the heads of a group share queries as well.
+Source: for one group, arXiv:1911.02150, section 3 (multi-query attention); for several groups,
+    arXiv:2305.13245, section 2.2 (grouped-query attention).
+What differs: initial values have the range of a linear map to all heads, so that a shared head
+    starts no larger than a separate head. Keys and values are computed and stored for every head,
+    so decoding needs as much memory as without groups. Option `one_set` shares queries too, which
+    no source does.
+What to expect: slightly below separate maps (arXiv:1911.02150, table 1). If all heads share
+    queries, keys and values, their outputs are equal except for dropout of the attention weights.
 """
 
 from ablate.config.limits import Count
@@ -19,19 +19,19 @@ from ablate.model.projections.base import Projections, Repeated
 
 
 class Grouped(Projections):
-    """Linear maps to fewer heads, which are repeated.
+    """Projections to fewer heads, which are repeated.
 
     Args:
         d_model: width of tokens.
         n_heads: number of heads.
         d_head: width of a head.
-        groups: number of sets of keys and values; it divides n_heads.
+        groups: number of separate pairs of keys and values; it must divide n_heads.
         queries: whether heads of a group share queries as well.
-        output: learned | identity.
+        output: learned | identity, the output projection.
 
     Raises:
-        UserError: `groups` does not divide n_heads, `output` has another value, or is the identity
-            between unequal widths.
+        UserError: `groups` does not divide n_heads, `output` has another value, or `output` is the
+            identity although n_heads * d_head is not d_model.
     """
 
     def __init__(

@@ -2,14 +2,15 @@
 
 Equation: `queries_keys`: W_q = W_k; `keys_values`: W_k = W_v; `all`: W_q = W_k = W_v; biases as
     well.
-Source: queries_keys arXiv:2001.04451, section 2 (shared-QK); all arXiv:2412.00359 (one matrix for
-    the three); keys_values, beside the others, arXiv:2606.04032.
+Source: `queries_keys`: arXiv:2001.04451, section 2 (shared-QK). `all`: arXiv:2412.00359.
+    `keys_values` and the other two: arXiv:2606.04032.
 What differs: arXiv:2001.04451 normalises keys and forbids a token to attend to itself; here keys
-    keep their length, and it may. arXiv:2412.00359 learns a diagonal matrix for each of the three
-    uses.
-What to expect: a quarter fewer weights in attention, with `all` half as many. With queries_keys
-    scores are symmetric before positions rotate or bias them, and a token's score with itself is
-    large. The attention weights are not symmetric, because each query is normalised separately.
+    are not normalised, and a token may attend to itself. arXiv:2412.00359 learns a diagonal matrix
+    for each of the three uses.
+What to expect: attention has a quarter fewer weights; with `all`, it has half as many. With
+    queries_keys scores are symmetric before positions rotate or bias them, and a token's score with
+    itself is large. The attention weights are not symmetric, because each query is normalised
+    separately.
 """
 
 from ablate.errors import UserError
@@ -20,18 +21,18 @@ MAPS = ("queries_keys", "keys_values", "all")
 
 
 class Tied(Projections):
-    """Linear maps of which two or three are the same.
+    """Projections in which two or three of the linear maps share their weights.
 
     Args:
         d_model: width of tokens.
         n_heads: number of heads.
         d_head: width of a head.
-        maps: queries_keys | keys_values | all.
-        output: learned | identity.
+        maps: queries_keys | keys_values | all, the linear maps that share their weights.
+        output: learned | identity, the output projection.
 
     Raises:
-        UserError: `maps` or `output` has another value, or `output` is the identity between unequal
-            widths.
+        UserError: `maps` or `output` has another value, or `output` is the identity although
+            n_heads * d_head is not d_model.
     """
 
     def __init__(self, *, d_model: int, n_heads: int, d_head: int, maps: str, output: str) -> None:

@@ -1,4 +1,4 @@
-"""The interface of residual connections: the place of the norm around a sub-layer.
+"""The interface of residual connections, which include the norm before or after a sub-layer.
 
 post_ln                 pre_ln                  none
 x ----+                 x ----+                 x
@@ -32,7 +32,7 @@ Apply = Callable[[Tensor], Tensor]  # a sub-layer
 
 
 class Depth(NamedTuple):
-    """The depth of a stack, and of the model around it."""
+    """The numbers of layers and sub-layers in a model, seen from one of its stacks."""
 
     stack: str  # encoder | decoder
     sublayers: int  # of this stack; shared or parallel ones count once
@@ -41,10 +41,10 @@ class Depth(NamedTuple):
 
 
 class Residual(nn.Module, ABC):
-    """Leads the residual stream past the sub-layers of a stack; built as `residual(norm=, dropout=,
-    depth=)`.
+    """The residual connections of a stack: they apply each sub-layer and add its output.
 
-    `norm` is a factory. There is a norm for each sub-layer; a variant that needs more creates them.
+    Built as `residual(norm=, dropout=, depth=)`, where `norm` is a factory. There is a norm for
+    each sub-layer; an option that needs more norms creates them.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
@@ -61,21 +61,24 @@ class Residual(nn.Module, ABC):
     def forward(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return the residual stream after sub-layer number i.
 
-        Code that inspects a model registers hooks here: a forward pre-hook may replace the stream
-        or the sub-layer.
+        Code that inspects a model registers hooks on this module: a forward pre-hook may replace
+        the stream or the sub-layer.
         """
         return self.through(i, stream, sublayer, real)
 
     @abstractmethod
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
-        """Return the residual stream after sub-layer number i, in the count of `Depth`."""
+        """Return the residual stream after sub-layer number i, counted as `Depth.sublayers`
+        counts.
+        """
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
         """Return the output of the stack, given the residual stream at its end."""
         return stream
 
     def gain(self, parameter: str) -> float:
-        """Return the factor of a weight's initial values; an example is
-        "feed_forward.inner.weight".
+        """Return the factor by which the initial values of a parameter are multiplied.
+
+        `parameter` is a name within a layer, such as "feed_forward.inner.weight".
         """
         return 1.0

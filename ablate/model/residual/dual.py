@@ -1,7 +1,7 @@
 """ResiDual: two residual streams, one normalised after every addition and one never.
 
-Equation: f = dropout(sublayer(p)); p' = norm(p + f), q' = q + f; both start with the embedded
-    tokens, and a stack returns p + norm(q).
+Equation: f = dropout(sublayer(p)); p' = norm(p + f), q' = q + f. The streams p and q both start
+    with the embedded tokens, and a stack returns p + norm(q).
 Source: arXiv:2304.14802, section 3 (ResiDual).
 What differs: there is dropout, as in the other residuals. The authors' code scales q so that half
     precision does not overflow; here q is not scaled.
@@ -16,14 +16,14 @@ from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tok
 
 
 class Dual(Residual):
-    """Runs Post-LN beside a plain sum of the outputs of the sub-layers."""
+    """Residual connections with two streams: Post-LN, and the sum of all outputs of sub-layers."""
 
     def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__(norm=norm, dropout=dropout, depth=depth)
         self.final_norm = norm()
 
     def enter(self, x: Tokens, real: Real) -> Stream:
-        """Return both streams."""
+        """Return the two streams, which both start with the embedded tokens."""
         return x, x
 
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:

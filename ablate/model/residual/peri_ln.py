@@ -1,7 +1,7 @@
 """Peri-LN: a norm before the sub-layer and another norm after it.
 
 Equation: y = x + norm'(dropout(sublayer(norm(x)))), and one norm at the end of each stack.
-Source: arXiv:2502.02732, section 3; the same in arXiv:2408.00118 (Gemma 2).
+Source: arXiv:2502.02732, section 3; arXiv:2408.00118 (Gemma 2) has the same norms.
 What differs: dropout comes before the second norm, so that the added vector has unit
     size in training and in testing; the paper trains without dropout.
 What to expect: the added vectors cannot grow with depth, so gradients and activations are
@@ -17,7 +17,7 @@ from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tok
 
 
 class PeriLN(Residual):
-    """Normalises the input and the output of the sub-layer."""
+    """A residual connection that normalises the input and the output of the sub-layer."""
 
     def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__(norm=norm, dropout=dropout, depth=depth)

@@ -1,8 +1,10 @@
 """Pre-LN: the norm comes before the sub-layer; the skip connection has no norm.
 
 Equation: y = x + dropout(sublayer(norm(x))), and one norm at the end of each stack.
-Source: arXiv:2002.04745, section 3; before that the authors' own tensor2tensor.
-What differs: nothing; the final norm is part of this variant because x is a plain sum.
+Source: arXiv:2002.04745, section 3; earlier in tensor2tensor, the code of the authors of the
+    Transformer.
+What differs: nothing. The norm at the end of the stack belongs to this option, because the sum x is
+    never normalised before.
 What to expect: trains without warm-up; with warm-up and moderate depth no better than Post-LN,
     often slightly worse (arXiv:1910.05895).
 """
@@ -14,7 +16,7 @@ from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tok
 
 
 class PreLN(Residual):
-    """Normalises the input of the sub-layer."""
+    """A residual connection that normalises the input of the sub-layer."""
 
     def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__(norm=norm, dropout=dropout, depth=depth)
