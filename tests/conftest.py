@@ -210,7 +210,7 @@ def schema():
     import ablate.config.schema  # noqa: F401
 
 
-@functools.lru_cache(maxsize=128)
+@functools.lru_cache(maxsize=512)  # several files go through all experiments
 def _composed(words):
     """A config without and with the node of Hydra; unpickling gives one that a test may change."""
     import hydra

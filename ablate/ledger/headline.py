@@ -164,9 +164,9 @@ def _settled(setting: Sequence[Finding]) -> str:
     return words.pop() if holds else INCONCLUSIVE
 
 
-def _agree(one: Finding, other: Finding) -> bool:
+def _agree(first: Finding, second: Finding) -> bool:
     """Return whether two effects differ by no more than chance."""
-    return one.effect == other.effect or distance(one, other) <= 1
+    return first.effect == second.effect or distance(first, second) <= 1
 
 
 def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
