@@ -16,22 +16,26 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
     """Return runs as a data frame of pandas.
 
     Args:
-        source: the folder of a sweep, `results/sweeps/NAME/TIME`; that of committed evidence,
-            `experiments/NAME`; a folder of such folders; or `results`, which is every run that has
-            ended, in a sweep or alone.
-        curves: a row for every validation of a run, with its `step`, in place of a row per run.
+        source: one of four folders: a sweep, `results/sweeps/NAME/TIME`; committed evidence,
+            `experiments/NAME`; a folder of such folders; or `results`, for all runs that have
+            ended.
+        curves: whether to return a row for every validation of a run, with its `step`, in place of
+            a row per run.
 
     Returns:
-        A row per run, and another for its short budget if it has one. Columns: `experiment`; a
-        column per factor with the level; `arm`, `seed` and `status` (finished, diverged, collapsed,
-        failed); a column per metric by its key, such as `test/bleu`, empty where a run has none;
-        `seconds`; `identity`, the name of its folder below `results/runs`. Of `results`, the
-        factors are the keys of the config that differ between runs (a component has the name of its
-        class), and a run has a row for each way it was tested, which `test` names. The method
-        `to_csv` of the frame writes it.
+        A row per run, and another row for its shorter budget (`budget.short`) if it has one.
+            Columns:
+        `experiment`; a column for each factor with the level; `arm`, `seed` and `status` (finished,
+        diverged, collapsed, failed); a column for each metric by its key, such as `test/bleu`,
+            empty
+        if a run lacks the metric; `seconds`; `identity`, the name of the run's folder below
+        `results/runs`. For `results`, the factors are the config keys that differ between runs (a
+        component is given by the name of its class), and a run has a row for each way it was
+            tested,
+        named in the column `test`. Call `to_csv` of the frame to write a file.
 
     Raises:
-        UserError: the folder has no runs, or a record was changed or damaged.
+        UserError: the folder has no runs, or a stored result was changed or damaged.
     """
     from pathlib import Path
 

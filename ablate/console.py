@@ -7,7 +7,9 @@ class Console(RichConsole):
     """Rich's console, but a closed output pipe raises an exception as with `print`."""
 
     def on_broken_pipe(self) -> None:
-        """Raise the current exception again; rich would end the process with status 1."""
+        """Raise the current exception again; the method of rich would end the process with status
+        1.
+        """
         raise  # noqa: PLE0704
 
 

@@ -2,10 +2,10 @@
 
 
 class UserError(Exception):
-    """Invalid config, data, checkpoint or combination.
+    """The exception for invalid config, data or checkpoints, or for things that cannot be combined.
 
-    The message is one sentence that names the key or file, the given value, and what is allowed. It
-    is printed without a traceback and ends the process with a non-zero status. Unprintable
+    The message is one sentence that names the key or file, the given value, and the allowed values.
+    A command prints the message without a traceback, and exits with a non-zero status. Unprintable
     characters, such as a line feed in a value, are escaped.
     """
 

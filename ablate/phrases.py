@@ -15,7 +15,7 @@ def probability(value: float | None) -> str:
 
 
 def interval(metric: Metric, ends: list[float] | None) -> str:
-    """Format an interval of differences; "-" if there are too few runs for one."""
+    """Format the confidence interval of a difference in a metric; "-" if there is no interval."""
     if ends is None:
         return NOTHING
     return f"[{', '.join(metric.say(end, sign=True) for end in ends)}]"
@@ -51,7 +51,7 @@ def name_of(claim: Mapping[str, object]) -> str:
 
 
 def number_of(claims: Iterable[Mapping[str, object]]) -> dict[str, int]:
-    """Return the number of each claim of a study in its order, by its name."""
+    """Return the number of each claim, by its name; the first claim of a study has number 1."""
     return {name: place for place, name in enumerate(dict.fromkeys(map(name_of, claims)), 1)}
 
 

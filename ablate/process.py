@@ -1,6 +1,6 @@
-"""Settings of a process: memory, fork server, output, and its end.
+"""Settings of a process: memory, fork server, output, and how the process ends.
 
-All functions act on the whole process. None changes a number of a run.
+All functions act on the whole process. None of them changes a result of a run.
 """
 
 import ctypes
@@ -23,13 +23,14 @@ PR_SET_PDEATHSIG = 1  # of prctl.h
 
 
 def keep_memory() -> None:
-    """Keep freed memory in the heap, and cap the cache of oneDNN.
+    """Keep freed memory in the heap, and limit the number of kernels that oneDNN caches.
 
-    glibc gives every freed tensor above 128 KB back to the system, and the next one pays a page
-    fault for each 4 KB: on a CPU up to a third of a training step. Without glibc, nothing changes.
-    oneDNN, which multiplies in bfloat16, keeps a program and its memory for each of the last 1024
-    shapes; PROGRAMS is enough for shapes that recur (ablate.model.linear). This must precede the
-    first matrix product. Environment variables of the user take precedence.
+    glibc returns every freed tensor above 128 KB to the system. The next tensor then causes a page
+    fault for each 4 KB, which takes up to a third of a training step on a CPU. Without glibc, this
+    setting has no effect. oneDNN, which multiplies in bfloat16, caches a compiled kernel with its
+    memory for each of the last 1024 shapes; `PROGRAMS` kernels are enough for shapes that recur
+    (ablate.model.linear). This function must be called before the first matrix product. Environment
+    variables of the user take precedence.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(PROGRAMS))
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
@@ -52,7 +53,7 @@ def fork_server(modules: Sequence[str]) -> ForkServerContext:
 
 
 def start_fork_server() -> None:
-    """Start the fork server, whose imports take seconds, in the background."""
+    """Start the fork server in the background; its imports take seconds."""
     forkserver.ensure_running()
 
 
@@ -77,9 +78,9 @@ def write_output_to(path: str) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process of `multiprocessing` when the process that started it ends.
+    """End this process of `multiprocessing` when the process that requested it ends.
 
-    The operating system cannot do this, because its parent is the fork server.
+    The operating system cannot do this, because the parent of this process is the fork server.
     """
     parent = multiprocessing.parent_process()
 
@@ -92,7 +93,10 @@ def end_with_parent() -> None:
 
 
 def ending_with(parent: int) -> Callable[[], None] | None:
-    """Return a function that lets Linux end a new process with its parent; None on other systems.
+    """Return a function that makes Linux end the calling process when its parent ends; None
+    elsewhere.
+
+    Call the function in a new process.
 
     Args:
         parent: process id of the parent.

@@ -60,7 +60,9 @@ def _read(path: Path) -> tuple[str, dict[str, object]]:
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise UserError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from None
     if not isinstance(node, dict):
-        raise UserError(f"{path} is no option: it must hold keys with their values")
+        raise UserError(
+            f"{path} is not a valid option file: it must be a YAML mapping of keys to values"
+        )
     return text, node
 
 

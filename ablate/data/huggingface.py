@@ -150,7 +150,8 @@ class HubData:
         cause = error.__cause__ or error
         return UserError(
             f"data.path={self.path}: the data set cannot be read ({type(cause).__name__}: "
-            f"{_first_line(cause)}); see that it exists, or give data.data_files or a network."
+            f"{_first_line(cause)}); check that it exists, set data.data_files, or connect to the "
+            "internet."
         )
 
 

@@ -151,7 +151,10 @@ def _check_study(first: Piece, other: Piece) -> None:
                 f"and not {values[0]}"
             )
     if len({(piece.sweep.replicate, piece.sweep.contest) for piece in (first, other)}) > 1:
-        raise UserError(f"{other.folder} has other replicates of the seeds than {first.folder}")
+        raise UserError(
+            f"{other.folder} and {first.folder} used different values of `replicate`, which "
+            "chooses the seeds, or of `contest`: join only sweeps with the same values"
+        )
 
 
 def _check_disjoint(first: Piece, other: Piece) -> None:

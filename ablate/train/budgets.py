@@ -1,11 +1,13 @@
-"""Train two budgets at once: a run with `budget.short` also produces the run of that shorter
-length.
+"""Train with two budgets at once: a run with `budget.short` also gives the result of a run of only
+`budget.short` steps.
 
-The shorter run has its own record and identity, as if the config had that number of steps. As long
-as both runs would be in the same state, the shorter run saves its state for the longer run, which
-continues from there with the results that it would have had on its own. The learning rates
-determine how long the states agree: under an inverse root or a constant rate until the last step of
-the shorter run, under a stable phase until the decay, under a cosine until the end of the warm-up.
+The shorter run has its own folder and its own identity (a digest of its config), as if its config
+had that number of steps. As long as both runs would have the same weights and optimiser state, the
+shorter run saves its state for the longer run. The longer run continues from that state with the
+results that it would have had on its own. The learning rates determine how many steps the two runs
+share: under an inverse square root or a constant learning rate, all steps of the shorter run; under
+a schedule with a stable phase, the steps until the decay; under a cosine, the steps until the end
+of the warm-up.
 """
 
 import shutil
@@ -24,16 +26,18 @@ from ablate.train.resume import OWN, last_saved, state_path
 
 
 class Longer(NamedTuple):
-    """The longer run, which continues from a short one."""
+    """The job and the record (the folder) of a run that continues from the state of a shorter
+    run.
+    """
 
     job: Job
     record: Record
 
 
 def shared_steps(longer: Job, shorter: Job) -> int:
-    """Return the number of steps after which both runs are in the same state.
+    """Return the number of steps after which a longer and a shorter run still have the same state.
 
-    It is 0 if their configs differ in more than the length.
+    The number is 0 if their configs differ in more than the number of steps.
     """
     if _beside_the_length(longer.config) != _beside_the_length(shorter.config):
         return 0
@@ -48,16 +52,20 @@ def _beside_the_length(config: DictConfig) -> Any:
 
 
 def _alike(first_schedule: Schedule, second_schedule: Schedule, steps: int) -> int:
-    """Return the number of steps with equal learning rates; a state also holds the next rate."""
+    """Return the number of steps after which two runs with these schedules have the same state.
+
+    A saved state also contains the learning rate of the next step, so that rate must be equal too.
+    """
     apart = (step for step in range(1, steps + 2) if first_schedule(step) != second_schedule(step))
     return max(0, next(apart, steps + 2) - 2)
 
 
 class HandOver(Checkpoint):
-    """Passes the state of a run to a longer run after each validation that both runs have.
+    """A callback that copies the state of a run to a longer run, after each validation at a step
+    that the two runs share.
 
-    (Lightning calls a `Checkpoint` after other callbacks, and these in their order: at that time
-    `StateKeeper` has saved the state.)
+    (Lightning calls a `Checkpoint` after other callbacks, and several of them in their order. So
+    `StateKeeper` has saved the state before this callback is called.)
     """
 
     def __init__(self, job: Job, record: Record, longer: Longer) -> None:
@@ -68,14 +76,20 @@ class HandOver(Checkpoint):
         self.steps = range(saved.step + 1 if saved else 1, shared + 1)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Pass on the state, unless the longer run has already progressed beyond it."""
+        """Copy the state to the longer run, unless the longer run is already beyond this step."""
         fits = trainer.state.fn == TrainerFn.FITTING and self.record.writes
         if fits and trainer.global_step in self.steps:
             hand_over(self.record, self.longer, trainer.global_step)
 
 
 def hand_over(record: Record, longer: Record, step: int) -> None:
-    """Copy the state of this run to a longer run, if the state was saved at this step."""
+    """Copy the saved state of a run to a longer run, if the state was saved at this step.
+
+    Args:
+        record: folder of the run that has just validated.
+        longer: folder of the longer run, which will continue from the state.
+        step: number of optimiser steps so far.
+    """
     state, _ = read_tensors(state_path(record))
     if state["global_step"] != step:  # gradients were pending, so no state was saved
         return

@@ -1,4 +1,6 @@
-"""The callbacks that the user adds to a run; they may be any of Lightning's."""
+"""Construct and check the Lightning callbacks that the user adds to a run in the node
+`callbacks`.
+"""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -32,12 +34,13 @@ REFUSED: dict[type[Callback], str] = {
 
 
 def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
-    """Return the callbacks of the node `callbacks`, by key.
+    """Return the callbacks of the config node `callbacks`, by their keys in this node.
 
-    An error that a callback raises before the first step becomes a UserError with its key.
+    Each callback is wrapped: an exception that it raises before the first step becomes a UserError
+    with its key.
 
     Raises:
-        UserError: an entry is not a callback, or refuses its settings.
+        UserError: a node is not a Lightning callback, or the callback rejects its arguments.
     """
     callbacks = named(config, "callbacks", Callback)
     for key, callback in callbacks.items():
@@ -48,7 +51,12 @@ def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
 
 
 def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
-    """Return a hook that turns any exception into a UserError with the key of its callback."""
+    """Return a callback's method (such as `setup`), with any exception turned into a UserError.
+
+    Args:
+        key: key of the callback below `callbacks`, for the message.
+        hook: the method that Lightning calls.
+    """
 
     @functools.wraps(hook)
     def call(*arguments: object, **named_arguments: object) -> None:
@@ -67,7 +75,9 @@ def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_callbacks(job: Job) -> None:
-    """Raise UserError for a callback that cannot work, or monitors a metric that is not logged."""
+    """Raise UserError for a callback that cannot work here, or that monitors a metric which
+    training does not log.
+    """
     validated = [f"val/{name}" for name, m in job.task.metrics.items() if m.split == "val"]
     for key, callback in job.callbacks.items():
         check_callback(job.config, key, callback)
@@ -82,7 +92,14 @@ def check_callbacks(job: Job) -> None:
 
 
 def check_logged(config: DictConfig, key: str, monitor: str) -> None:
-    """Raise UserError if a callback monitors a step metric that is not logged before validation."""
+    """Raise UserError if a callback monitors a metric of training steps that is first logged after
+    the first validation.
+
+    Args:
+        config: the config of the run.
+        key: key of the callback below `callbacks`.
+        monitor: name of the metric, such as train/nll.
+    """
     every, first = config.trainer.log_every_n_steps, config.budget.validate_every
     if not 0 < every <= first:
         raise UserError(
@@ -92,7 +109,9 @@ def check_logged(config: DictConfig, key: str, monitor: str) -> None:
 
 
 def check_callback(config: DictConfig, name: str, callback: Callback) -> None:
-    """Raise UserError for a callback of Lightning that would refuse to start."""
+    """Raise UserError if one of Lightning's own callbacks cannot work in a run; `name` is its
+    key.
+    """
     key, settings = f"callbacks.{name}", config.callbacks[name]
     for kind, instead in REFUSED.items():
         if isinstance(callback, kind):

@@ -1,4 +1,6 @@
-"""Check, before any data is read, that the components of a job fit one another."""
+"""Check, before any data is read, that the model, task, loss, batches and metrics of a job fit
+together.
+"""
 
 import torch
 
@@ -10,7 +12,7 @@ from ablate.train.job import Job
 
 
 def check_compatibility(job: Job) -> None:
-    """Raise UserError for the first component that does not fit another one."""
+    """Raise UserError for the first component of a job that does not fit another component."""
     check_task(job)
     check_probe(job)
     check_measure(job)
@@ -22,7 +24,9 @@ def check_compatibility(job: Job) -> None:
 
 
 def check_task(job: Job) -> None:
-    """Raise UserError if the task does not fit the model, the batches or the loss."""
+    """Raise UserError if the task (translation or language modelling) does not fit the model, the
+    batches or the loss.
+    """
     task, inputs, model = type(job.task).__name__, job.task.inputs, job.model
     if inputs not in model.takes:
         takes = " or ".join(sorted(kind.__name__ for kind in model.takes))
@@ -43,7 +47,9 @@ def check_task(job: Job) -> None:
 
 
 def check_probe(job: Job) -> None:
-    """Raise UserError if the probe does not support the model."""
+    """Raise UserError if the probe, which examines an untrained model, does not support the
+    model.
+    """
     if job.probe is not None and not issubclass(job.model, job.probe.needs):
         raise UserError(
             f"probe measures a {job.probe.needs.__name__}, but model is {job.model.__name__}: "
@@ -52,7 +58,9 @@ def check_probe(job: Job) -> None:
 
 
 def check_measure(job: Job) -> None:
-    """Raise UserError if the measure does not support the model or the corpus."""
+    """Raise UserError if the measure, which examines the trained model, does not support the model
+    or the corpus.
+    """
     if job.measure is None:
         return
     for key, kind, wanted in (
@@ -67,7 +75,7 @@ def check_measure(job: Job) -> None:
 
 
 def check_optimizer(job: Job) -> None:
-    """Raise UserError if the optimiser refuses its settings, or would divide by 0."""
+    """Raise UserError if the optimiser rejects its arguments, or would divide by 0."""
     with building("optimizer", job.config.optimizer):
         # on this device no weights are drawn, which would move the global random state
         layer = torch.nn.Linear(1, 1, bias=False, device="meta")
@@ -82,7 +90,7 @@ def check_optimizer(job: Job) -> None:
 
 
 def check_metrics(job: Job) -> None:
-    """Raise UserError for a user's metric that the task cannot have."""
+    """Raise UserError for a metric of the user that the task cannot compute."""
     for name in job.metrics:
         if not job.task.generates:
             raise UserError(

@@ -1,4 +1,4 @@
-"""Test the weights of a trained run: scores, translations, measures and samples."""
+"""Test a trained model: compute scores and measures, and store translations or sample texts."""
 
 import copy
 
@@ -22,7 +22,9 @@ SAMPLING = Sampling(temperature=0.8, top=None)
 
 
 def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> Result:
-    """Test the weights that the task holds; store every translation, and write the result."""
+    """Test the current weights of `task`, store every translation, and write the result to
+    `record`.
+    """
     config, tests = job.config, record.evaluation
     record.current = tests
     tests.begin()
@@ -50,14 +52,14 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
 
 
 def samples(config: DictConfig, task: Training) -> list[str]:
-    """Return texts that the tested model generates without a prompt."""
+    """Return texts that the tested language model generates without a prompt."""
     vocabulary = task.data.tokenizers.tgt
     writer = make_writer(config, task.model, vocabulary, task.task)
     return writer("", count=SAMPLES, tokens=TOKENS, sampling=SAMPLING, seed=seed_of(config))
 
 
 def check_text(config: DictConfig, task: Training, record: Record) -> None:
-    """Raise UserError if the files of a tested split have changed since the run began."""
+    """Raise UserError if the files of a test split have changed since the run began."""
     fingerprints = record.evaluation.parts.get("data", {})
     for split in config.test_splits:
         if task.data.fingerprint_of_test(split) != fingerprints.get(split, ""):
@@ -68,11 +70,14 @@ def check_text(config: DictConfig, task: Training, record: Record) -> None:
 
 
 def put_back(job: Job, task: Training) -> None:
-    """Load the weights that training started from."""
+    """Load the initial weights, from before the first training step, into the model of `task`."""
     task.model.load_state_dict(make_model(job, task.data).state_dict())
 
 
 def measurements(measure: Measure, task: Training) -> dict[str, float]:
-    """Return the values that a measure computes from a copy of the model, by name."""
+    """Return the values that a measure computes, by name.
+
+    The measure gets a copy of the model in float64 on the CPU.
+    """
     model = copy.deepcopy(task.model).cpu().double().eval()
     return {f"measure/{name}": value for name, value in measure(model, task.data).items()}

@@ -1,4 +1,4 @@
-"""Continue a prompt with a language model."""
+"""Prepare a text generator and its prompt from a finished run of a language model."""
 
 from ablate.data.tokenizer import Tokenizer
 from ablate.data.vocabulary import UNK
@@ -8,7 +8,7 @@ from ablate.train.writer import Writer, make_writer
 
 
 def writer_of(run: Restored) -> Writer:
-    """Return the text generator of a restored run.
+    """Return the text generator of a finished run that was loaded from its folder.
 
     Raises:
         UserError: the run did not train a language model.
@@ -22,13 +22,15 @@ def writer_of(run: Restored) -> Writer:
 
 
 def read_prompt(raw: bytes, tokenizer: Tokenizer) -> str:
-    """Return a prompt, decoded and checked for the vocabulary.
+    """Return a prompt as text, after a check that the vocabulary has all of its characters.
 
-    A model of single lines takes one line, whose line feed is dropped.
+    A model that was trained on separate lines takes a prompt of one line. The final line feed is
+    dropped.
 
     Raises:
-        UserError: the prompt is not UTF-8, has several lines for a model of single ones, or has
-            characters that the vocabulary lacks.
+        UserError: the prompt is not UTF-8, has several lines although the model was trained on
+            separate
+            lines, or has characters that the vocabulary lacks.
     """
     try:
         prompt = raw.decode("utf-8").replace("\r\n", "\n")

@@ -1,9 +1,10 @@
-"""Protect a run from its loggers: a logger that fails loses its log, but the run goes on.
+"""Protect a run from errors of its loggers: a logger that fails stops logging, but the run
+continues.
 
-Every logger except the run's own record is wrapped in a `GuardedLogger`. The first error of any of
-its methods or properties becomes a warning. From then on Lightning's `DummyLogger`, which accepts
-every call and does nothing, replaces the logger. A logger that asks Python to exit counts as failed
-as well; only a signal or Ctrl-C ends the run.
+Every logger is wrapped in a `GuardedLogger`, except the logger that writes the run's own folder.
+The first error of any method or property of a logger becomes a warning. From then on, the logger is
+replaced by Lightning's `DummyLogger`, which accepts every call and does nothing. A logger that
+calls `sys.exit` counts as failed as well; only a signal or Ctrl-C ends the run.
 """
 
 import inspect
@@ -21,15 +22,16 @@ ENDS_THE_RUN = (Interrupted, KeyboardInterrupt)
 
 
 class GuardedLogger:
-    """A wrapper of a logger, which passes for an instance of the logger's class.
+    """A wrapper of a logger that turns its errors into warnings; `isinstance` sees the logger's
+    class.
 
     Args:
         name: name of the logger, for the warning.
-        make: returns the logger.
-        note: stores the sentence about a failure in the record of the run.
+        make: function that returns the logger.
+        note: function that stores the warning in the folder of the run.
 
     Raises:
-        UserError: `make` refuses its settings: this is wrong input, not a failure of a logger.
+        UserError: `make` rejects its arguments. Wrong arguments are not a failure of the logger.
     """
 
     def __init__(self, name: str, make: Callable[[], Logger], note: Callable[[str], None]) -> None:
@@ -76,7 +78,9 @@ class GuardedLogger:
         return call
 
     def _replace(self, error: BaseException) -> None:
-        """Print a warning, let the logger release its resources, and replace it by a dummy."""
+        """Print a warning, let the logger release its resources, and replace the logger by a
+        `DummyLogger`.
+        """
         failed, self._logger = self._logger, DummyLogger()
         reason = next(iter(str(error).splitlines()), "no reason given")
         sentence = f"{self._name} failed ({type(error).__name__}: {reason})"
@@ -97,5 +101,5 @@ class GuardedLogger:
 
 
 def advice_of(logger: Logger) -> str:
-    """Return the advice of a logger on what to do after its failure, or ""."""
+    """Return the advice of a logger on what the user can do after it has failed, or ""."""
     return f"; {logger.advice}" if isinstance(logger, RunLogger) and logger.advice else ""

@@ -1,8 +1,9 @@
 """Handle SIGTERM and Ctrl-C.
 
 A scheduler sends SIGTERM shortly before it takes the machine away. While a run trains, the signal
-takes effect at the end of the batch, so that a complete state is saved; at any other time it ends
-the process at once. The exit status is that of a shell for the signal: 143 or 130.
+takes effect at the end of the batch, after a complete state was saved. At any other time the signal
+ends the process at once. The exit status is the status that a shell gives for the signal: 143 or
+130.
 """
 
 import signal
@@ -14,11 +15,13 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Interrupted(SystemExit):
-    """Ends this process because of a signal."""
+    """The exception that ends this process because of a signal."""
 
 
 class Interruption:
-    """Handles the signals while its context is open; only the main thread can."""
+    """A context manager that handles SIGTERM and Ctrl-C; outside the main thread it does
+    nothing.
+    """
 
     def __init__(self) -> None:
         self.received: int | None = None
@@ -40,9 +43,10 @@ class Interruption:
             _handle(number, self._arrived)
 
     def release(self) -> None:
-        """Let the signals end the process at once, until `defer` is called.
+        """Let signals end the process at once, until `defer` is called.
 
-        Python runs no handler while a C library waits for other machines.
+        This uses the system's default handlers: Python runs no handler of its own while a C library
+        waits for other machines.
         """
         for number in SIGNALS:
             _handle(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Define a job: the config of a run, and the components that the config names."""
+"""Define a job: the config of a run, with the objects that the config describes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ from ablate.task.base import Task
 
 @dataclass(frozen=True)
 class Job:
-    """A run that is ready to start; `ablate.train.resolve` makes it from a config.
+    """A run that is ready to start: its config and its components; `ablate.train.resolve` makes a
+    job.
 
     Every component is constructed once and serves the whole run. A job can run only once, because a
     run changes the state of the task and of callbacks.
@@ -33,12 +34,12 @@ class Job:
     Args:
         config: the config of the run, completed and checked.
         model: class of the model, which is built when the vocabularies are known.
-        optimizer: returns the optimiser of given parameters.
-        trainer: returns Lightning's trainer.
+        optimizer: function that returns the optimiser of given parameters.
+        trainer: function that returns Lightning's trainer.
         metrics: the user's metrics, by name.
         callbacks: the user's callbacks, by their keys below `callbacks`.
         loggers: functions that return a logger, given `save_dir`; by their keys in the config.
-        short: the job of the short budget, if there is one.
+        short: the job of the run with `budget.short` steps, if the config sets that budget.
     """
 
     config: DictConfig

@@ -1,5 +1,5 @@
-"""Check, before any work, that a model can decode and has enough positions for
-the data of a run.
+"""Check, before any work, that a model can decode and has enough positions for the longest
+sequences of a run.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ Need = tuple[int, str]  # number of tokens, and the texts that have so many
 
 
 def check_lengths(job: Job, model: Model, data: TextData) -> None:
-    """Raise UserError if a model cannot decode after a source, or has too few positions for the
-    data.
+    """Raise UserError if a model cannot decode after a source sequence, or has fewer positions than
+    the longest sequence needs.
 
     Args:
         job: the job.
@@ -45,7 +45,9 @@ def check_lengths(job: Job, model: Model, data: TextData) -> None:
 
 
 def _key_of(config: DictConfig, limit: int) -> str:
-    """Return the key of the table with this number of positions."""
+    """Return the config key of the position or attention component whose `max_length` is
+    `limit`.
+    """
     for factor in ("position", "attention"):
         for place in ("", "encoder.", "decoder.", "cross."):
             key = f"model.{place}{factor}.max_length"
@@ -55,7 +57,11 @@ def _key_of(config: DictConfig, limit: int) -> str:
 
 
 def _needs(job: Job, data: TextData) -> Iterator[tuple[Need, Need]]:
-    """Yield the lengths that training, validation and each test need of encoder and decoder."""
+    """Yield pairs of encoder and decoder requirements: a length in tokens, and the sequences that
+    need it.
+
+    There are pairs for training, validation and each test split.
+    """
     src, tgt = job.task.longest(*data.longest("train"))
     yield (src, "the sources of train"), (tgt, "the targets of train")
     padding = job.config.batch.test_padding

@@ -1,4 +1,6 @@
-"""Explain errors of a run that needs more memory than the machine has, or sizes that overflow."""
+"""Explain errors of a run that needs more memory than the machine has, or whose sizes overflow an
+integer.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +20,8 @@ SHOWN = 3
 
 @contextmanager
 def name_largest_numbers(config: DictConfig) -> Iterator[None]:
-    """Raise an error with the largest numbers of a config if the block runs out of memory.
+    """Name the largest numbers of the config in the error message, if the `with` block runs out of
+    memory.
 
     Raises:
         UserError: the block ran out of memory.
@@ -42,7 +45,9 @@ def _is_shortage(error: Exception) -> bool:
 
 
 def _largest(config: DictConfig) -> str:
-    """Return the keys and values of the largest integers of a config, without interpolations."""
+    """Return the keys and values of the largest integers of a config as text; interpolations are
+    skipped.
+    """
     numbers = dict(_numbers(config, ""))
     names = sorted(numbers, key=lambda name: -numbers[name])[:SHOWN]
     return " or ".join(f"{name}={numbers[name]}" for name in names)

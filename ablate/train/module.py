@@ -18,9 +18,11 @@ from ablate.train.job import Job
 
 
 class Training(pl.LightningModule):
-    """Trains on `Batch`es, validates with one search, and tests with another.
+    """A LightningModule that trains on `Batch`es, validates with one decoding search, and tests
+    with another.
 
-    `diverged` becomes true, and training ends, as soon as the loss or a gradient is not finite.
+    The attribute `diverged` becomes true, and training ends, as soon as the loss or a gradient is
+    not finite.
     """
 
     def __init__(
@@ -53,12 +55,12 @@ class Training(pl.LightningModule):
 
     @property
     def validation(self) -> Evaluation:
-        """The evaluation of validation."""
+        """The object that computes the scores of validation."""
         return self._evaluations["validation"]
 
     @property
     def evaluation(self) -> Evaluation:
-        """The evaluation of tests."""
+        """The object that computes the scores of tests."""
         return self._evaluations["test"]
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
@@ -71,11 +73,15 @@ class Training(pl.LightningModule):
         }
 
     def configure_callbacks(self) -> list[Callback]:
-        """Return the callbacks that measure gradients and sub-layers during training."""
+        """Return the callbacks that measure the norms of gradients and of sub-layers during
+        training.
+        """
         return [self.gradients, self.sublayers]
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Return the objective, a mean over the target tokens of the batch."""
+        """Return the training loss, a mean over the target tokens of the batch, and log it with the
+        nll.
+        """
         counted = self.loss.counted(batch.targets)
         states = self.model(self.task.read(self.model, batch.inputs))
         if counted.all():  # avoids a copy of the states and of their gradient
@@ -94,8 +100,8 @@ class Training(pl.LightningModule):
     ) -> None:
         """Clip gradients as the trainer is configured, also with a fused optimiser in bfloat16.
 
-        Lightning refuses that, because a fused optimiser unscales gradients itself; bfloat16 needs
-        no scaling.
+        Lightning refuses to clip for a fused optimiser, because such an optimiser unscales
+        gradients itself. In bfloat16 gradients are not scaled, so clipping them is correct.
         """
         scaled = getattr(self.trainer.precision_plugin, "scaler", None) is not None
         fused = getattr(optimizer, "_step_supports_amp_scaling", False)
@@ -108,7 +114,9 @@ class Training(pl.LightningModule):
             self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """End the run at the first gradient that is not finite on any device."""
+        """Log the gradient norm and the learning rate; end the run if a gradient is not finite on
+        any device.
+        """
         norm = self.gradients.total  # the callback has computed it from the same gradients
         rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
         self._log_step({"train/gradient_norm": norm, "train/lr": rate})
@@ -118,7 +126,9 @@ class Training(pl.LightningModule):
             self.trainer.should_stop = True
 
     def on_validation_epoch_start(self) -> None:
-        """Move the sums to the device of the model, and pass the texts of the split."""
+        """Move the sums of the validation scores to the model's device, and pass the texts of the
+        split to the object that computes the scores.
+        """
         self.validation.to(self.device)
         self.validation.begin(self._text("validation"))
 
@@ -135,18 +145,19 @@ class Training(pl.LightningModule):
         self._evaluate(batch, self.evaluation, self.split, self.search)
 
     def on_test_epoch_start(self) -> None:
-        """Clear the sums of the split that was tested before."""
+        """Reset the sums of the test scores, which still hold the split that was tested before."""
         self.evaluation.to(self.device).reset()
         self.evaluation.begin(self._text(self.split))
 
     def on_test_epoch_end(self) -> None:
-        """Log the scores of the split."""
+        """Log the scores of the tested split."""
         self._conclude(self.evaluation, self.split)
 
     def _log_step(self, values: dict[str, Tensor]) -> None:
-        """Log metrics of a step, if this step is logged.
+        """Log metrics of a training step, if the trainer logs this step.
 
-        Lightning drops the others, but its call for a value takes as long as a layer norm.
+        Lightning ignores metrics of other steps, but its call for each value takes as long as a
+        layer norm.
         """
         every = self.trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
         if every and (self.trainer.global_step + 1) % every == 0:

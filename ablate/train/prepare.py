@@ -20,10 +20,10 @@ from ablate.train.job import Job
 def prepare_data(job: Job) -> TextData:
     """Read the corpus and make its vocabularies and token ids, or load them from the cache.
 
-    The task of the job stores the vocabularies.
+    The vocabularies are also stored in the task of the job.
 
     Raises:
-        UserError: the corpus, its vocabularies or the sizes of batches cannot be used.
+        UserError: the corpus, its vocabularies or the batch sizes cannot be used.
     """
     data = make_data(
         job.task,
@@ -41,7 +41,16 @@ def prepare_data(job: Job) -> TextData:
 def make_data(
     task: Task, corpus: Corpus, scheme: Scheme | Given, batch: Any, *, cache_dir: str, seed: int
 ) -> TextData:
-    """Return a corpus as batches of a task; `batch` is the object of the config node `batch`."""
+    """Return a corpus as batches for a task.
+
+    Args:
+        task: the task, such as translation.
+        corpus: the texts of all splits.
+        scheme: how vocabularies are built, or vocabularies that exist already.
+        batch: the object of the config node `batch`.
+        cache_dir: folder in which token ids are cached.
+        seed: seed of the order of batches.
+    """
     kind = TextData if batch.context is None else partial(PackedData, pack=task.pack)
     return kind(
         corpus=corpus,
@@ -54,7 +63,9 @@ def make_data(
 
 
 def make_model(job: Job, data: TextData) -> Model:
-    """Build the model of a job with the initial weights for its seed, ready to train."""
+    """Build the model of a job, with the initial weights that its seed determines, in training
+    mode.
+    """
     model, seed = build_model(job.config.model, data), seed_of(job.config)
     job.initial(model, data.tokenizers, seed)
     job.adapt(model, seed)
@@ -64,7 +75,7 @@ def make_model(job: Job, data: TextData) -> Model:
 def build_model(node: DictConfig, data: TextData) -> Model:
     """Build the model of a config node for the vocabularies of the data.
 
-    Under `torch.device("meta")` it has no values.
+    Under `torch.device("meta")` the parameters have shapes but no values.
     """
     return build(
         node,
@@ -75,5 +86,5 @@ def build_model(node: DictConfig, data: TextData) -> Model:
 
 
 def parameters(model: Model) -> int:
-    """Return the number of trained parameters; shared ones count once."""
+    """Return the number of trained parameters of a model; shared parameters count once."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)

@@ -1,4 +1,6 @@
-"""Show the progress and speed of a run: a bar at a terminal, else a line per validation."""
+"""Show the progress and speed of a run: a progress bar on a terminal, otherwise a line per
+validation.
+"""
 
 import sys
 import time
@@ -26,8 +28,9 @@ def followers(*, shown: bool) -> list[Callback]:
 
 
 class Pace(Callback):
-    """Logs the number of target tokens per second of all devices, without padding
-    and validations.
+    """A callback that logs the number of target tokens per second on all devices.
+
+    Padding tokens and the time of validations do not count.
     """
 
     def __init__(self) -> None:
@@ -36,18 +39,18 @@ class Pace(Callback):
         self._tokens = torch.zeros((), dtype=torch.int64)
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Start the clock."""
+        """Start the measurement of time."""
         self._tokens = self._tokens.to(module.device)
         self._first, self._begun = trainer.global_step, time.perf_counter()
         self._since = self._begun
 
     def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Stop the clock."""
+        """Pause the measurement of time during validation."""
         if trainer.state.fn == TrainerFn.FITTING:
             self._seconds += time.perf_counter() - self._since
 
     def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Restart the clock."""
+        """Resume the measurement of time."""
         self._since = time.perf_counter()
 
     def on_train_batch_end(
@@ -58,8 +61,8 @@ class Pace(Callback):
         batch: Batch,
         batch_idx: int,
     ) -> None:
-        """Count the tokens of a batch; log the speed at the steps that other
-        metrics are logged at.
+        """Count the tokens of a batch; log the speed at the steps at which other metrics are
+        logged.
         """
         self._tokens += (batch.targets != PAD).sum()
         every = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
@@ -86,7 +89,7 @@ class Pace(Callback):
 
 
 class StepLines(Callback):
-    """Prints a line at every validation, for a log."""
+    """A callback that prints a line at every validation, for output that goes to a file."""
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
@@ -101,13 +104,15 @@ class StepLines(Callback):
 
 
 class StepBar(Callback):
-    """Shows optimiser steps in a progress bar; Lightning's own bars count batches of an epoch."""
+    """A progress bar of optimiser steps; Lightning's own progress bar counts batches of an
+    epoch.
+    """
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
 
     def on_fit_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Open the bar."""
+        """Open the progress bar."""
         total = trainer.max_steps if trainer.max_steps > 0 else None
         self.steps = tqdm(total=total, desc="training", unit=" steps", dynamic_ncols=True)
 
@@ -124,38 +129,38 @@ class StepBar(Callback):
         self.steps.update(trainer.global_step - self.steps.n)
 
     def on_fit_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Close the bar, and leave it visible."""
+        """Close the progress bar, and leave its last state on the terminal."""
         self.steps.close()
 
     def on_exception(
         self, trainer: pl.Trainer, module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Close the bar, so that the terminal stays usable."""
+        """Close the progress bar, so that the terminal stays usable."""
         if hasattr(self, "steps"):
             self.steps.close()
 
     def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Open a bar for the batches of validation."""
+        """Open a second progress bar for the batches of validation."""
         self._evaluate("validation", sum(map(int, trainer.num_val_batches)))
 
     def on_test_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Open a bar for the batches of a test."""
+        """Open a second progress bar for the batches of a test."""
         self._evaluate("test", sum(map(int, trainer.num_test_batches)))
 
     def on_validation_batch_end(self, *arguments: Any) -> None:
-        """Count a batch."""
+        """Advance the progress bar of validation by a batch."""
         self.batches.update()
 
     def on_test_batch_end(self, *arguments: Any) -> None:
-        """Count a batch."""
+        """Advance the progress bar of the test by a batch."""
         self.batches.update()
 
     def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Remove the bar of batches."""
+        """Remove the progress bar of validation."""
         self.batches.close()
 
     def on_test_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Remove the bar of batches."""
+        """Remove the progress bar of the test."""
         self.batches.close()
 
     def _evaluate(self, name: str, total: int) -> None:

@@ -1,4 +1,4 @@
-"""Write every metric that Lightning logs to metrics.jsonl of the record."""
+"""Write every metric that Lightning logs to the file metrics.jsonl in the run's folder."""
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
@@ -15,7 +15,10 @@ LEFT_OUT = ("epoch", SPEED)
 
 
 class RecordLogger(Logger):
-    """A logger that appends to the record; always on, whatever `logger` is set to."""
+    """A logger that appends metrics to the file metrics.jsonl in the run's folder.
+
+    Every run has this logger, whatever the config sets for `logger`.
+    """
 
     def __init__(self, record: Record) -> None:
         super().__init__()
@@ -31,16 +34,16 @@ class RecordLogger(Logger):
 
     @property
     def version(self) -> str:
-        """The run's identity."""
+        """The run's identity, a digest of its config."""
         return self.record.identity
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Append a line with the metrics."""
+        """Append the metrics to the file as a JSON line."""
         values = {k: float(v) for k, v in metrics.items() if k not in LEFT_OUT}
         self.record.log(values, self.steps_done())
 
     def log_hyperparams(
         self, params: dict[str, object] | Namespace, *args: Any, **kwargs: Any
     ) -> None:
-        """Do nothing: the record already has the config."""
+        """Do nothing: the run's folder already contains the config."""

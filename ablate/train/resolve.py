@@ -1,4 +1,6 @@
-"""Resolve a config to a job: complete it, construct its components, check that they fit."""
+"""Turn a config into a job: fill in open values, construct all components, check that they fit
+together.
+"""
 
 from dataclasses import replace
 
@@ -20,7 +22,7 @@ from ablate.train.trainer import check_trainer, hush_lightning
 
 
 def resolve(config: DictConfig) -> Job:
-    """Return the job of a config; precision and warm-up are filled in in place.
+    """Return the job of a config. The precision and the warm-up are filled in in `config` itself.
 
     Raises:
         UserError: a setting, a component or a combination of components cannot work.
@@ -38,7 +40,7 @@ def resolve(config: DictConfig) -> Job:
 
 
 def construct_job(config: DictConfig) -> Job:
-    """Construct each component of a config once."""
+    """Construct each component of a config once, and return them as a job."""
     return Job(
         config=config,
         model=get_class(config.model["_target_"]),
@@ -62,10 +64,10 @@ def construct_job(config: DictConfig) -> Job:
 
 
 def construct_loggers(node: DictConfig | None) -> Loggers:
-    """Return a factory for each logger of the node `logger`, by its key in the config.
+    """Return a function that makes a logger, for each logger in the config node `logger`, by key.
 
-    The keys of W&B are directly in the node, other loggers have a sub-node each. So
-    `logger=[wandb,csv]` means both.
+    The settings of W&B are directly in this node, and every other logger has a node below it. So
+    `logger=[wandb,csv]` means both loggers.
     """
     if node is None:
         return {}
@@ -78,10 +80,10 @@ def construct_loggers(node: DictConfig | None) -> Loggers:
 
 
 def shorten(config: DictConfig) -> DictConfig | None:
-    """Return the config of the short budget; None if the run has only one budget.
+    """Return the config of the run with `budget.short` steps; None if that budget is not set.
 
     Raises:
-        UserError: the short budget is not below the steps of the run.
+        UserError: `budget.short` is not smaller than `budget.steps`.
     """
     short, steps = config.budget.short, config.budget.steps
     if short is None or config.probe is not None:

@@ -1,4 +1,4 @@
-"""Restore the model of a finished run from its folder, as a translator or for other uses."""
+"""Load the model of a finished run from its folder, as a translator or for other uses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from ablate.task.base import Task
 
 @dataclass(frozen=True)
 class Translator:
-    """A trained model with its vocabularies and its search."""
+    """A trained translation model with its vocabularies and its decoding search."""
 
     model: Model
     tokenizers: Tokenizers
@@ -39,14 +39,16 @@ class Translator:
     device: str
 
     def cuts(self, lines: list[str]) -> list[bool]:
-        """Return for each line whether it is too long for the model, which then drops its end."""
+        """Return, for each line, whether it has more tokens than the model can read and will lose
+        its end.
+        """
         rows = self.tokenizers.src.encode_batch(lines)
         return [len(row) >= self.max_length for row in rows]
 
     def __call__(self, lines: list[str]) -> list[str]:
         """Return a translation of each line; a blank line stays blank.
 
-        A sentence of more than `max_length` tokens, EOS counted, is cut, as in tests.
+        As in tests, a sentence of more than `max_length` tokens (with EOS) is cut to this length.
         """
         real = [i for i, line in enumerate(lines) if line.strip()]
         if not real:
@@ -61,7 +63,9 @@ class Translator:
 
 @dataclass(frozen=True)
 class Restored:
-    """The trained model of a run, its vocabularies, and the parts of its config that it needs."""
+    """The trained model of a finished run, with its vocabularies and the nodes of its config that
+    are needed to use the model.
+    """
 
     folder: Path
     config: DictConfig  # its nodes model, adapt, search, batch and task
@@ -79,13 +83,15 @@ def restore(
 
     Args:
         folder: folder of the run.
-        settings: values that replace keys of the run's search.
-        trust: packages outside ablate and torch whose classes may be constructed.
+        settings: values that replace keys of the run's decoding search.
+        trust: packages outside ablate and torch whose classes the run's config may construct.
         device: device of the model.
         threads: number of threads of torch.
 
     Raises:
-        UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
+        UserError: a file of the run is missing or damaged, its config would construct a class that
+            is
+            not trusted, or its files do not fit together.
     """
     run = restore_run(folder, settings, trust, device, threads)
     if not run.task.generates:
@@ -106,7 +112,9 @@ def restore_run(
     """Return the trained model of a run; the arguments are those of `restore`.
 
     Raises:
-        UserError: part of the run is missing, damaged, not trusted or does not fit the rest.
+        UserError: a file of the run is missing or damaged, its config would construct a class that
+            is
+            not trusted, or its files do not fit together.
     """
     if not folder.is_dir():
         raise UserError(f"checkpoint={folder}: there is no such folder; give the folder of a run")
@@ -167,7 +175,9 @@ def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) 
 
 
 def _read_parts(path: Path) -> dict[str, dict[Any, Any]]:
-    """Return the nodes to restore from a run's config; interpolations are not resolved."""
+    """Return the nodes of a run's config that are needed to load its model; interpolations are not
+    resolved.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):

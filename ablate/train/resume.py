@@ -1,9 +1,9 @@
 """Resume an interrupted run, with the same results as a run without an interruption.
 
-Lightning saves and restores model, optimiser, schedule, callbacks and its counters. This module
-adds the rest: the random state, the length of metrics.jsonl, the measured values, and whether
-training was to stop. States are saved only when no gradient is pending: after a validation, and
-before a batch that follows an optimiser step.
+Lightning saves and restores the model, the optimiser, the schedule, callbacks and its own counters.
+This module adds the states of the random generators, the length of metrics.jsonl, the values
+measured so far, and whether training was about to stop. A state is saved only when no gradient has
+been accumulated: after a validation, and before a batch that follows an optimiser step.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ OWN = "ablate"  # the key of `RunState` in Lightning's checkpoint
 
 
 class RunState(TypedDict):
-    """The state that a checkpoint holds in addition to Lightning's own."""
+    """The values that this package adds to a Lightning checkpoint, so that a run can be resumed."""
 
     identity: str
     metrics_bytes: int  # length of metrics.jsonl
@@ -47,9 +47,9 @@ class Saved(NamedTuple):
 
 
 def last_saved(record: Record) -> Saved | None:
-    """Return the state that an interrupted run has saved; None without a usable one.
+    """Return the state that an interrupted run has saved; None if there is no usable state.
 
-    If the state is unusable, the reason is printed and the file is deleted.
+    If the file is unusable, the reason is printed and the file is deleted.
     """
     path = state_path(record)
     if not path.exists():
@@ -86,9 +86,10 @@ def state_path(record: Record) -> Path:
 
 
 class StateKeeper(Checkpoint):
-    """Saves and restores the state of a run, and delays an interruption until a state is saved.
+    """A callback that saves and restores the state of a run, and delays an interruption until a
+    state is saved.
 
-    A state is saved after every validation, after every `every` steps if that is a number, and
+    A state is saved after every validation, after every `every` steps if `every` is a number, and
     before an interrupted run ends. (Lightning calls a `Checkpoint` after other callbacks.)
     """
 
@@ -101,7 +102,9 @@ class StateKeeper(Checkpoint):
         self._random: list[dict[str, torch.Tensor]] | None = None  # random state of every rank
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Let signals wait for the end of a batch; Lightning has just replaced the handlers."""
+        """Let signals wait for the end of a batch. This repeats an earlier call, because Lightning
+        has just replaced the signal handlers.
+        """
         self._saved_step = trainer.global_step
         self.interruption.defer()
 
@@ -112,14 +115,14 @@ class StateKeeper(Checkpoint):
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Let signals end the process at once: no batch will end any more."""
+        """Let signals end the process at once, because no further batch will end."""
         self.interruption.deferred = False
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        """Restore the random state after a resumption; save a state if it is due or
-        the run must end.
+        """Restore the random state after a resumption. Save a state if it is due, or if a signal
+        must end the run.
         """
         if self._random is not None:
             restore_random(self._random[trainer.global_rank])
@@ -137,7 +140,7 @@ class StateKeeper(Checkpoint):
             self.interruption.leave()
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Save, unless gradients are pending."""
+        """Save a state, unless gradients have been accumulated since the last optimiser step."""
         done = trainer.fit_loop.batch_idx + 1
         stepped = trainer.is_last_batch or done % trainer.accumulate_grad_batches == 0
         if trainer.state.fn == TrainerFn.FITTING and stepped:
@@ -150,7 +153,7 @@ class StateKeeper(Checkpoint):
     def on_save_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Add the state that Lightning does not save."""
+        """Add the values of `RunState`, which Lightning does not save, to the checkpoint."""
         if self._next_batch is not None:
             _before(self._next_batch, checkpoint["loops"]["fit_loop"])
         assert isinstance(pl_module, Training)  # the module that a run trains
@@ -170,7 +173,7 @@ class StateKeeper(Checkpoint):
     def on_load_checkpoint(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Restore the state that `on_save_checkpoint` added."""
+        """Restore the values of `RunState` from the checkpoint."""
         assert isinstance(pl_module, Training)
         state: RunState = checkpoint[OWN]
         self._random = state["random"]
@@ -180,7 +183,10 @@ class StateKeeper(Checkpoint):
 
 
 def _before(batch_idx: int, loop: Any) -> None:
-    """Set Lightning's counters as if a batch that is already fetched were still to come."""
+    """Set the counters in a checkpoint of Lightning back by one batch.
+
+    Lightning has already fetched the batch `batch_idx`, but the resumed run must still train on it.
+    """
     progress = loop["epoch_loop.batch_progress"]
     progress["is_last_batch"] = False
     for counts in (progress["total"], progress["current"]):
@@ -190,7 +196,9 @@ def _before(batch_idx: int, loop: Any) -> None:
 
 
 def random_of_all_ranks(trainer: pl.Trainer) -> list[dict[str, torch.Tensor]]:
-    """Return the states of torch's global generators of every process; all must call this."""
+    """Return the states of torch's global random generators in every process; all processes must
+    call this.
+    """
     mine = {"cpu": torch.get_rng_state()}
     if trainer.strategy.root_device.type == "cuda":
         mine["cuda"] = torch.cuda.get_rng_state()
@@ -202,14 +210,16 @@ def random_of_all_ranks(trainer: pl.Trainer) -> list[dict[str, torch.Tensor]]:
 
 
 def restore_random(state: dict[str, torch.Tensor]) -> None:
-    """Set the states of torch's global generators."""
+    """Set the states of torch's global random generators of this process."""
     torch.set_rng_state(state["cpu"])
     if "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"])
 
 
 class WholeFiles(TorchCheckpointIO):
-    """Writes checkpoints atomically in a format from which loading executes no code."""
+    """A Lightning plug-in that writes checkpoints atomically, in a format from which loading
+    executes no code.
+    """
 
     def save_checkpoint(
         self, checkpoint: dict[str, object], path: Any, storage_options: Any | None = None

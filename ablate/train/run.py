@@ -1,4 +1,6 @@
-"""Perform a run, from job to record: data, model, training, test, record."""
+"""Perform a run from a job: prepare the data, build the model, train, test, and write the
+results.
+"""
 
 from typing import Any, NamedTuple
 
@@ -38,14 +40,15 @@ from ablate.train.weights import WeightKeeper
 
 
 def run(job: Job, longer: Longer | None = None) -> Outcome:
-    """Perform the parts of a run that its record lacks; return its final result.
+    """Perform the steps of a run whose results are not in its folder yet; return the final result.
 
-    An interrupted run continues where it stopped; a trained one is only tested. The run of the
-    short budget comes first; the outcome has its result under the key "short".
+    An interrupted run continues where it stopped. A trained run is only tested. If `budget.short`
+    is set, the run of this shorter length comes first, and the outcome has its result under the key
+    "short".
 
     Args:
         job: the job, as `ablate.train.resolve` returns it.
-        longer: the longer run that will continue from this one.
+        longer: the longer run that will continue from the state of this run.
 
     Raises:
         UserError: the data cannot be used by the job; a file cannot be written.
@@ -83,7 +86,9 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
 
 
 def make_record(job: Job, data: TextData) -> Record:
-    """Return the record of a job, with the description of its corpus."""
+    """Return the record of a job, which reads and writes the run's folder; it includes a
+    description of the corpus.
+    """
     record = Record(job.config, data.fingerprints, job.initial.fingerprint())
     record.corpus = data.about
     if record.writes:
@@ -94,21 +99,27 @@ def make_record(job: Job, data: TextData) -> Record:
 
 
 def await_machines(job: Job, interruption: Interruption) -> None:
-    """Let a signal end this process at once while it waits for processes on other machines."""
+    """Let a signal end this process at once while the process waits for processes on other
+    machines.
+    """
     if job.config.trainer.num_nodes > 1:
         print("waiting for the processes on the other machines", flush=True)
         interruption.release()
 
 
 class Start(NamedTuple):
-    """The starting point of a run: the result of an earlier training, or a saved state."""
+    """The point at which a run starts: after training that an earlier process finished, at a saved
+    state, or at the first step if both fields are None.
+    """
 
     trained: Result | None
     saved: Saved | None
 
 
 def begin(record: Record, model: Model) -> Start:
-    """Open the record; if the run was trained before, load its weights into `model`."""
+    """Open the folder of a run; if an earlier process trained the run, load the weights into
+    `model`.
+    """
     fresh = record.config.fresh
     trained = None if fresh else trained_before(record, model)
     saved = None if fresh or trained else last_saved(record)
@@ -124,7 +135,9 @@ def begin(record: Record, model: Model) -> Start:
 
 
 def trained_before(record: Record, model: Model) -> Result | None:
-    """Load the weights of an earlier training and return its result; None if there are none."""
+    """Load the weights that an earlier process trained, and return their result; None if there are
+    none.
+    """
     trained = record.result()
     if trained is None:
         return None
@@ -139,8 +152,10 @@ def trained_before(record: Record, model: Model) -> Result | None:
 
 
 def give_name(record: Record, *, short: bool) -> None:
-    """Create a readable link to the record's folder; the link of a tuning run names
-    the tuned values.
+    """Create a readable symbolic link to the run's folder, named by the experiment, the arm and the
+    seed.
+
+    The link of a tuning run also names the tuned values. `short` adds the word "short" to the name.
     """
     config = record.config
     replicate = f"{config.replicate}." if config.replicate else ""
@@ -151,7 +166,7 @@ def give_name(record: Record, *, short: bool) -> None:
 
 
 def measure_untrained(probe: Probe, model: Model, record: Record) -> CombinedResult:
-    """Run a probe on a model without training it."""
+    """Apply a probe to the untrained model, and write its values as the result of the run."""
     with record.phase("probe"):
         values = probe(model)
     metrics = {f"probe/{name}": value for name, value in values.items()}
@@ -162,7 +177,7 @@ def measure_untrained(probe: Probe, model: Model, record: Record) -> CombinedRes
 def train_and_test(
     job: Job, task: Training, tracking: Tracking, start: Start, states: list[Callback]
 ) -> CombinedResult:
-    """Train, unless an earlier call did, and test."""
+    """Train, unless an earlier process did, and test; return the result of training and test."""
     record = tracking.record
     checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)
     weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
@@ -175,7 +190,7 @@ def train_and_test(
 def make_states(
     job: Job, record: Record, interruption: Interruption, longer: Longer | None
 ) -> list[Callback]:
-    """Return the callbacks that save the states of a run, for itself and for a longer run."""
+    """Return the callbacks that save the state of a run, for a resumption and for a longer run."""
     keeper = StateKeeper(record, job.config.checkpoint.save_every, interruption)
     return [keeper, HandOver(job, record, longer)] if longer else [keeper]
 
@@ -187,7 +202,9 @@ def train(
     tracking: Tracking,
     saved: Saved | None,
 ) -> Result:
-    """Train the model; choose, validate and store the weights; write the result."""
+    """Train and validate the model, choose the weights to test, store them, and write the
+    result.
+    """
     record, data, model = tracking.record, task.data, task.model
     announce(record.config, data, model, record, step=saved.step if saved else 0)
     seed_dropout(seed_of(record.config), trainer.global_rank)

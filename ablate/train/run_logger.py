@@ -1,4 +1,4 @@
-"""The interface of loggers that record more of a run than its metrics."""
+"""The interface of loggers that log more than metrics, such as sample texts and pictures."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,28 +11,30 @@ from ablate.train.module import Training
 class RunLogger(ABC):
     """A logger that follows a run from its start to its end.
 
-    `advice` is appended to the warning about a failure of the logger.
+    The attribute `advice` is appended to the warning that is printed if the logger fails.
     """
 
     advice = ""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise UserError for settings that cannot work; called before any work."""
+        """Raise UserError for settings that cannot work; this is called before any work."""
 
     @abstractmethod
     def advise_reused(self, record: Record, result: CombinedResult) -> str:
-        """Return how to log a run whose result was reused; "" if it was logged already."""
+        """Return how to log a run whose stored result was used again; "" if the run was logged
+        already.
+        """
 
     @abstractmethod
     def begin(self, record: Record) -> None:
-        """Start to log a run, whose folder exists."""
+        """Start to log a run; the folder of the run exists."""
 
     @abstractmethod
     def count_by(self, steps_done: Callable[[], int]) -> None:
-        """Set the function that returns the number of optimiser steps for logged values.
+        """Set the function that returns the number of optimiser steps, the x-axis of logged values.
 
-        Lightning's own number counts from 0 while it fits and from 1 afterwards.
+        Lightning's own step number counts from 0 during training and from 1 afterwards.
         """
 
     @abstractmethod
@@ -41,12 +43,16 @@ class RunLogger(ABC):
 
     @abstractmethod
     def show(self, task: Training) -> None:
-        """Log pictures of the model, with the weights that will be tested."""
+        """Log pictures of the model, such as attention maps; the model has the weights that will be
+        tested.
+        """
 
     @abstractmethod
     def end(self, result: CombinedResult | Failure) -> None:
-        """Log the content of result.json, also of a run that failed."""
+        """Log the final result of the run (the content of result.json), or its failure."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """Release the resources of the logger after a failure; nothing else will be called."""
+        """Release the resources of the logger after a failure; no other method is called
+        afterwards.
+        """

@@ -1,4 +1,4 @@
-"""Score the model of a trained run on a split of any corpus."""
+"""Score the model of a finished run on a split of any corpus."""
 
 import torch
 from lightning_fabric.utilities import move_data_to_device
@@ -14,9 +14,9 @@ from ablate.train.restore import Restored
 
 
 def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str, float]:
-    """Return every metric that a test of the run would have on this split, by name.
+    """Return every metric that a test of the run on this split would compute, by name.
 
-    The vocabulary, the batches and the search are those of the run.
+    The vocabulary, the batches and the decoding search are those of the run.
 
     Raises:
         UserError: there is no such split, or its text does not fit the run.

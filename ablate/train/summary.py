@@ -21,7 +21,9 @@ from ablate.record.types import CombinedResult, Outcome, Shorter
 
 @rank_zero_only
 def introduce(data: TextData) -> None:
-    """Print once which corpus is read, its size, and which parts of it are taken from train."""
+    """Print which corpus is read, its size, and which of its splits are taken from the training
+    text; once per process.
+    """
     say_once("; ".join(filter(None, [f"corpus: {data.about}", data.division])))
 
 
@@ -29,7 +31,8 @@ def introduce(data: TextData) -> None:
 def announce(
     config: DictConfig, data: TextData, model: Model, record: Record, *, step: int
 ) -> None:
-    """Print a table: model, parameters per part, data, steps, folder of the results.
+    """Print a table about the run: model, parameters of each sub-module, data, steps, folder of the
+    results.
 
     `step` is the step from which a resumed run continues.
     """
@@ -88,9 +91,14 @@ def peak_memory() -> str:
 def conclude(
     record: Record, result: CombinedResult, short: Shorter, *, reused: bool, trained: bool
 ) -> Outcome:
-    """Print the end of a run and return its outcome: the result, and whether it is new.
+    """Print the result of a run and return its outcome.
 
-    `short` is the outcome of the short budget.
+    Args:
+        record: the record of the run.
+        result: the result of training and test.
+        short: the result of the run with `budget.short` steps, if there is one.
+        reused: whether the whole result was stored by an earlier call.
+        trained: whether this call has trained.
     """
     _print_result(record, result, reused=reused)
     return {**result, "reused": reused, "trained": trained, **short}

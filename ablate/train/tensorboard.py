@@ -9,7 +9,8 @@ from ablate.errors import UserError
 
 
 def tensorboard(*, save_dir: str, name: str) -> TensorBoardLogger:
-    """Return Lightning's logger, without its free keyword arguments, which cannot be checked.
+    """Return Lightning's TensorBoard logger. Its further keyword arguments are not offered, because
+    they cannot be checked.
 
     Raises:
         UserError: TensorBoard is not installed.
@@ -25,9 +26,10 @@ def tensorboard(*, save_dir: str, name: str) -> TensorBoardLogger:
 
 @functools.cache
 def silence_writer() -> None:
-    """Stop Python from printing errors of TensorBoard's own thread.
+    """Stop Python from printing errors of TensorBoard's background thread.
 
-    The next call of the logger raises such an error again, and the guard of the logger prints it.
+    The next call of the logger raises such an error again. `GuardedLogger` then prints the error as
+    a warning.
     """
     usual = threading.excepthook
 

@@ -1,4 +1,4 @@
-"""Check, before the first step, everything that validation and tests will need."""
+"""Check, before the first step, that the data suffice for training, validation and all tests."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ READ = 1000  # number of lines of a split that are checked
 
 
 def check_inputs(job: Job, data: TextData) -> None:
-    """Raise UserError for a split that cannot be trained on, validated or tested."""
+    """Raise UserError for a split with which the job cannot train, validate or test."""
     check_tests(job, data)
     if job.measure is not None:
         job.measure.check(data)
@@ -20,7 +20,7 @@ def check_inputs(job: Job, data: TextData) -> None:
 
 
 def check_tests(job: Job, data: TextData) -> None:
-    """Read every tested split as its test will, and score its references against themselves.
+    """Read every test split as its test will, and score the reference texts against themselves.
 
     Raises:
         UserError: a split is missing, its files do not fit one another, a batch is too small for
@@ -38,7 +38,9 @@ def check_tests(job: Job, data: TextData) -> None:
 
 
 def check_metrics(job: Job, data: TextData, split: str) -> None:
-    """Raise UserError for a metric that returns no number for the first lines of a split."""
+    """Raise UserError for a metric of the user that returns no number for the first lines of a
+    split.
+    """
     sources, references = data.sources(split)[:READ], data.references(split)[:READ]
     for name, metric in job.metrics.items():
         try:
@@ -51,15 +53,15 @@ def check_metrics(job: Job, data: TextData, split: str) -> None:
 
 
 def doubts(job: Job, data: TextData) -> list[str]:
-    """Return a warning for each tested split whose scores would be meaningless."""
+    """Return a warning for each test split whose scores would be meaningless."""
     evaluation = job.task.evaluation(data.languages[1], thorough=False)
     reasons = {s: evaluation.doubt(data.references(s)[:READ]) for s in job.config.test_splits}
     return [f"warning, {split}: {reason}" for split, reason in reasons.items() if reason]
 
 
 def check_shares(config: DictConfig, data: TextData) -> None:
-    """Raise UserError if the trainer would use no batch, or could not fill a
-    step or an interval.
+    """Raise UserError if a batch limit of the trainer leaves no batch, no complete optimiser step,
+    or no complete validation interval.
     """
     for name, loader in (("train", data.train_dataloader), ("val", data.val_dataloader)):
         share: Any = config.trainer.get(f"limit_{name}_batches")

@@ -1,4 +1,6 @@
-"""The loggers of a run: its own record, and the loggers that the config names."""
+"""Manage the loggers of a run: the logger of its own folder, and the loggers that the config
+names.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -22,10 +24,11 @@ Loggers = Mapping[str, Callable[..., Logger]]  # factories, by their keys in the
 
 
 class Tracking:
-    """Opens the loggers with a run and closes them with it, also if the run fails.
+    """A context manager that starts the loggers with a run and closes them with the run, also if it
+    fails.
 
-    `logger` may be any of Lightning's loggers, or several; a `RunLogger` receives further events.
-    Only an error of the run's own record ends the run.
+    The config node `logger` may name any of Lightning's loggers, or several. A `RunLogger` receives
+    further events. Only an error while writing the run's own folder ends the run.
     """
 
     def __init__(self, loggers: Loggers, record: Record) -> None:
@@ -43,17 +46,19 @@ class Tracking:
         self._run_loggers = [logger for logger in guarded if isinstance(logger, RunLogger)]
 
     def callbacks(self) -> list[Callback]:
-        """Return the callback that reports validations to the loggers."""
+        """Return the callback that tells the loggers when a validation has ended."""
         return [AfterValidation(self._run_loggers)]
 
     def count_by(self, steps_done: Callable[[], int]) -> None:
-        """Set the function that returns the number of optimiser steps for logged values."""
+        """Set the function that returns the number of optimiser steps, the x-axis of logged
+        values.
+        """
         self.record_logger.steps_done = steps_done
         for logger in self._run_loggers:
             logger.count_by(steps_done)
 
     def show(self, task: Training) -> None:
-        """Let the loggers show pictures of the tested model."""
+        """Let the loggers log pictures of the tested model, such as attention maps."""
         for logger in self._run_loggers:
             logger.show(task)
 
@@ -69,20 +74,20 @@ class Tracking:
 
 
 class AfterValidation(Callback):
-    """Reports every validation to the loggers."""
+    """A callback that tells the loggers when a validation has ended."""
 
     def __init__(self, loggers: list[RunLogger]) -> None:
         self.loggers = loggers
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Let the loggers show samples."""
+        """Let the loggers log samples of the model's output."""
         assert isinstance(pl_module, Training)  # what a run trains
         for logger in self.loggers:
             logger.validated(pl_module)
 
 
 def _kind(make: Callable[..., Logger]) -> Any:
-    """Return the class or the function behind a partial call."""
+    """Return the class or function that a nested `functools.partial` calls."""
     return getattr(make, "func", make)
 
 
@@ -91,9 +96,10 @@ def _label(key: str, make: Callable[..., Logger]) -> str:
 
 
 def check_loggers(job: Job) -> None:
-    """Check the settings of loggers before any work, if the logger can check them.
+    """Check the settings of loggers before any work, for loggers that have a method to check them.
 
-    A logger of another library may act when it is built, so it is not built here.
+    A logger of another library is not constructed here, because its constructor may already write
+    files or connect to a server.
 
     Raises:
         UserError: a setting cannot work, or a logger is not installed.
@@ -109,7 +115,7 @@ def check_loggers(job: Job) -> None:
 
 
 def advise_reused(loggers: Loggers, record: Record, result: CombinedResult) -> None:
-    """Print how to log a run whose result was reused and which was not logged before."""
+    """Print how to log a run whose stored result was used again, if the run has not been logged."""
     for make in loggers.values() if record.writes else ():
         kind = _kind(make)
         if isinstance(kind, type) and issubclass(kind, RunLogger):

@@ -1,4 +1,4 @@
-"""Create and check Lightning's trainer of a run."""
+"""Create and check Lightning's trainer for a run."""
 
 import logging
 import os
@@ -25,7 +25,8 @@ NODES = {"MASTER_ADDR", "MASTER_PORT", "NODE_RANK"}
 
 
 def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.Trainer:
-    """Return the trainer with the run's loggers and callbacks, and with early stopping if set.
+    """Return the trainer with the run's loggers and callbacks, and with early stopping if the
+    config sets it.
 
     The arguments that are set here cannot be set by `trainer` in a config (`ablate.config.check`).
     """
@@ -53,7 +54,9 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
 
 
 def check_trainer(job: Job) -> None:
-    """Raise UserError for a trainer that refuses its settings, or lacks devices or machines."""
+    """Raise UserError for a trainer that rejects its arguments, or asks for devices or machines
+    that are missing.
+    """
     strategy = job.config.trainer.get("strategy")
     if str(strategy).startswith("fsdp") and not torch.cuda.is_available():
         raise UserError(
@@ -74,9 +77,9 @@ def check_trainer(job: Job) -> None:
 
 
 def check_launcher(trainer: pl.Trainer) -> None:
-    """Raise UserError for a strategy that trains in other processes than this one.
+    """Raise UserError for a strategy that trains in processes which it starts and ends itself.
 
-    Their results would be lost when these processes end.
+    The results would be lost when these processes end.
     """
     if isinstance(trainer.strategy.launcher, _MultiProcessingLauncher):
         raise UserError(
@@ -108,7 +111,7 @@ def check_ignored(trainer: pl.Trainer, settings: DictConfig) -> None:
 
 
 def check_processes(trainer: pl.Trainer) -> None:
-    """Raise UserError for many more processes than the CPU has cores."""
+    """Raise UserError if the trainer would start many more processes than the CPU has cores."""
     most = max(LEAST_PROCESSES, os.cpu_count() or 1)
     if isinstance(trainer.accelerator, CPUAccelerator) and trainer.num_devices > most:
         raise UserError(
@@ -118,9 +121,9 @@ def check_processes(trainer: pl.Trainer) -> None:
 
 
 def check_nodes(trainer: pl.Trainer) -> None:
-    """Raise UserError if nothing connects the processes on several machines.
+    """Raise UserError if a run on several machines has no launcher that connects its processes.
 
-    The first process would wait for the others until Lightning's limit of half an hour.
+    The first process would otherwise wait for the others for half an hour, Lightning's limit.
     """
     environment = getattr(trainer.strategy, "cluster_environment", None)
     alone = isinstance(environment, LightningEnvironment)
@@ -133,7 +136,9 @@ def check_nodes(trainer: pl.Trainer) -> None:
 
 
 def hush_lightning() -> None:
-    """Silence messages of Lightning that need no action; the table of a run shows the rest."""
+    """Silence messages of Lightning that need no action; the table at the start of a run replaces
+    them.
+    """
     for library in ("pytorch_lightning", "lightning_fabric"):
         logging.getLogger(library).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch

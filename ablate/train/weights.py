@@ -1,4 +1,4 @@
-"""Choose the weights of a run that are tested, and store the candidates during training."""
+"""Choose the weights of a run to test, and store the candidates during training."""
 
 import math
 from pathlib import Path
@@ -15,10 +15,11 @@ from ablate.record.weights import Weights, load_weights, read_weights
 
 
 class WeightKeeper(Callback):
-    """Stores the weights that may be tested: the last, the best of validation, or an average.
+    """A callback that stores the weights which may be tested: the last, the best of validation, or
+    an average.
 
-    With `tested: average`, weights are stored every `every` steps, and the last `average` of them
-    are averaged. A run that ends before the first storing or validation is tested with its last
+    With `tested: average`, the weights are stored every `every` steps, and the last `average` of
+    them are averaged. A run that ends before any weights are stored is tested with its last
     weights.
     """
 
@@ -31,7 +32,7 @@ class WeightKeeper(Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any
     ) -> None:
-        """Store the weights every `every` steps, and delete the oldest."""
+        """Store the weights every `every` steps, and delete the oldest stored weights."""
         step, every = trainer.global_step, self.checkpoint.every
         if self.checkpoint.tested != "average" or not self._writes or step % every:
             return
@@ -39,7 +40,7 @@ class WeightKeeper(Callback):
         self._recent(step - every * self.checkpoint.average).unlink(missing_ok=True)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Store the weights with the lowest validation nll so far."""
+        """Store the weights if they have the lowest validation nll so far."""
         if self.checkpoint.tested != "best" or trainer.state.fn != TrainerFn.FITTING:
             return
         nll = float(trainer.callback_metrics["val/nll"])
@@ -73,8 +74,9 @@ class WeightKeeper(Callback):
 
 
 def average(weights: list[Weights]) -> Weights:
-    """Return the mean of every floating-point entry, computed in float64; take other
-    entries from the last.
+    """Return the mean of every floating-point tensor, computed in float64.
+
+    Other tensors are taken from the last of the given weights.
     """
     mean = dict(weights[-1])
     for name, value in mean.items():

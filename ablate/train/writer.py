@@ -1,4 +1,4 @@
-"""Continue texts with a language model."""
+"""Generate text with a language model, as a continuation of a prompt."""
 
 from dataclasses import dataclass
 
@@ -72,7 +72,7 @@ class Writer:
 def make_writer(config: DictConfig, model: Model, tokenizer: Tokenizer, task: Task) -> Writer:
     """Return the text generator of a run.
 
-    Its context is as long as in training, or as long as the model has positions for.
+    The model reads as many tokens as in training, or as many as it has positions for.
     """
     limits = [config.batch.context or config.batch.max_length]
     limits += [limit for limit in model.limits().values() if limit is not None]

@@ -165,7 +165,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
     ("word", "said"),
     [
         ("study.claims.0.margin=1.0", "another study than"),
-        ("replicate=1", "has other replicates of the seeds"),
+        ("replicate=1", "different values of `replicate`"),
         *(
             pytest.param(word, "another study than", marks=pytest.mark.slow)
             for word in ("optimizer.lr=0.001", "model.d_head=4,8,16", "threads=2")

@@ -3,8 +3,8 @@
 The runs in W&B have the names that training would give them.
 
 Runs that W&B already has are skipped, so the command can be repeated. Runs that were reused, were
-logged elsewhere, or whose logger failed, are sent. Without a key or a network they are stored
-beside their records until the command is repeated with both.
+logged elsewhere, or whose logger failed, are sent. Without a key or an internet
+connection, they are stored in the folder of each run, below wandb/; repeat the command to upload them.
 
 example:
   ablate upload results project=ablations
@@ -107,8 +107,9 @@ def _send(runs: list["FinishedRun"], mode: str) -> None:
     if waiting := ends.count("waiting"):
         runs_are = "1 run is" if waiting == 1 else f"{waiting} runs are"
         print(
-            f"W&B is offline: {runs_are} kept beside the record. Once there is a key (wandb login) "
-            "and a network, the same command uploads what is kept."
+            f"W&B is offline: {runs_are} kept in the folder of each run, below wandb/. "
+            "Once there is a key (wandb login) and an internet connection, the same command "
+            "uploads what is kept."
         )
 
 
