@@ -3,8 +3,8 @@
 The runs in W&B have the names that training would give them.
 
 Runs that W&B already has are skipped, so the command can be repeated. Runs that were reused, were
-logged elsewhere, or whose logger failed, are sent. Without a key or an internet
-connection, they are stored in the folder of each run, below wandb/; repeat the command to upload them.
+logged elsewhere, or whose logger failed, are sent. Without a key or an internet connection, runs are
+stored in the folder of each run, below wandb/. Repeat the command to upload them.
 
 example:
   ablate upload results project=ablations
