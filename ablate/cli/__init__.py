@@ -1,1 +1,1 @@
-"""The command line: parsing and printing."""
+"""The command line: parse the arguments of `ablate`, run a command, and print its output."""

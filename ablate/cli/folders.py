@@ -1,4 +1,6 @@
-"""Find the config folders of the user: --config-dir, and those in hydra.searchpath=[...]."""
+"""Find the user's config folders: the folder of --config-dir, and the folders in
+hydra.searchpath=[...].
+"""
 
 import importlib.resources
 from collections.abc import Sequence
@@ -9,7 +11,12 @@ SEARCHED = "hydra.searchpath="
 
 
 def config_folders(config_dir: str | None, words: Sequence[str]) -> list[str]:
-    """Return the config folders that a command line gives; `words` are its overrides."""
+    """Return the config folders that a command line names.
+
+    Args:
+        config_dir: the value of --config-dir.
+        words: overrides, which may include hydra.searchpath.
+    """
     given = [word.partition("=") for word in words if word.lstrip("+").startswith(SEARCHED)]
     entries = (entry for _, _, value in given for entry in value.strip("[]").split(","))
     folders = (_path(entry.strip(" '\"")) for entry in entries)
@@ -17,7 +24,9 @@ def config_folders(config_dir: str | None, words: Sequence[str]) -> list[str]:
 
 
 def _path(entry: str) -> str:
-    """Return the folder of an entry: file://FOLDER, FOLDER, or pkg://PACKAGE."""
+    """Return the folder that an item of hydra.searchpath names: file://FOLDER, FOLDER, or
+    pkg://PACKAGE.
+    """
     if not entry.startswith("pkg://"):
         return entry.removeprefix("file://")
     with suppress(ImportError, TypeError):

@@ -1,4 +1,6 @@
-"""`ablate`: overrides train a model; a first word without "=" names another command."""
+"""The program `ablate`: overrides (`key=value`) train a model; a first word without "=" names a
+command.
+"""
 
 import os
 import pkgutil
@@ -42,7 +44,7 @@ STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ct
 
 
 def main() -> None:
-    """Execute the command line, and exit with one of the statuses of `STATUSES`."""
+    """Run the command of the command line, and exit with one of the statuses in `STATUSES`."""
     leave_current_folder()
     first, *rest = _renamed(sys.argv[1:]) or [""]
     with exit_statuses(f"ablate {first}" if first in names() else "ablate"):
@@ -65,7 +67,9 @@ def main() -> None:
 
 @contextmanager
 def exit_statuses(prog: str) -> Iterator[None]:
-    """Print errors of the user as one sentence, and exit with one of the statuses of `STATUSES`."""
+    """Turn errors of a `with` block into exit statuses; print a UserError as one sentence, after
+    `prog`.
+    """
     try:
         yield
     except UserError as error:
@@ -79,7 +83,12 @@ def exit_statuses(prog: str) -> Iterator[None]:
 
 
 def run_command(prog: str, module: str, words: list[str]) -> None:
-    """Run the command that a module defines by `add_arguments` and `run`.
+    """Run a command: parse `words` with the module's `add_arguments`, and call the module's `run`.
+
+    Args:
+        prog: name of the program for messages, such as "ablate plan".
+        module: full name of the command's module.
+        words: arguments after the name of the command.
 
     Raises:
         UserError: the arguments are wrong, or the command cannot do its work.
@@ -100,7 +109,9 @@ def run_command(prog: str, module: str, words: list[str]) -> None:
 
 
 def _renamed(words: list[str]) -> list[str]:
-    """Return the words with the current name of a renamed command, and print a notice."""
+    """Replace the old name of a renamed command in a command line by its new name, and print a
+    notice.
+    """
     if not words or words[0] not in RENAMED:
         return words
     new = RENAMED[words[0]]
@@ -112,7 +123,7 @@ def _run_moved(name: str, words: list[str]) -> None:
     """Run a command that has moved to the package `lab` of the repository, and print its new name.
 
     Raises:
-        UserError: there is no `lab` here; only a clone of the repository has it.
+        UserError: the package `lab` is not installed; only a clone of the repository has it.
     """
     if find_spec("lab") is None:
         raise UserError(f"{name} is for maintainers: run python -m lab.{name} in a clone")
@@ -121,10 +132,11 @@ def _run_moved(name: str, words: list[str]) -> None:
 
 
 def _refuse_late_command(words: list[str]) -> None:
-    """Refuse a command after options, which would be read as an override.
+    """Raise UserError for the name of a command that follows options, and would be read as an
+    override.
 
     Raises:
-        UserError: a word is a command, and not the value of the option before it.
+        UserError: a word is the name of a command, and not the value of the option before it.
     """
     for before, word in pairwise(words):
         if word in names() and (before == "-m" or not before.startswith("-")):
@@ -132,7 +144,7 @@ def _refuse_late_command(words: list[str]) -> None:
 
 
 def _no_command(word: str) -> str:
-    """Return a sentence about a first word that is neither command nor override."""
+    """Return an error message for a first word that is neither a command nor an override."""
     from ablate.config.location import CONF  # imports Hydra
 
     if (CONF / "experiment" / f"{word}.yaml").is_file():
@@ -146,7 +158,7 @@ def names() -> list[str]:
 
 
 def _about() -> Parser:
-    """Return the parser of the flags --help and --version."""
+    """Return the parser of `ablate` without a command, which handles --help and --version."""
     parser = Parser("ablate", DESCRIPTION, usage=USAGE)
     parser.add_argument("--version", action="version", version=f"ablate {__version__}")
     lines = ["commands (ablate COMMAND --help shows the arguments and an example):"]
@@ -157,7 +169,7 @@ def _about() -> Parser:
 
 
 def _groups() -> dict[str, list[str]]:
-    """Return all commands by the title of their group."""
+    """Return the names of all commands, under the titles by which the help groups them."""
     there = names()
     groups = {
         title: [name for name in members if name in there] for title, members in GROUPS.items()

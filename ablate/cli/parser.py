@@ -1,4 +1,4 @@
-"""An argument parser for `key=value` arguments, with errors of one sentence."""
+"""Parse `key=value` arguments, and report each error as one sentence."""
 
 import argparse
 import difflib
@@ -28,7 +28,9 @@ KEY = re.compile(r"[a-z][\w.]*(?==)")
 
 @dataclass(frozen=True)
 class Kind:
-    """The type of a value: `convert` parses it, and raises ValueError for anything else."""
+    """The type of an argument's value; `convert` parses the text, and raises ValueError if it is
+    invalid.
+    """
 
     example: str
     allowed: str
@@ -49,7 +51,7 @@ def _existing(text: str) -> Path:
 
 
 def whole(least: int) -> Kind:
-    """Return the type of whole numbers from `least`."""
+    """Return the type of whole numbers that are at least `least`."""
 
     def convert(text: str) -> int:
         if int(text) < least:
@@ -60,7 +62,7 @@ def whole(least: int) -> Kind:
 
 
 def one_of(*words: str) -> Kind:
-    """Return the type of a choice between words."""
+    """Return the type of a value that must be one of `words`."""
 
     def convert(text: str) -> str:
         if text not in words:
@@ -71,7 +73,9 @@ def one_of(*words: str) -> Kind:
 
 
 def several(kind: Kind) -> Kind:
-    """Return the type of comma-separated values; they may be in brackets, as in an override."""
+    """Return the type of comma-separated values of type `kind`; they may be in brackets, as in an
+    override.
+    """
 
     def convert(text: str) -> list[Any]:
         return [kind.convert(part.strip()) for part in text.strip("[]").split(",")]
@@ -94,7 +98,9 @@ class _Key:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser for `key=value` arguments and those of argparse, in any order."""
+    """A command-line parser for `key=value` arguments and for arguments of argparse, in any
+    order.
+    """
 
     def __init__(self, prog: str, description: str, usage: str | None = None) -> None:
         self.taking: set[str] = set()  # options whose value is the next word
@@ -109,13 +115,13 @@ class Parser(argparse.ArgumentParser):
         self.takes_overrides = False
 
     def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
-        """Declare an argument of argparse."""
+        """Declare an argument as `argparse.ArgumentParser.add_argument` does."""
         action = super().add_argument(*names, **settings)
         self.taking |= {name for name in action.option_strings if action.nargs is None}
         return action
 
     def take_overrides(self, flags: Iterable[str] = FLAGS) -> None:
-        """Accept overrides of the config, and flags with which Hydra composes or shows it."""
+        """Accept overrides of the config, and the given flags of Hydra."""
         self.takes_overrides = True
         for flag in flags:
             names = [name for name in (f"--{flag.replace('_', '-')}", FLAGS[flag]) if name]
@@ -131,10 +137,10 @@ class Parser(argparse.ArgumentParser):
     def add_key(
         self, name: str, help: str, kind: Kind = TEXT, default: Any = None, required: bool = False
     ) -> None:
-        """Declare `name=value`.
+        """Declare an argument `name=value`.
 
-        A name that ends in a dot stands for all keys with this prefix; their values form a
-        dictionary.
+        A name that ends in a dot, such as `search.`, accepts all keys with this prefix. Their
+        values become a dictionary.
         """
         if not self.keys:  # only for the usage; `read` removes the pairs before argparse parses
             self.add_argument("rest", nargs="*", default=[], metavar="key=value", help="see keys")
@@ -142,7 +148,9 @@ class Parser(argparse.ArgumentParser):
         self.epilog = "\n".join(["keys:", *starmap(_line, self.keys.items())])
 
     def add_keys_of_run(self) -> None:
-        """Declare a finished run, and the resources that it may use."""
+        """Declare the arguments that name a finished run, its trusted packages, the device and the
+        threads.
+        """
         about = "folder of a finished run: results/runs/..."
         self.add_key("checkpoint", about, PATH, required=True)
         self.add_key("threads", "CPU threads", whole(1), 1)
@@ -154,7 +162,7 @@ class Parser(argparse.ArgumentParser):
         self.add_key("trust", about, several(TEXT), [])
 
     def read(self, words: list[str]) -> argparse.Namespace:
-        """Return the value of every argument; --help and --version print their text and exit.
+        """Return the values of all arguments; --help and --version print their text and exit.
 
         Raises:
             UserError: an argument is unknown or missing, or its value is not allowed.
@@ -179,11 +187,15 @@ class Parser(argparse.ArgumentParser):
         return namespace
 
     def _values_of_options(self, words: list[str]) -> set[int]:
-        """Return the indices of words that are the value of the option before them."""
+        """Return the indices of the words that are values of options, such as `a.csv` in `--source
+        a.csv`.
+        """
         return {place + 1 for place, word in enumerate(words) if word in self.taking}
 
     def _split(self, words: list[str]) -> tuple[list[str], list[str]]:
-        """Return the words for this command, and the overrides of the config."""
+        """Split the words of a command line into arguments of this command and overrides of the
+        config.
+        """
         if not self.takes_overrides:
             return words, []
         overrides = [w for w in words if w.startswith("~") or ("=" in w and w[0] != "-")]
@@ -214,12 +226,12 @@ class Parser(argparse.ArgumentParser):
             setattr(namespace, name, value)
 
     def error(self, message: str) -> NoReturn:
-        """Raise a UserError with the message that argparse would print."""
+        """Raise a UserError with argparse's message, instead of printing it and exiting."""
         raise UserError(message)
 
 
 def _line(name: str, key: _Key) -> str:
-    """Return the line about a key for the help."""
+    """Return the text about an argument `name=value` for the help, wrapped."""
     left = f"  {_shown(name)}{key.kind.example}"
     allowed = "" if key.kind in (TEXT, PATH) else f"; {key.kind.allowed}"
     values = key.default if isinstance(key.default, list) else [key.default]
@@ -233,7 +245,14 @@ def _shown(name: str) -> str:
 
 
 def unknown(kind: str, given: str, allowed: Iterable[str]) -> str:
-    """Return a sentence about an argument that does not exist, with the most similar one."""
+    """Return an error message about an argument that does not exist; suggest the most similar
+    allowed name.
+
+    Args:
+        kind: noun for the message, such as "argument" or "command".
+        given: the unknown name.
+        allowed: all allowed names.
+    """
     names = list(allowed)
     near = difflib.get_close_matches(given.lstrip("-"), names, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]}? " if near else ""

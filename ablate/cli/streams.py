@@ -1,4 +1,4 @@
-"""Make standard streams and text independent of the locale and of closed streams."""
+"""Make standard streams and text independent of the locale, and replace closed streams."""
 
 import codecs
 import io
@@ -27,8 +27,8 @@ def use_utf8() -> None:
 def prepare_streams() -> None:
     """Print unencodable characters as escapes, and replace closed streams by the null device.
 
-    Otherwise a file that is opened later would get the descriptor of a closed stream, and C
-    libraries would print into this file.
+    A file that is opened later could otherwise get the file descriptor of a closed standard stream,
+    and C libraries would print into this file.
     """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:

@@ -1,4 +1,4 @@
-"""Train: compose the config, then perform a run, or with -m every run of a sweep."""
+"""Train: compose the config, then perform a run or, with -m, every run of a sweep."""
 
 import os
 import sys
@@ -26,7 +26,9 @@ from ablate.errors import UserError
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def job(config: DictConfig) -> None:
-    """Perform one run. Torch is imported here, so that Hydra's help is fast."""
+    """Perform the run of a composed config. Torch is imported inside, so that Hydra's help is
+    fast.
+    """
     try:
         if "LOCAL_RANK" not in os.environ:  # only in the first process
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
@@ -49,7 +51,8 @@ def job(config: DictConfig) -> None:
 
 
 def train() -> None:
-    """Compose and run the config of the command line's overrides and Hydra flags.
+    """Compose the config from the overrides and Hydra flags of the command line, and perform the
+    run.
 
     Raises:
         UserError: the config cannot be composed.
@@ -66,7 +69,11 @@ def train() -> None:
 
 @contextmanager
 def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterator[None]:
-    """Turn Hydra's errors about overrides into UserErrors; `folders` have configs of the user.
+    """Turn Hydra's errors in a `with` block into UserErrors with one sentence about the override.
+
+    Args:
+        words: overrides of the command line.
+        folders: the user's config folders.
 
     Raises:
         UserError: the config cannot be composed.
@@ -85,7 +92,7 @@ def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterato
 
 
 def check_encoding(folders: Sequence[str]) -> None:
-    """Refuse configs of the user that Hydra would misread.
+    """Raise UserError for YAML files of the user that Hydra would misread.
 
     After a byte-order mark, Hydra does not recognise the line `# @package _global_`.
 
@@ -103,7 +110,9 @@ def check_encoding(folders: Sequence[str]) -> None:
 
 
 def _chosen(config: DictConfig) -> str:
-    """Return the most important choices of a run."""
+    """Return the data, the model, the task and the number of steps of a run as text, for its first
+    line.
+    """
     choices = HydraConfig.get().runtime.choices
     choices_text = ", ".join(f"{group} {choices[group]}" for group in ("data", "model", "task"))
     if config.probe is not None:
@@ -112,10 +121,10 @@ def _chosen(config: DictConfig) -> str:
 
 
 def _say_what_is_not_run(config: DictConfig) -> None:
-    """Warn that without -m only one run of an experiment is performed.
+    """Print that, without -m, only one run of an experiment is performed.
 
     Raises:
-        UserError: the command names a variant, whose overrides only a sweep adds.
+        UserError: the command names a variant of a screen, whose overrides only a sweep adds.
     """
     if HydraConfig.get().mode == RunMode.RUN and "LOCAL_RANK" not in os.environ:
         if config.variant != BASELINE:

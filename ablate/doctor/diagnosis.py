@@ -1,11 +1,13 @@
-"""Represent a line of `ablate doctor`."""
+"""Define the result of a check of `ablate doctor`."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The result of a check: what it saw, the problem and the advice; "" if there is no problem."""
+    """The result of a check: the facts, the problem and the advice; the last two are "" if all is
+    well.
+    """
 
     check: str
     seen: str
@@ -13,7 +15,9 @@ class Diagnosis:
     advice: str = ""
 
     def lines(self) -> list[str]:
-        """Return the line with what was seen, and a second line if there is a problem."""
+        """Return the line with the facts, and a second line with the advice if there is a
+        problem.
+        """
         mark = "!" if self.problem else " "
         first = f"{mark} {self.check:9} {self.seen}"
         return [first, f"{'':12}{self.problem}: {self.advice}"] if self.problem else [first]

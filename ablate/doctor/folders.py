@@ -19,13 +19,15 @@ UNFINISHED, DAMAGED = "unfinished", "damaged"
 
 
 def look_at_cache(cache: Path) -> Diagnosis:
-    """Return the size of the cache and the free space, and whether it can be written."""
+    """Return the size of the cache, the free disk space, and whether the cache can be written."""
     seen = f"{size(_bytes(cache))} in {cache}, {_free(cache)} free on its disk"
     return Diagnosis("cache", seen, *_trouble(cache, "paths.cache"))
 
 
 def look_at_results(results: Path) -> Diagnosis:
-    """Return the number of runs by state, and how many were made with other code or libraries."""
+    """Return the number of runs by state, and how many were made with other versions of code or
+    libraries.
+    """
     runs = [path for path in sorted(results.glob("runs/*")) if path.is_dir()]
     states = Counter(_state(run) for run in runs)
     old = sum(_is_old(run) for run in runs)
@@ -48,7 +50,11 @@ def _runs(count: int) -> str:
 
 
 def _trouble(folder: Path, key: str) -> tuple[str, str] | tuple[()]:
-    """Return the problem of a folder to write to, and the advice; empty if there is none."""
+    """Return the problem of a folder (not writable, or a full disk) and the advice; () if there is
+    none.
+
+    `key` is the config key that sets the folder.
+    """
     try:
         check_writable(nearest(folder))
     except UserError as error:
@@ -79,7 +85,9 @@ def _state(run: Path) -> str:
 
 
 def _is_old(run: Path) -> bool:
-    """Return whether this code and these libraries would give the run another identity."""
+    """Return whether a run was made with other versions of the code or of libraries than those
+    installed.
+    """
     with suppress(OSError, ValueError, KeyError, AttributeError):
         return outdated(json.loads((run / "identity.json").read_text(encoding="utf-8")))
     return False

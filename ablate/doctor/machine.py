@@ -26,7 +26,7 @@ def look_at_program() -> Diagnosis:
 
 
 def look_at_machine() -> Diagnosis:
-    """Return the system, the usable cores, and the memory."""
+    """Return the operating system, the number of usable CPU cores, and the memory."""
     cores, usable = os.cpu_count() or 1, _usable_cores()
     limited = f" ({usable} for this process)" if usable != cores else ""
     system = f"{platform.system()} {platform.machine()}, {cores} cores{limited}"
@@ -101,7 +101,9 @@ def _version(name: str) -> str | None:
 
 
 def _wrong(needed: Requirement, extra: str = "") -> str:
-    """Return what is wrong with the installed version of a library; "" if nothing is."""
+    """Return the problem of a library's installed version (missing or too old); "" if there is
+    none.
+    """
     if needed.marker and not needed.marker.evaluate({"extra": extra}):
         return ""
     version = _version(needed.name)
@@ -113,5 +115,5 @@ def _wrong(needed: Requirement, extra: str = "") -> str:
 
 
 def nearest(path: Path) -> Path:
-    """Return the folder, or its nearest parent that exists."""
+    """Return a path if it exists, else its nearest parent folder that exists."""
     return next(candidate for candidate in (path, *path.parents) if candidate.exists())

@@ -1,4 +1,4 @@
-"""Check what torch computes with; importing torch takes seconds."""
+"""Check the devices and the matrix library of torch; importing torch takes seconds."""
 
 import os
 import re
@@ -35,7 +35,9 @@ def look_at_torch() -> Diagnosis:
 
 
 def look_at_devices() -> Diagnosis:
-    """Return the devices that torch can use, and whether it fails to find a GPU of the machine."""
+    """Return the devices that torch can use, and a problem if torch does not see a GPU of the
+    machine.
+    """
     if torch.cuda.is_available():
         numbers = range(torch.cuda.device_count())
         return Diagnosis("devices", ", ".join(f"{torch.cuda.get_device_name(n)}" for n in numbers))

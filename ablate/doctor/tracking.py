@@ -1,4 +1,6 @@
-"""Check Weights & Biases: whether runs would be sent, and the variables of the environment."""
+"""Check Weights & Biases: whether runs would be uploaded, and whether its environment variables are
+valid.
+"""
 
 import os
 from pathlib import Path
@@ -17,7 +19,7 @@ MODES = {
 
 
 def look_at_wandb(results: Path) -> Diagnosis:
-    """Return how runs are logged, and which environment variables prevent it."""
+    """Return how runs are logged to W&B, and which environment variables prevent logging."""
     ignored = [name for name in ANOTHER_RUN if name in os.environ]
     try:
         check_environment()

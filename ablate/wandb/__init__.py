@@ -1,1 +1,3 @@
-"""The connection to Weights & Biases."""
+"""The connection to Weights & Biases: log runs during training, upload them later, and read them
+back.
+"""

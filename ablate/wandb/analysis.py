@@ -1,4 +1,6 @@
-"""Log the verdict of a sweep to W&B, as an additional run in the group of its runs."""
+"""Log the verdict of a sweep to W&B, as an additional W&B run in the same group as the sweep's
+runs.
+"""
 
 import hashlib
 import io
@@ -36,7 +38,7 @@ DOTS = 120  # resolution of a figure in dots per inch
 
 
 class Note(TypedDict):
-    """The location of a run in W&B."""
+    """The location of a run in W&B: its id, URL, project and group."""
 
     id: str
     url: str | None  # null until the run is uploaded
@@ -47,7 +49,8 @@ Links = dict[int, Note]  # by cell number
 
 def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
     """Log the verdict of a sweep if its runs are logged to W&B; print one line if that fails.
-    `folder` is the folder of the sweep, which already contains evidence and report.
+
+    `folder` is the folder of the sweep, which already contains the results and the report.
     """
     if config.logger is None or config.logger.get("_target_") != LOGGER:
         return
@@ -60,8 +63,14 @@ def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folde
 def send_analysis(
     logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path, *, quiet: bool = False
 ) -> None:
-    """Log the verdict of a sweep with the settings of logger=wandb; a repeated analysis replaces
-    it.
+    """Log the verdict of a sweep to W&B. A repeated call replaces the earlier W&B run.
+
+    Args:
+        logger: config node of logger=wandb.
+        evidence: results and study of the sweep.
+        verdict: the verdict on the sweep's claims.
+        folder: folder of the sweep.
+        quiet: whether to print no advice on how to upload an offline run.
 
     Raises:
         Exception: any error of W&B.
@@ -100,15 +109,17 @@ def send_analysis(
 
 
 def analysis_identity(evidence: Evidence, folder: Path) -> str:
-    """Return an id that is the same for the same sweep and study, so that no duplicate is
-    created.
+    """Return the id of the W&B run with the verdict of a sweep.
+
+    The id depends only on the experiment, the sweep's folder and the study, so that a repeated
+    upload creates no duplicate.
     """
     named = [evidence.name, folder.name, evidence.registration.get("hash", "")]
     return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
 
 
 def read_notes(sweep: Path) -> Links:
-    """Return the locations in W&B of a sweep's runs, as far as they are logged."""
+    """Return the locations in W&B of a sweep's runs; runs that are not logged are missing."""
     by_cell = {}
     for link in read_links(sweep):
         folder = link.get("evaluation", link.get("folder"))
@@ -121,7 +132,7 @@ def read_notes(sweep: Path) -> Links:
 def pages(
     evidence: Evidence, verdict: Verdict, folder: Path, links: Links
 ) -> Iterator[tuple[str, Any]]:
-    """Yield tables, figures and report, by their names in W&B."""
+    """Yield the tables, the figures and the report of a sweep, each with its key in W&B."""
     yield "claims", claims_table(verdict)
     yield "arms", arms_table(evidence, verdict)
     yield "runs", runs_table(evidence, verdict, links)
@@ -131,7 +142,7 @@ def pages(
 
 
 def claims_table(verdict: Verdict) -> wandb.Table:
-    """Return a table with a row per claim and budget, as in verdict.json."""
+    """Return a W&B table with a row per claim and training budget, as in verdict.json."""
     rows = []
     for claim in at_each_budget(verdict["claims"]):
         p = claim.get("p_adjusted") or {}
@@ -142,8 +153,8 @@ def claims_table(verdict: Verdict) -> wandb.Table:
 
 
 def arms_table(evidence: Evidence, verdict: Verdict) -> wandb.Table:
-    """Return a table with a row per arm: statuses of its runs, mean and spread of judged
-    metrics.
+    """Return a W&B table with a row per arm: numbers of runs by status, and mean and standard
+    deviation of the metrics of the claims.
     """
     metrics = shown(evidence, verdict)
     spread = [f"{metric} {part}" for metric in metrics for part in ("mean", "sd")]
@@ -157,12 +168,16 @@ def arms_table(evidence: Evidence, verdict: Verdict) -> wandb.Table:
 
 
 def _spread(spread: Spread | None) -> tuple[float | None, float | None]:
-    """Return mean and standard deviation, if an arm has the metric."""
+    """Return the mean and the standard deviation of a metric; None twice if an arm lacks the
+    metric.
+    """
     return (spread["mean"], spread["sd"]) if spread else (None, None)
 
 
 def runs_table(evidence: Evidence, verdict: Verdict, links: Links) -> wandb.Table:
-    """Return a table with a row per run, with its URL in W&B, or its id until it is uploaded."""
+    """Return a W&B table with a row per run, with its URL in W&B, or its id until it is
+    uploaded.
+    """
     metrics = shown(evidence, verdict)
     rows = []
     for run in evidence.runs:
@@ -177,7 +192,7 @@ def runs_table(evidence: Evidence, verdict: Verdict, links: Links) -> wandb.Tabl
 
 
 def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.Image]]:
-    """Yield the figures of the report on a white background."""
+    """Yield each figure of the report, with its name, as an image on a white background."""
     from ablate.report.draw.style import style  # imports matplotlib
 
     with style():
@@ -188,7 +203,9 @@ def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.
 
 
 def summary(verdict: Verdict) -> dict[str, object]:
-    """Return verdict, effect and interval of every claim, and the number of runs."""
+    """Return the verdict, effect and interval of every claim, and the number of runs, for W&B's
+    summary.
+    """
     counted = ("runs", "failed_runs", "reused_runs", "exploratory")
     summary_values = {key: value for key, value in verdict.items() if key in counted}
     for claim in verdict["claims"]:
@@ -203,7 +220,9 @@ def summary(verdict: Verdict) -> dict[str, object]:
 
 
 def interval(claim: Answer) -> dict[str, float | None]:
-    """Return both ends of a claim's interval; None if there is none."""
+    """Return the lower and the upper end of a claim's confidence interval; None if there is
+    none.
+    """
     low, high = claim["interval"] or (None, None)
     return {"low": low, "high": high}
 

@@ -35,9 +35,9 @@ SECRET = ("KEY", "TOKEN", "HEADERS", "PROXY", "PROXIES")  # parts of names of va
 
 
 def clean_environment() -> None:
-    """Remove variables of W&B that identify another run, and empty ones.
+    """Remove environment variables of W&B that identify another run, and variables that are empty.
 
-    W&B rejects empty variables, which most shells treat as unset.
+    W&B rejects empty variables, which most programs treat as unset.
     """
     for name, value in list(os.environ.items()):
         if name in ANOTHER_RUN or (name.startswith("WANDB_") and not value.strip(" ,")):
@@ -47,7 +47,7 @@ def clean_environment() -> None:
 
 
 def check_environment() -> None:
-    """Check every variable of W&B.
+    """Check the values of all environment variables of W&B.
 
     Raises:
         UserError: W&B does not accept the value of a variable.
@@ -65,10 +65,10 @@ def check_environment() -> None:
 
 
 def check_names(project: str, group: str | None, tags: Iterable[str]) -> None:
-    """Check the names that a user gives to W&B.
+    """Check the project, group and tags that a user sets for W&B.
 
     Raises:
-        UserError: W&B does not accept one of them.
+        UserError: W&B does not accept one of the names.
     """
     try:
         wandb.Settings(project=project)
@@ -84,21 +84,27 @@ def check_names(project: str, group: str | None, tags: Iterable[str]) -> None:
 
 
 def _setting(key: str, name: str) -> str:
-    """Return a name with what the user gave it by: a variable of W&B's, or a key of the config."""
+    """Return `KEY=NAME` for an error message, with the environment variable or config key that set
+    the name.
+
+    Args:
+        key: the W&B setting: project, group or tags.
+        name: the value of the setting.
+    """
     given = os.environ.get(GIVEN_BY[key], "")
     by_variable = name in (as_tags(given) if key == "tags" else [given])
     return f"{GIVEN_BY[key] if by_variable else f'logger.{key}'}={name}"
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason of an error of W&B or pydantic, on one line."""
+    """Return the message of an error of W&B or pydantic, cut to one line."""
     if isinstance(error, ValidationError):
         return str(error.errors()[0]["msg"])
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def as_tags(given: Iterable[object] | str | None) -> list[str]:
-    """Return tags without duplicates and empty ones; text is split at commas."""
+    """Return tags without duplicates and without empty tags; a text is split at commas."""
     listed = given.split(",") if isinstance(given, str) else given or []
     return [tag for tag in dict.fromkeys(str(tag).strip() for tag in listed) if tag]
 
@@ -106,7 +112,8 @@ def as_tags(given: Iterable[object] | str | None) -> list[str]:
 def settle(wanted: str) -> Mode:
     """Return the mode for `wandb.init`: WANDB_MODE if it is set, else `wanted`.
 
-    "auto" is online if a key and a network exist, else offline. It takes at most SECONDS.
+    The mode "auto" becomes "online" if W&B has a key and its server answers, else "offline". The
+    test of the connection takes at most `SECONDS`.
 
     Raises:
         UserError: WANDB_MODE is invalid, or the mode is online and there is no key.
@@ -138,7 +145,7 @@ def has_key() -> bool:
 
 
 def reachable(url: str) -> bool:
-    """Return whether a host answers in time (through a proxy, if there is one); sends no data."""
+    """Return whether a host answers in time (through a proxy, if one is set); no data is sent."""
     answers: list[bool] = []
     # A thread, because name resolution has no time limit.
     thread = threading.Thread(target=lambda: answers.append(_answers(url)), daemon=True)

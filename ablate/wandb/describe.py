@@ -1,4 +1,4 @@
-"""Describe a run to W&B: in the logger during training, or afterwards from its record."""
+"""Describe a run to W&B: from the logger during training, or afterwards from the run's folder."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,9 @@ PLAIN = ("status", "error", "identity", "wall_seconds", "ended")  # keys of resu
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a user gives to a run in W&B; None for those that ablate chooses."""
+    """The project, group, tags and other names that a user sets for a run in W&B; None for a
+    default.
+    """
 
     project: str
     entity: str | None
@@ -45,17 +47,21 @@ class Names:
 
     @classmethod
     def of(cls, node: Mapping[str, Any]) -> "Names":
-        """Read the names from the keys of logger=wandb."""
+        """Return the names that the config node of logger=wandb sets."""
         plain = {key: node[key] or None for key in ("entity", "group", "name", "notes")}
         return cls(project=node["project"] or "", tags=tuple(as_tags(node["tags"])), **plain)
 
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """A run with the folder of its training.
+    """A run that is logged to W&B.
 
-    `identity` is that of its evaluation (or of a probe); `parts` is what the identity of the
-    training was computed from.
+    Args:
+        config: the config of the run.
+        folder: folder of the run.
+        training: digest that identifies the training.
+        identity: digest that identifies the evaluation, or the probe; the W&B run has this id.
+        parts: the values from which the digest of the training was computed.
     """
 
     config: DictConfig
@@ -66,12 +72,16 @@ class LoggedRun:
 
     @classmethod
     def of(cls, record: Record) -> "LoggedRun":
-        """Describe the run of a record, which need not have a result yet."""
+        """Return the description of a run from its record (its folder); the run need not have a
+        result yet.
+        """
         last = record.evaluation if record.config.probe is None else record
         return cls(record.config, record.folder, record.identity, last.identity, record.parts)
 
     def arguments(self, names: Names) -> dict[str, object]:
-        """Return project, group, names, tags and config for `wandb.init`."""
+        """Return project, group, names, tags and config of the run, as keyword arguments of
+        `wandb.init`.
+        """
         return {
             "project": names.project,
             "entity": names.entity,
@@ -85,7 +95,7 @@ class LoggedRun:
 
 
 def note_of(run: Run, logged: LoggedRun) -> dict[str, str | None]:
-    """Return the location of a run in W&B; the url is null until the run is uploaded."""
+    """Return the location of a run in W&B; the URL is None until the run is uploaded."""
     return {
         "id": run.id,
         "url": run.url,
@@ -99,10 +109,11 @@ def note_of(run: Run, logged: LoggedRun) -> dict[str, str | None]:
 def conclude(
     run: Run, logged: LoggedRun, result: CombinedResult | Failure, *, quiet: bool = False
 ) -> None:
-    """Write the result to the summary, finish the W&B run, and save its location beside the result.
+    """Write the result to the W&B summary, finish the W&B run, and save its location in the run's
+    folder.
 
-    The exit status is 0 for a result and 1 for a failure. Unless `quiet`, a message explains how to
-    upload an offline run.
+    The exit status of the W&B run is 0 for a result and 1 for a failure. Unless `quiet`, a message
+    explains how to upload an offline run.
 
     Raises:
         UserError: the location cannot be saved.
@@ -119,7 +130,9 @@ def claim_tags(config: DictConfig) -> list[str]:
 
 
 def title(config: DictConfig, given: str | None) -> str:
-    """Return the title of a run: the given name, and in a sweep the words that distinguish it."""
+    """Return the name of a run in W&B: the name that the user gave and, in a sweep, the overrides
+    that distinguish this run.
+    """
     if given and not is_swept():
         return given
     name = arm_label(distinct_levels(config, tuned=True))
@@ -129,7 +142,9 @@ def title(config: DictConfig, given: str | None) -> str:
 
 
 def log_again(run: Run, metrics: Path) -> None:
-    """Log the metrics of an earlier process again, from its metrics.jsonl."""
+    """Log the metrics in a file metrics.jsonl, which an earlier process of the run wrote, to
+    W&B.
+    """
     for text in metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []:
         line = json.loads(text)
         values = {name: value for name, value in line.items() if name not in ("step", "time")}
@@ -137,7 +152,11 @@ def log_again(run: Run, metrics: Path) -> None:
 
 
 def define_metrics(run: Run) -> None:
-    """Use optimiser steps as x-axis, and summarise curves by their best or worst value."""
+    """Tell W&B to use optimiser steps as x-axis, and to summarise each curve by its best value.
+
+    For a metric where neither direction is better, such as the gradient norm, the summary is the
+    largest or the last value.
+    """
     run.define_metric(STEP)
     run.define_metric("*", step_metric=STEP, step_sync=True)
     for prefix in CURVES:
@@ -146,7 +165,9 @@ def define_metrics(run: Run) -> None:
 
 
 def columns(run: LoggedRun) -> dict[str, object]:
-    """Return the config for W&B: the resolved tree, levels as flat columns, and identities."""
+    """Return the config that W&B shows: the resolved config, the levels of factors as columns, and
+    digests.
+    """
     tree: Any = OmegaConf.to_container(run.config, resolve=True)
     environment = json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))
     # W&B interprets dots as nesting
@@ -169,7 +190,10 @@ def columns(run: LoggedRun) -> dict[str, object]:
 
 
 def summary(result: CombinedResult | Failure) -> dict[str, object]:
-    """Return the result for the summary; metrics without a curve also get their plain name."""
+    """Return the values of result.json for the W&B summary.
+
+    Metrics that were not logged as a curve are listed under their plain names as well.
+    """
     given: Mapping[str, object] = result
     plain_fields = {key: given[key] for key in PLAIN if key in given}
     all_metrics = result["metrics"]

@@ -1,9 +1,10 @@
-"""Load the evidence of a study from W&B.
+"""Load the results of a study from W&B.
 
-The artifact of the analysis run contains the cells of the sweep, the registration of the study, and
-the statistics of every sentence. Each result is read from the W&B run of its cell, anywhere in the
-project. If there is none (the run failed, was logged elsewhere, was repeated since, or is not
-uploaded), the result in the artifact is used.
+A sweep logs an additional W&B run, the analysis run. Its artifact contains a list of the sweep's
+runs with their results, the registration of the study, and the statistics of every test sentence.
+Each result is read from the W&B run of its own, anywhere in the project. The result in the artifact
+is used if there is no such W&B run: because the run failed, was logged elsewhere, was repeated
+since, or is not uploaded.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,8 +33,8 @@ NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 @dataclass(frozen=True)
 class Fetched:
-    """The evidence, the number of results that come from separate W&B runs, and the analysis
-    run.
+    """The evidence (results and study), the number of results that were read from W&B runs of their
+    own, and the analysis run.
     """
 
     evidence: Evidence
@@ -45,7 +46,7 @@ def connect() -> Any:
     """Return W&B's API client, without a prompt.
 
     Raises:
-        UserError: there is no key, or no network, or W&B does not accept one of its variables.
+        UserError: there is no key or no connection, or W&B does not accept an environment variable.
     """
     check_environment()
     url = wandb.setup(settings=wandb.Settings(silent=True)).settings.base_url
@@ -58,7 +59,7 @@ def connect() -> Any:
 
 
 def fetch(api: Any, project: str, group: str) -> Fetched:
-    """Load the latest analysis of a group, and its runs.
+    """Load the newest analysis run of a W&B group, and the results of the runs that it lists.
 
     Args:
         api: `wandb.Api()`.
@@ -66,7 +67,7 @@ def fetch(api: Any, project: str, group: str) -> Fetched:
         group: name of the experiment.
 
     Raises:
-        UserError: W&B does not have the project, the group, its analysis or its evidence.
+        UserError: W&B does not have the project, the group, its analysis run or its artifact.
     """
     with asking(f"project={project}"):
         runs = {run.id: run for run in api.runs(project, filters={"group": group}, lazy=False)}
@@ -93,7 +94,9 @@ def fetch(api: Any, project: str, group: str) -> Fetched:
 
 @contextmanager
 def asking(what: str) -> Iterator[None]:
-    """Convert errors of W&B's client, which are of many types, to a UserError."""
+    """Convert errors of W&B's client, which are of many types, to a UserError; `what` is
+    requested.
+    """
     try:
         yield
     except Exception as error:
@@ -116,7 +119,8 @@ def _save(artifact: Any, name: str, folder: str) -> None:
     """Download one file of an artifact, if the artifact has it.
 
     Raises:
-        UserError: the entry is a reference, which could point to a file on this machine.
+        UserError: the artifact has a reference under this name, which could point to a file on this
+            machine.
     """
     with asking(f"{name} of the artifact {artifact.name}"):
         entry = artifact.get_entry(name) if name in artifact.manifest.entries else None
@@ -129,7 +133,9 @@ def _save(artifact: Any, name: str, folder: str) -> None:
 
 
 def _elsewhere(api: Any, project: str, identity: str | None) -> Any:
-    """Return a run of another group, or None."""
+    """Return the W&B run with this id, which may belong to any group of the project; None if there
+    is none.
+    """
     if not FILE_NAME.fullmatch(identity or ""):  # a slash would lead to another project
         return None
     try:
@@ -139,7 +145,13 @@ def _elsewhere(api: Any, project: str, identity: str | None) -> Any:
 
 
 def _result(line: Run, run: Any) -> Run | None:
-    """Return the line of a cell with the result in its W&B run; None if that is another result."""
+    """Return a run of the sweep, with the result that its W&B run has; None if that is another
+    result.
+
+    Args:
+        line: the run with its result as the artifact has it.
+        run: the W&B run; None if there is none.
+    """
     if run is None or run.summary_metrics.get("ended") != line["ended"]:
         return None
     summary = run.summary_metrics
@@ -166,10 +178,12 @@ def _result(line: Run, run: Any) -> Run | None:
 
 
 def _number(value: Any) -> Any:
-    """Convert W&B's text for NaN and infinities to null."""
+    """Return a number of W&B; None in place of the texts by which W&B stores NaN and infinities."""
     return None if value in NOT_FINITE else finite(value)
 
 
 def _in_order(values: dict[str, Value], names: Iterable[str]) -> dict[str, Value]:
-    """Restore the order of the record, which W&B does not keep and reports use."""
+    """Return the values in the order of `names`. W&B does not keep this order, and reports need
+    it.
+    """
     return {key: values[key] for key in dict.fromkeys([*names, *values]) if key in values}

@@ -1,8 +1,9 @@
 """Log a run to W&B with Lightning's logger.
 
-The W&B run has the identity of the evaluation, or of the probe. A repeated run replaces the first.
-A resumed run, and one that only tests existing weights, has the complete history: online, W&B has
-it; otherwise the metrics in the record are logged again.
+The id of the W&B run is the digest that identifies the evaluation (or the probe) of the run. A
+repeated run replaces the earlier W&B run. The W&B run of a resumed run, or of a run that only tests
+existing weights, has the complete history. Online, W&B still has the earlier part; offline, the
+metrics in the run's folder are logged again.
 """
 
 import os
@@ -29,7 +30,7 @@ from ablate.wandb.start import start
 
 
 class WandbRun(WandbLogger, RunLogger):
-    """Log a run to W&B, in the process of rank 0 only.
+    """A logger that logs a run to W&B, in the process of rank 0 only.
 
     Args:
         save_dir: the run's folder.
@@ -39,7 +40,8 @@ class WandbRun(WandbLogger, RunLogger):
         name: name of the run; in a sweep, the prefix of all names. None to derive it from the
             overrides.
         notes: notes on the run.
-        tags: tags in addition to those of the claims; as text, separated by commas like WANDB_TAGS.
+        tags: tags in addition to the ids of the study's claims; as text, separated by commas like
+            WANDB_TAGS.
         mode: auto | online | offline.
         samples: number of translations shown per validation.
     """
@@ -72,10 +74,10 @@ class WandbRun(WandbLogger, RunLogger):
         self.advice = f"to send it to W&B: ablate upload {save_dir}"
 
     def check(self) -> None:
-        """Check the environment, the names and the mode.
+        """Check the environment variables of W&B, the names and the mode.
 
         Raises:
-            UserError: W&B would not accept one of them, or has no key and is to be online.
+            UserError: W&B would not accept a value, or the mode is online and there is no key.
         """
         check_environment()
         check_names(self.names.project, self.names.group, self.names.tags)
@@ -84,7 +86,9 @@ class WandbRun(WandbLogger, RunLogger):
             settle(mode)
 
     def advise_reused(self, record: Record, result: CombinedResult) -> str:
-        """Return the command that uploads a run that W&B lacks."""
+        """Return the command that uploads the run; "" if W&B has the run, or if it waits to be
+        uploaded.
+        """
         place = Place(
             Path(result.get("evaluation", record.folder)), record.folder, result["identity"]
         )
@@ -108,7 +112,7 @@ class WandbRun(WandbLogger, RunLogger):
             log_again(self._experiment, record.metrics)
 
     def count_by(self, steps_done: Callable[[], int]) -> None:
-        """Use a function that returns the number of optimiser steps."""
+        """Set the function that returns the number of optimiser steps, the x-axis in W&B."""
         self.steps_done = steps_done
 
     @rank_zero_only
@@ -125,7 +129,7 @@ class WandbRun(WandbLogger, RunLogger):
 
     @rank_zero_only
     def show(self, task: Training) -> None:
-        """Log attention maps and positions."""
+        """Log pictures of attention maps and position encodings."""
         from ablate.observe.pictures import pictures  # imports matplotlib
 
         self.experiment.log(

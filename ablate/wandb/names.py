@@ -1,4 +1,4 @@
-"""Names in W&B, used for logging and for loading."""
+"""Keys and length limits of names in W&B, used for logging and for loading."""
 
 STEP = "trainer/global_step"  # name of the step in Lightning's logger
 # prefix of every metric of the result; without it, a curve is summarised by its best value

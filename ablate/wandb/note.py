@@ -1,4 +1,4 @@
-"""Read where W&B has a run from the file beside its result, without importing W&B."""
+"""Read where a run is in W&B from the file wandb.json beside its result, without importing W&B."""
 
 import json
 from collections import Counter
@@ -15,7 +15,9 @@ SYNCED = "*.wandb.synced"  # file with which W&B marks an uploaded run
 
 @dataclass(frozen=True)
 class Place:
-    """The location of a run's result; `folder` is the folder of its training."""
+    """The folders of a run: `result` has its result and wandb.json, and `folder` is the run's main
+    folder.
+    """
 
     result: Path
     folder: Path
@@ -23,11 +25,14 @@ class Place:
 
     @property
     def offline(self) -> list[Path]:
-        """The folders in which W&B keeps the run until it is uploaded."""
+        """The folders in which W&B's client stores the run until it is uploaded."""
         return sorted(self.folder.glob(f"{OFFLINE}-{self.identity}"))
 
     def state(self, project: str, group: str) -> str:
-        """Return whether W&B has the run: "sent", "waiting" on this disk, or "missing"."""
+        """Return whether W&B has the run in this project and group.
+
+        The state is "sent", "waiting" (stored on this disk until it is uploaded), or "missing".
+        """
         note = read_note(self.result)
         wanted = {"project": project, "group": group}
         if not note or any(note.get(key, value) != value for key, value in wanted.items()):
@@ -38,12 +43,14 @@ class Place:
 
 
 def is_synced(offline: Path) -> bool:
-    """Return whether W&B has uploaded a run from its offline folder."""
+    """Return whether the run in a folder of W&B's client (wandb/offline-run-...) has been
+    uploaded.
+    """
     return any(offline.glob(SYNCED))
 
 
 def read_note(folder: Path) -> dict[str, object]:
-    """Return the location of a run in W&B; empty if no run was logged completely."""
+    """Return the location of a run in W&B; {} if no run was logged to its end."""
     with suppress(OSError, ValueError):
         note = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         return note if isinstance(note, dict) else {}
@@ -51,9 +58,9 @@ def read_note(folder: Path) -> dict[str, object]:
 
 
 def advise_upload(sweep: Path, project: str, group: str) -> str:
-    """Return how to upload the runs of a sweep that W&B lacks; "" if it has all of them.
+    """Return how to upload the runs of a sweep that W&B lacks; "" if W&B has all of them.
 
-    Reused runs, and runs whose logger failed, were not logged.
+    Runs whose stored results were used again, and runs whose logger failed, were not logged.
     """
     places = [
         Place(Path(link.get("evaluation", link["folder"])), Path(link["folder"]), link["identity"])

@@ -1,4 +1,4 @@
-"""Find finished runs to upload, with the names that their training would have given them."""
+"""Find finished runs to upload, with the W&B names that their training would have given them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,9 @@ PREFIX = "logger."
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run with its result, its composition, and its settings of logger=wandb."""
+    """A finished run with its result, its overrides and option choices, and its settings of
+    logger=wandb.
+    """
 
     logged: LoggedRun
     result: CombinedResult
@@ -35,13 +37,15 @@ class FinishedRun:
 
     @property
     def names(self) -> Names:
-        """The names that the user gives to the run."""
+        """The project, group, tags and other names that the user sets for the run in W&B."""
         return Names.of(self.settings)
 
 
 def find_runs(source: Path) -> Iterator[FinishedRun]:
-    """Yield the finished runs of a folder, without duplicates. Runs of a sweep get the group, names
-    and tags of the sweep; in a results folder, of the newest sweep that contains them.
+    """Yield the finished runs of a folder, without duplicates.
+
+    A run of a sweep gets the group, names and tags of the sweep. In a results folder, they are
+    those of the newest sweep that contains the run.
 
     Raises:
         UserError: the folder is not that of a run, of sweeps, or of results; or a record is
@@ -68,13 +72,17 @@ def find_runs(source: Path) -> Iterator[FinishedRun]:
 
 
 def sweeps_in(folder: Path) -> list[Path]:
-    """Return the folders of the sweeps in a folder (which may itself be one), oldest first."""
+    """Return the folders of all sweeps in a folder (or the folder itself, if it is a sweep), oldest
+    first.
+    """
     folders = {path.parent for path in folder.rglob("cells") if path.is_dir()}
     return sorted((path for path in folders if path.name != SCREENING), key=lambda path: path.name)
 
 
 def runs_of_sweep(sweep: Path) -> Iterator[FinishedRun]:
-    """Yield the finished runs of a sweep: screening runs, short budgets, and its cells."""
+    """Yield the finished runs of a sweep: its main runs, their shorter budgets, and its tuning
+    runs.
+    """
     about = read_parts(sweep) if (sweep / ABOUT).exists() else None
     for link in (*read_links(sweep / SCREENING), *read_links(sweep)):
         ends: list[Any] = [link["short"]] if "short" in link else []
@@ -84,12 +92,16 @@ def runs_of_sweep(sweep: Path) -> Iterator[FinishedRun]:
 
 
 def settings_of_sweep(sweep: Path) -> dict[str, object]:
-    """Return the settings of logger=wandb in the command of a sweep."""
+    """Return the settings of logger=wandb that the command of a sweep gave, completed by
+    defaults.
+    """
     return _defaults() | _given(read_links(sweep)[0]["overrides"])
 
 
 def _stored(sweep: Path, end: Outcome) -> StoredRun | None:
-    """Return the stored run of a cell; None if its record is missing or has changed."""
+    """Return the stored run to which a sweep links; None if its folder is missing or its result has
+    changed.
+    """
     results = sweep.resolve().parents[2]  # the folder of the sweep is RESULTS/sweeps/NAME/TIME
     folder = results / "runs" / end["training"]
     folder = folder if folder.is_dir() else Path(end["folder"])
@@ -132,7 +144,7 @@ def _defaults() -> dict[str, object]:
 
 
 def _given(overrides: list[str]) -> dict[str, object]:
-    """Return the settings of logger=wandb in a command line."""
+    """Return the settings of logger=wandb that overrides of a command line set."""
     words = [word for word in overrides if word.lstrip("+").startswith(PREFIX)]
     try:
         parsed = OverridesParser.create().parse_overrides(words)

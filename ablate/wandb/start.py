@@ -1,4 +1,4 @@
-"""Start W&B runs, for a cell or for the analysis of a sweep."""
+"""Start a W&B run, for a training run or for the verdict of a sweep."""
 
 import shutil
 from pathlib import Path
@@ -14,9 +14,10 @@ FINISH_SECONDS = 120.0  # time limit for uploading; the rest stays on disk and c
 
 
 def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: Any) -> Run:
-    """Start the W&B run with this id, and keep its files in a folder. Offline there is one file per
-    id: files of earlier processes are removed, because the server would merge them in an unknown
-    order.
+    """Start the W&B run with this id, and keep its files in a folder.
+
+    Offline there is only one set of files per id. Files of earlier processes are removed, because
+    the server would merge them in an unknown order.
 
     Args:
         wanted: auto | online | offline. If W&B cannot be reached, the run is offline; auto gives up
@@ -27,7 +28,7 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
         about: project, entity, group and further arguments of `wandb.init`.
 
     Raises:
-        UserError: online is wanted, and there is no key.
+        UserError: `wanted` is online, and there is no key.
     """
     clean_environment()
     mode = settle(wanted)

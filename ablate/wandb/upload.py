@@ -1,4 +1,6 @@
-"""Upload finished runs to W&B from their records, with the ids that training would use."""
+"""Upload finished runs to W&B from their folders, with the ids that logging during training would
+use.
+"""
 
 import subprocess
 import sys
@@ -15,7 +17,8 @@ from ablate.wandb.start import start
 
 
 def state(run: FinishedRun) -> str:
-    """Return whether W&B has a run: "sent", "waiting" on this disk, or "missing".
+    """Return whether W&B has a run: "sent", "waiting" (stored on this disk until it is uploaded),
+    or "missing".
 
     A run in another project or group counts as missing.
     """
@@ -28,7 +31,8 @@ def _place(run: FinishedRun) -> Place:
 
 
 def settled_mode(wanted: str) -> str:
-    """Return online or offline, as WANDB_MODE, a key and the network allow.
+    """Return online or offline: `wanted`, unless WANDB_MODE, a missing key or a missing connection
+    change it.
 
     Raises:
         UserError: no run can be uploaded in this mode.
@@ -47,11 +51,11 @@ def check(run: FinishedRun) -> None:
 
 
 def send(run: FinishedRun, mode: str) -> str:
-    """Log a run to W&B as its training would have done; return its new state.
+    """Log a finished run to W&B as its training would have done; return its new state.
 
     Args:
         run: a run that W&B lacks.
-        mode: online | offline; offline the run is kept on this disk, ready to be uploaded.
+        mode: online | offline; offline, the run is stored on this disk, ready to be uploaded.
     """
     if state(run) == "waiting" and mode == "offline":
         return "waiting"

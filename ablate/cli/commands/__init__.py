@@ -1,6 +1,7 @@
-"""One module per command: `ablate NAME` is the module NAME of this folder.
+"""One module per command: the command `ablate NAME` is the module NAME of this folder.
 
-Its docstring is the command's help, `add_arguments(parser)` declares its arguments, and
-`run(arguments)` does the work. The help imports every module, so each imports what is slow to
-import only inside `run`; one that does says in `FIRST` what a terminal shows until then.
+A module's docstring is the command's help, `add_arguments(parser)` declares its arguments, and
+`run(arguments)` does the work. `ablate --help` imports every module, so a module imports slow
+packages only inside `run`. Such a module has a constant `FIRST`: the text that a terminal shows
+during these imports.
 """

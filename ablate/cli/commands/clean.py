@@ -1,7 +1,7 @@
 """Show the files of results that are no longer needed; delete=true removes them.
 
-Without delete=true nothing is removed. Verdicts, reports, the analysis log and the records behind
-them always stay. docs/howto/clean.md describes each kind of file.
+Without delete=true nothing is removed. Verdicts, reports, the analysis log and the run folders on
+which they are based always stay. docs/howto/clean.md describes each kind of file.
 
 example:
   ablate clean
@@ -20,7 +20,7 @@ SHOWN = 5  # largest number of paths of a kind if several kinds are shown
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the folders, the kinds, and whether files are removed."""
+    """Declare the folders to search, the kinds of files, and whether these files are removed."""
     parser.add_key("results", "folder of the results", FOLDER, "results")
     parser.add_key("cache", "folder of the token caches", PATH, "cache")
     kinds = "kinds to show or remove; default: all that are no longer needed"
@@ -29,7 +29,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the leftovers by kind, with sizes and reasons, and remove them if requested.
+    """Print the files that are no longer needed by kind, with sizes and reasons; remove them on
+    request.
 
     Raises:
         UserError: a kind does not exist, a folder has no results, or a path cannot be removed.

@@ -1,7 +1,7 @@
-"""Compare arms of runs that were trained elsewhere: a verdict from a table.
+"""Compare arms of runs that were trained elsewhere: a verdict from a table of runs.
 
 SOURCE is a CSV, TSV, JSONL or Parquet file; a folder of TensorBoard, Lightning or offline W&B runs;
-or wandb://ENTITY/PROJECT. docs/howto/referee.md begins with runs of your own.
+or wandb://ENTITY/PROJECT. docs/howto/referee.md explains how to compare runs of your own.
 
 example:
   ablate compare runs.csv --arm variant --metric val_loss --better lower \\
@@ -46,7 +46,9 @@ NOISE = {"sd": "sd", "sd_source": "source", "noise_from": "arms"}
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the source, the question, and the folder of the report."""
+    """Declare the source of runs, the options that state the question, and the folder of the
+    report.
+    """
     parser.add_argument("source", metavar="SOURCE", help="table or folder of the runs")
     for name, about in OPTIONS.items():
         parser.add_argument(f"--{name}", help=about, metavar=name.split("-")[-1].upper())
@@ -56,10 +58,10 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the verdict; with to=, also write its files.
+    """Print the verdict; with to=FOLDER, also write its files into this folder.
 
     Raises:
-        UserError: the source cannot be read, or no rule can answer the question.
+        UserError: the source cannot be read, or no statistical rule can answer the question.
     """
     from ablate.referee.compare import compare
     from ablate.referee.output import show
@@ -68,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def asked(arguments: argparse.Namespace) -> dict[str, object]:
-    """Return the question of the command line as keyword arguments of `ablate.compare`."""
+    """Return the options of the command line as keyword arguments of `ablate.compare`."""
     given = {name.replace("-", "_"): getattr(arguments, name.replace("-", "_")) for name in OPTIONS}
     values: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     noise = {NOISE[key]: values.pop(key) for key in NOISE if key in values}

@@ -18,7 +18,7 @@ FIRST = "reading the campaign"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the campaign and the candidate."""
+    """Declare the campaign file and the candidate."""
     parser.add_argument("campaign", metavar="CAMPAIGN", type=Path, help="YAML file of the campaign")
     parser.add_argument(
         "--candidate", help="its name in the table; default: the latest without a decision"
@@ -27,7 +27,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the decision, and record it beside the campaign.
+    """Print the decision on the candidate, and write it to the journal beside the campaign file.
 
     Raises:
         UserError: a file is missing, malformed or changed, or there is no such candidate.

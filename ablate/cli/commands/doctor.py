@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the folders, and the output format."""
+    """Declare the folders to check, and the output format."""
     parser.add_key("results", "folder of the results", PATH, Path("results"))
     parser.add_key("cache", "folder of the token caches", PATH, Path("cache"))
     parser.add_argument("--json", action="store_true", help="print a list with an object per line")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print each diagnosis as soon as it is made.
+    """Print the result of each check as soon as the check has ended.
 
     Raises:
         SystemExit: there is a problem; the status is 1.
@@ -53,7 +53,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _diagnoses(results: Path, cache: Path) -> "Iterator[Diagnosis]":
-    """Yield the diagnoses; those that import torch or W&B, which takes seconds, come last."""
+    """Yield the result of each check; checks that import torch or W&B, which takes seconds, come
+    last.
+    """
     from ablate.doctor import machine
 
     yield machine.look_at_program()

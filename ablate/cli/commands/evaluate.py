@@ -1,7 +1,8 @@
 """Score the model of a run on another text or test set.
 
-The corpus is chosen as for training. Its split is scored with the vocabulary, the batches and the
-search of the run. Each of the last lines is a metric and its value.
+Choose the corpus as for training. One split of the corpus is scored with the vocabulary, the
+batches and the decoding search of the run. Each of the last lines of the output is a metric and its
+value.
 
 example:
   ablate evaluate checkpoint=results/runs/IDENTITY data=text data.test=[letters.txt]
@@ -19,7 +20,7 @@ GROUPS = ("data", "paths")  # groups that an override may set
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the run, the split, and the resources; the corpus is an override."""
+    """Declare the run, the split, the device and the threads; the corpus is given by overrides."""
     parser.takes_overrides = True
     parser.add_keys_of_run()
     parser.add_key("split", "split of the corpus to score", TEXT, "test")

@@ -1,7 +1,7 @@
 """Continue a prompt from standard input with a language model.
 
-Reads the whole input as the prompt, and writes the prompt with its continuation. Without input the
-model generates a text from nothing. A blank line marks the end of a document.
+Reads the whole input as the prompt, and writes the prompt with its continuation. Without input, the
+model generates a text without a prompt. A blank line marks the end of a document.
 
 example:
   echo "ROMEO:" | ablate generate checkpoint=results/runs/IDENTITY tokens=500
@@ -29,7 +29,7 @@ TEMPERATURE = Kind("NUMBER", "a number, at least 0", _at_least_0)
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the run, the options of sampling, and the resources."""
+    """Declare the run, the options of sampling, the device and the threads."""
     parser.add_keys_of_run()
     parser.add_key("tokens", "length of the continuation", whole(1), 500)
     parser.add_key("count", "number of continuations, separated by lines of dashes", whole(1), 1)

@@ -1,8 +1,9 @@
 """Join the pieces of a study that was run on machines without a shared folder.
 
-A piece is the folder of a finished sweep, or of evidence; a sweep with `part=true` is a piece
-without a verdict. No run may be in two pieces, and all must be made with the same code. Sweeps do
-not read joined evidence, but with `without_runs=FOLDER` a sweep skips the runs of that folder.
+A piece is the folder of a finished sweep, or a folder of evidence (the results of a sweep without
+its weights). A sweep with `part=true` is a piece without a verdict. No run may be in two pieces,
+and all pieces must be made with the same code. A sweep does not use joined evidence to skip runs;
+start it with `without_runs=FOLDER` to skip the runs in that folder.
 
 example:
   ablate join piece_a piece_b to=joined
@@ -19,7 +20,7 @@ FIRST = "reading the pieces"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the pieces, and the folder of the joined evidence."""
+    """Declare the folders of the pieces, and the folder to which the joined evidence is written."""
     parser.add_argument(
         "piece", metavar="PIECE", nargs="+", help="folder of a sweep of the study, or of evidence"
     )
@@ -27,10 +28,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the joined evidence.
+    """Join the results of all pieces, and write them as one folder of evidence.
 
     Raises:
-        UserError: the pieces do not belong together, one is damaged, or the folder has evidence.
+        UserError: the pieces belong to different studies, a piece is damaged, or the target folder
+            already has evidence.
     """
     from ablate.evidence.analysis_log import BOOK, write_lines
     from ablate.evidence.join import Piece, is_part, join, seeds_told

@@ -26,7 +26,7 @@ FIRST = "reading the evidence"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the source of the evidence, and the folder of the report."""
+    """Declare the source of the runs, and the folder of the report."""
     parser.add_argument(
         "source",
         metavar="SOURCE",
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Write the report and print the verdicts.
 
     Raises:
-        UserError: there is no evidence, it has no claims, or the folder cannot be written.
+        UserError: the source has no finished runs or no claims, or the folder cannot be written.
     """
     if arguments.study:
         _judge_table(arguments)
@@ -109,7 +109,9 @@ def _judge_table(arguments: argparse.Namespace) -> None:
 
 
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
-    """Return the evidence, and the folder of its report; None if no report is to be written."""
+    """Return the runs with their study, and the folder for the report; None if no report is to be
+    written.
+    """
     from ablate.config.smoke import NO_VERDICT, SMOKE
     from ablate.evidence.join import is_part, seeds_told
     from ablate.evidence.seal import ABOUT, read_parts

@@ -1,6 +1,6 @@
-"""Show the claims of the documents with the answers of the experiments.
+"""Show the claims that the project's documents make, with the answers of the experiments.
 
-Without a filter, print a summary; with filters, the claims that match them.
+Without a filter, print a summary. With filters, print the claims that match all of them.
 
 example:
   ablate ledger
@@ -22,7 +22,7 @@ WHOSE = "own: only your sweeps and experiments; committed: without them"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the filters, and the folders of verdicts."""
+    """Declare the filters, and the folders from which verdicts are read."""
     parser.add_argument(
         "--all", action="store_true", help="list every claim, or all verdicts of matching claims"
     )
@@ -73,7 +73,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _print_list(picked: "list[Entry]", entries: "list[Entry]", *, whole: bool) -> None:
-    """Print the matching claims; in a terminal, lines are wrapped."""
+    """Print the matching claims; on a terminal, lines are wrapped.
+
+    Args:
+        picked: the claims that match the filters, with their answers.
+        entries: all claims.
+        whole: whether each claim is printed with all of its answers and sources.
+    """
     from rich.text import Text
 
     from ablate.console import make_console

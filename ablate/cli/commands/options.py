@@ -1,6 +1,6 @@
 """List the options of every config group, with a line about each option.
 
-With the name of a group, only its options are listed. Your own options are marked.
+With the name of a group, only the options of that group are listed. Your own options are marked.
 
 example:
   ablate options model/position
@@ -34,7 +34,7 @@ NEAR = 3  # largest number of names that an error suggests
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the group, and the output file."""
+    """Declare the config group, and the output file."""
     parser.take_overrides(["config_dir"])
     parser.add_argument(
         "group", metavar="GROUP", nargs="?", help="such as model/position; default: all"
@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the list, or write it to a file.
+    """Print the list of options, or write it to a file.
 
     Raises:
         UserError: there is no such group or folder.
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _folders(arguments: argparse.Namespace) -> list[str]:
-    """Return the folders with options of the user."""
+    """Return the user's config folders."""
     from pathlib import Path
 
     folders = config_folders(arguments.config_dir, arguments.overrides)
@@ -94,7 +94,7 @@ def _of(group: str, listed: "list[Option]") -> "list[Option]":
 
 
 def markdown(listed: "Iterable[Option]") -> str:
-    """Return the list as tables, one per group."""
+    """Return the options as Markdown tables, one table per config group."""
     parts = [HEAD]
     for group, members in groupby(listed, lambda option: option.group):
         parts.append(f"## {group}\n\n| option | what it is |\n|---|---|")

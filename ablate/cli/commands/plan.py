@@ -1,8 +1,8 @@
-"""Estimate the cost of a sweep and the effects that it can show. Nothing is trained.
+"""Estimate how long a sweep takes and which effects it can detect. Nothing is trained.
 
-The command takes the overrides of the sweep, composes all of its runs and checks them. Times and
-run-to-run variation come from earlier runs in paths.results on a similar machine; every plan
-writes them to results/registry.json, for all settings.
+The command takes the overrides of the sweep, composes the configs of all its runs and checks them.
+Times and run-to-run variation come from earlier runs in paths.results on a similar machine. Every
+call writes these numbers to results/registry.json, for all settings of which there are runs.
 
 example:
   ablate plan +experiment=preln_vs_postln minutes=30
@@ -31,7 +31,7 @@ def _parse_bool(text: str) -> bool:
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the available time; everything else is an override."""
+    """Declare the available time; all other arguments are overrides of the config."""
     parser.take_overrides()
     parser.add_key(
         "minutes", "also plan the seeds that fit into so many minutes of wall time", whole(1)
@@ -42,10 +42,10 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the plan.
+    """Print the estimated time of the sweep, and the effects that it can detect.
 
     Raises:
-        UserError: a part of the sweep cannot work.
+        UserError: a run of the sweep has a config that cannot work.
     """
     from pathlib import Path
 
@@ -75,8 +75,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensitivity]]]":
-    """Return the plan and, with minutes=, the plan that fits; each with what its
-    claims can show.
+    """Return the plan of the sweep and, with minutes=, a plan that fits into this time.
+
+    Each plan comes with the effect sizes that its claims can detect.
     """
     from pathlib import Path
 

@@ -28,17 +28,19 @@ TABLE = ("arm", "metric", "baseline")
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the noise and the margin."""
+    """Declare the standard deviation between runs, or a table to estimate it from, and the
+    margin.
+    """
     parser.add_argument("source", metavar="SOURCE", nargs="?", help="table of baseline runs")
     for name, about in OPTIONS.items():
         parser.add_argument(f"--{name}", help=about, metavar=name.upper())
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the plan.
+    """Print how many runs are needed, and the effect that a number of runs can detect.
 
     Raises:
-        UserError: the noise is missing, or a value is not allowed.
+        UserError: the standard deviation is missing, or a value is not allowed.
     """
     from ablate.referee.power import Plan, check, sentences
 
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _noise(arguments: argparse.Namespace) -> tuple[float, float]:
-    """Return the standard deviation and its degrees of freedom."""
+    """Return the standard deviation between runs, and its degrees of freedom."""
     if (arguments.sd is None) == (arguments.source is None):
         raise UserError("give either --sd or a table of baseline runs")
     if arguments.sd is not None:

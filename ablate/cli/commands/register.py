@@ -1,6 +1,7 @@
 """Register a question before its runs: write a sealed, dated copy of a study file.
 
-Verdicts of `ablate judge TABLE STUDY` then state whether the question is older than the runs.
+A study file states the claims about a table of runs. After registration, verdicts of `ablate judge
+TABLE STUDY` state whether the question is older than the runs.
 
 example:
   ablate register study.yaml
@@ -15,12 +16,12 @@ FIRST = "reading the study"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the study."""
+    """Declare the path of the study file."""
     parser.add_argument("study", metavar="STUDY", type=Path, help="YAML file with the question")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the copy beside the study.
+    """Write the sealed, dated copy beside the study file.
 
     Raises:
         UserError: the study is malformed, or was registered before.

@@ -18,7 +18,7 @@ FIRST = "reading the evidence"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the experiment, and the folders of evidence and results."""
+    """Declare the experiment, and the folders of committed evidence and of results."""
     parser.add_argument(
         "name", metavar="NAME", help="an experiment with evidence: experiments/NAME"
     )
@@ -27,10 +27,10 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the experiment again and print which verdicts were reproduced.
+    """Run the experiment again with new seeds, and print which verdicts were reproduced.
 
     Raises:
-        UserError: there is no such evidence, or its study has changed since.
+        UserError: there is no such experiment, or its study has changed since it was run.
     """
     from ablate.cli.train import train  # imports Hydra
     from ablate.config.imports import search_current_folder

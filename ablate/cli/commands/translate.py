@@ -19,7 +19,9 @@ FIRST = "loading the model"
 
 
 def _plain(text: str) -> Any:
-    """Return the value of a text as in an override."""
+    """Return the value that a text would have in an override: a number, a list, a boolean or
+    text.
+    """
     import yaml
     from omegaconf import OmegaConf
 
@@ -34,14 +36,14 @@ SETTING = Kind("VALUE", "a value as in an override", _plain)
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the run, the options of its search, and the resources."""
+    """Declare the run, the options of its decoding search, the device and the threads."""
     parser.add_keys_of_run()
     parser.add_key("batch", "number of sentences translated at a time", whole(1), 64)
     parser.add_key("search.", "settings of the search, such as search.size=5", SETTING)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Translate until the input ends; at a terminal, each line is translated at once.
+    """Translate lines until the input ends; on a terminal, each line is translated at once.
 
     Raises:
         UserError: the run cannot be used, a line is not UTF-8, or there is no input or output.

@@ -3,8 +3,8 @@
 The runs in W&B have the names that training would give them.
 
 Runs that W&B already has are skipped, so the command can be repeated. Runs that were reused, were
-logged elsewhere, or whose logger failed, are sent. Without a key or an internet connection, runs are
-stored in the folder of each run, below wandb/. Repeat the command to upload them.
+logged elsewhere, or whose logger failed, are sent. Without a key or an internet connection, each
+run is stored in its own folder, below wandb/. Repeat the command to upload these runs.
 
 example:
   ablate upload results project=ablations
@@ -32,7 +32,7 @@ SETTINGS = ("project", "entity", "group", "name", "notes", "tags")
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the folders, and the names of their runs in W&B."""
+    """Declare the folders of runs, and the names (project, group, tags) of the runs in W&B."""
     parser.add_argument("source", metavar="SOURCE", nargs="+", help=FOLDERS)
     parser.add_key("project", "W&B project; default: that of the run, or WANDB_PROJECT")
     parser.add_key("entity", "W&B account or team; default: that of the run, or WANDB_ENTITY")
@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Send the runs that W&B lacks.
+    """Send the runs that W&B does not have yet, and the verdicts of their sweeps.
 
     Raises:
         UserError: a folder has no runs, a record is damaged, or W&B does not accept a name.
@@ -87,7 +87,9 @@ def _existing(source: str) -> Path:
 
 
 def _runs(folders: list[Path], given: dict[str, object]) -> list["FinishedRun"]:
-    """Return the runs of all folders, each once."""
+    """Return the finished runs in all folders, without duplicates; `given` overrides their W&B
+    settings.
+    """
     from ablate.wandb.sources import find_runs
 
     runs = {run.logged.identity: run for folder in folders for run in find_runs(folder)}
@@ -114,7 +116,9 @@ def _send(runs: list["FinishedRun"], mode: str) -> None:
 
 
 def _send_analyses(folders: list[Path], given: dict[str, object], mode: str) -> None:
-    """Send the verdicts of the given sweeps; sweeps within a given `results` are left out."""
+    """Send the verdicts of the sweeps whose own folders are given; a sweep that is only inside a
+    given `results` folder is skipped.
+    """
     from omegaconf import OmegaConf
 
     from ablate.sweep.evidence import from_folder
