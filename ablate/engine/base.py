@@ -1,8 +1,9 @@
-"""The interface of engines, which start the workers of a sweep and restart those that die.
+"""The interface of engines, which start the workers of a sweep and restart workers that die.
 
-Workers take cells from the shared folder (`ablate.sweep.cell_queue`), so an engine knows nothing
-about cells: placement, queues, retries and autoscaling are left to the system that runs the
-workers. `paths.results`, the code and its environment must be the same on every machine.
+Workers take cells (runs of the sweep) from a queue in the shared folder
+(`ablate.sweep.cell_queue`), so an engine knows nothing about cells. Placement, queues, retries and
+autoscaling are left to the system that runs the workers. `paths.results`, the code and its
+environment must be the same on every machine.
 """
 
 import importlib.util
@@ -25,7 +26,7 @@ LOGS = "workers"  # folder inside the sweep's, with the output of its workers
 
 
 class Engine(ABC):
-    """Runs the cells of a sweep in `workers` processes."""
+    """A way to run the cells (runs) of a sweep in `workers` processes."""
 
     workers: int
     works_here = False  # whether cells run in this process, which prepares for it
@@ -37,8 +38,8 @@ class Engine(ABC):
 
         Args:
             here: function that runs the cells in this process.
-            elsewhere: command line that runs them in another process.
-            folder: folder of the sweep, for files of the engine.
+            elsewhere: command line that runs the cells in another process.
+            folder: folder of the sweep, where the engine may store files.
 
         Raises:
             UserError: the system does not accept the workers.
@@ -52,19 +53,24 @@ def needs(name: str, extra: str) -> None:
 
 
 def elsewhere(words: Sequence[str], folder: Path) -> list[str]:
-    """Return the command line of a worker, derived from that of this process."""
+    """Return the command line of a worker, derived from the command line of this process.
+
+    Args:
+        words: arguments of this process.
+        folder: folder of the sweep.
+    """
     same = [word for word in words if not word.lstrip("+").startswith(OWN)]
     replaced = ["engine=local", f"hydra.sweep.dir={folder.resolve()}"]
     return [sys.executable, "-m", "ablate", *same, *replaced]
 
 
 class Worker:
-    """A worker in a separate process, which ends with the process that started it.
+    """A worker of a sweep in a separate process, which ends with the process that started it.
 
     Args:
-        command: its command line.
-        folder: its working folder.
-        logs: folder for its output.
+        command: command line of the worker.
+        folder: working folder of the worker.
+        logs: folder for the output of the worker.
     """
 
     def __init__(self, command: Sequence[str], folder: str, logs: Path) -> None:
@@ -74,11 +80,11 @@ class Worker:
         self.process: subprocess.Popen[bytes] | None = None
 
     def __call__(self) -> int:
-        """Run until the sweep has ended, and return the exit status.
+        """Run the worker until the sweep has ended, and return the exit status.
 
         Raises:
-            RuntimeError: this worker ended before the sweep; other workers, or the same command
-                again, continue it.
+            RuntimeError: this worker ended before the sweep; other workers continue the sweep, and
+                so does a new start of the same command.
         """
         logs = Path(self.folder, self.logs)
         logs.mkdir(parents=True, exist_ok=True)
@@ -97,7 +103,7 @@ class Worker:
         return status
 
     def end(self) -> None:
-        """Let the runs save their state, and wait until they have ended."""
+        """Ask the runs of this worker to save their state, and wait until they have ended."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait()

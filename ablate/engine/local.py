@@ -10,7 +10,12 @@ from ablate.engine.base import Engine
 
 
 class Local(Engine):
-    """Runs cells in this process; without `stay`, it exits when others hold the last cells."""
+    """An engine that runs cells in this process.
+
+    Args:
+        stay: whether the process waits while other processes run the last cells; otherwise it
+            exits.
+    """
 
     workers = 1
     works_here = True
@@ -19,5 +24,5 @@ class Local(Engine):
         self.stay = stay
 
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Run cells in this process."""
+        """Run all cells in this process; the arguments other than `here` are not used."""
         here()

@@ -11,7 +11,15 @@ from ablate.errors import UserError
 
 
 class Ray(Engine):
-    """`cpus` and `gpus` are per worker; `restarts` is how often each may be restarted."""
+    """An engine that runs workers as Ray tasks.
+
+    Args:
+        workers: number of workers.
+        cpus: CPU cores per worker.
+        gpus: GPUs per worker.
+        restarts: how often Ray may restart each worker.
+        address: address of the Ray cluster; None: Ray's default, a new cluster on this machine.
+    """
 
     def __init__(
         self,
@@ -33,7 +41,8 @@ class Ray(Engine):
         }
 
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Wait for all workers; cells of a worker that died too often are left to the others.
+        """Start all workers and wait for them. If a worker died too often, the other workers run
+        its cells.
 
         Raises:
             UserError: there is no cluster at the address.

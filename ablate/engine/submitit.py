@@ -1,6 +1,6 @@
-"""Run workers as jobs of a Slurm array through submitit; Slurm queues and requeues them.
+"""Run workers as jobs of a Slurm array through submitit; Slurm queues and requeues the jobs.
 
-Before the time limit of a job, its runs save their state, and the job is queued again.
+Before the time limit of a job, its runs save their state. Then the job is queued again.
 """
 
 import os
@@ -12,7 +12,13 @@ from ablate.engine.base import LOGS, Engine, Worker, needs
 
 
 class Submitit(Engine):
-    """`parameters` are arguments of submitit's AutoExecutor: timeout_min, cpus_per_task, ..."""
+    """An engine that runs workers as Slurm jobs.
+
+    Args:
+        workers: number of jobs.
+        parameters: arguments of submitit's AutoExecutor: timeout_min, cpus_per_task, ...
+        cluster: executor of submitit, such as slurm or local; None: submitit's choice.
+    """
 
     def __init__(self, *, workers: int, parameters: dict[str, object], cluster: str | None) -> None:
         needs("submitit", "submitit")
@@ -21,7 +27,7 @@ class Submitit(Engine):
         self.cluster = cluster
 
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Wait for all jobs; cells of a job that died are left to the others."""
+        """Start all jobs and wait for them. If a job died, the other jobs run its cells."""
         import submitit
 
         executor = submitit.AutoExecutor(folder=folder / "jobs", cluster=self.cluster)
@@ -42,7 +48,9 @@ class Job(Worker):
     """A worker that submitit queues again when Slurm preempts it."""
 
     def checkpoint(self) -> Any:
-        """End the runs of this job, and return the job that continues them."""
+        """End the runs of this job, and return the submission of a new job that continues the
+        runs.
+        """
         import submitit
 
         self.end()

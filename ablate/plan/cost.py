@@ -13,7 +13,7 @@ PER_SWEEP = 15.0  # seconds to check all cells, and for table, verdicts and repo
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one cell of an arm, and the source of this estimate."""
+    """Estimated seconds of one cell (run) of an arm, and the source of this estimate."""
 
     seconds: float
     known_by: str
@@ -30,14 +30,15 @@ def cost(
     tests: int = 1,
     trains: bool = True,
 ) -> Cost | None:
-    """Return the time of a run, from runs of its variant or of its size; None without such runs.
+    """Return the estimated time of a run, from earlier runs of the same variant, or else of the
+    same size (`ablate.plan.registry`); None if there are none.
 
     Args:
-        kin: digests that the run shares with earlier ones.
-        steps: its optimiser steps, 0 for a probe.
+        kin: digests by which similar earlier runs are found.
+        steps: number of optimiser steps, 0 for a probe.
         validations: number of validations.
-        asked: digest of the settings of its test; None if it is not tested.
-        earlier: earlier runs; those on other machines are ignored.
+        asked: digest of the settings of the run's test; None if the run is not tested.
+        earlier: earlier runs; runs on other machines are ignored.
         tests: number of tests: one for each budget.
         trains: whether the run must train; otherwise it tests weights that another arm trained.
     """
@@ -65,7 +66,11 @@ def _testing(similar: Sequence[Row], asked: str) -> float:
 
 
 def wall(stages: Iterable[Iterable[float]], at_once: int) -> float:
-    """Return the seconds until a sweep ends, if its cells start in order, stage after stage."""
+    """Return the seconds until a sweep ends, with `at_once` runs at a time.
+
+    `stages` has the seconds of every run; the runs of a stage start in this order, after all runs
+    of the previous stage.
+    """
     total = PER_SWEEP
     for cells in stages:
         slots = [0.0] * at_once

@@ -12,10 +12,12 @@ from ablate.sweep.launch import Planned
 
 
 def say_doubts(config: DictConfig, planned: Planned) -> None:
-    """Print each claim that can have only one outcome, with the reason; print nothing otherwise.
+    """Print each claim of the study that can have only one outcome, with the reason; print nothing
+    if there are none.
 
-    Possible reasons: both arms are at an end of the scale, an arm has never learned, or the margin
-    is larger than the baseline's distance from the end. The sweep runs anyway.
+    Possible reasons: both arms are at an end of the metric's scale, an arm has never learned, or
+    the margin is larger than the distance of the baseline from the end of the scale. The sweep runs
+    anyway.
     """
     if planned.study is None:
         return

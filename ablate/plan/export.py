@@ -1,4 +1,4 @@
-"""A plan as plain data, for programs: `ablate plan --json`."""
+"""Return the plan of a sweep as plain data, for programs: `ablate plan --json`."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -8,7 +8,9 @@ from ablate.plan.power import Sensitivity
 
 
 class PlannedArm(TypedDict):
-    """An arm: its cells, and the seconds of a cell with their source, null where unknown."""
+    """An arm of a planned sweep: its number of cells (runs), and the seconds of each with the
+    source of this estimate; null where unknown.
+    """
 
     name: str
     cells: int
@@ -18,7 +20,9 @@ class PlannedArm(TypedDict):
 
 
 class PlannedClaim(TypedDict):
-    """A claim: the least effect shown with power .8, and the seeds that decide it."""
+    """A claim of a planned study: the smallest effect that is detected with power 0.8, and the
+    number of seeds that decides the claim.
+    """
 
     id: str
     kind: str
@@ -30,7 +34,7 @@ class PlannedClaim(TypedDict):
 
 
 class PlanData(TypedDict):
-    """A sweep that has not started; times are seconds."""
+    """A sweep that has not started, as `ablate plan --json` prints it; times are in seconds."""
 
     name: str
     seeds: int
@@ -44,7 +48,7 @@ class PlanData(TypedDict):
 
 
 def as_data(planned: Plan, seen: Sequence[Sensitivity]) -> PlanData:
-    """Return a plan and what its claims can show as plain data."""
+    """Return as plain data the plan of a sweep and the sensitivity of each claim."""
     return {
         "name": planned.config.name,
         "seeds": planned.seeds,

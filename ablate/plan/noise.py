@@ -1,7 +1,9 @@
-"""Estimate the run-to-run and sentence variation of a setting from earlier runs.
+"""Estimate from earlier runs how much a metric varies between runs and between sentences in a
+setting.
 
-Paired differences between neighbouring arms with common seeds are pooled over the arms. They
-predict the variation of a new contrast of two arms in this setting.
+Differences between neighbouring arms are paired by seed, and their variances are pooled over the
+arms. The pooled variance predicts the variation of a new difference between two arms in this
+setting.
 """
 
 import itertools
@@ -28,11 +30,12 @@ METRICS = ("val/nll", "test/nll", "test/bleu")
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations, in units of a metric.
+    """Standard deviations that describe the noise of a metric, in units of the metric.
 
-    `seed` is the standard deviation of one run between seeds, `difference` that of the paired
-    difference of two arms. `sentence` is that of the mean difference over this number of
-    `sentences`; it is 0 without sentences.
+    `seed` is the standard deviation of one run between seeds. `difference` is the standard
+    deviation of the paired difference between two arms. `sentence` is the standard deviation of the
+    mean difference that is due to the choice of `sentences` test sentences; 0 if the metric has no
+    values per sentence. `runs` is the number of runs that were used.
     """
 
     seed: float
@@ -42,7 +45,7 @@ class Noise:
     runs: int
 
     def entry(self) -> dict[str, int | float]:
-        """Return the values as the registry stores them."""
+        """Return the values under the names that the registry uses."""
         return {
             "between_seeds": round(self.seed, 5),
             "difference_between_seeds": round(self.difference, 5),
@@ -53,7 +56,9 @@ class Noise:
 
 
 class RegistryEntry(TypedDict):
-    """The entry of the registry for a setting."""
+    """What the registry of earlier runs stores about a setting: description, number of runs, speed
+    and noise.
+    """
 
     about: dict[str, object]
     runs: int
@@ -62,7 +67,7 @@ class RegistryEntry(TypedDict):
 
 
 def noise(earlier: Sequence[Row], metric: str) -> Noise | None:
-    """Return the variation of a metric in runs of one setting; None if no arm has two seeds."""
+    """Return the noise of a metric in earlier runs of one setting; None if no arm has two seeds."""
     arms: dict[str, dict[int, Row]] = {}
     for row in earlier:
         arms.setdefault(row.kin.arm, {})[row.seed] = row
@@ -92,7 +97,9 @@ def noise(earlier: Sequence[Row], metric: str) -> Noise | None:
 
 
 def regimes(earlier: Iterable[Row]) -> dict[str, RegistryEntry]:
-    """Return the registry as plain data: for each setting its runs, seconds per step, and noise."""
+    """Return the registry of earlier runs as plain data: for each setting its runs, seconds per
+    step, and noise.
+    """
     by_regime: dict[str, list[Row]] = {}
     for row in earlier:
         if not row.sample:
@@ -119,7 +126,7 @@ def _scores(runs: dict[int, Row], metric: str) -> dict[int, float]:
 
 
 def _pooled(samples: list[Float[np.ndarray, " n"]]) -> float:
-    """Return the pooled standard deviation within samples."""
+    """Return the standard deviation within samples, pooled over the samples."""
     squares = sum(float(((sample - sample.mean()) ** 2).sum()) for sample in samples)
     return math.sqrt(squares / sum(len(sample) - 1 for sample in samples))
 
@@ -151,7 +158,10 @@ def _contributions(row: Row, split: str) -> Float[np.ndarray, " sentences"] | No
 
 
 def as_run(row: Row, asked: str = "") -> Run:
-    """Return a run in the form of evidence, with the metrics of one evaluation, or of any."""
+    """Return an earlier run in the form that verdicts read.
+
+    `asked` is the digest of the settings of the test whose metrics are included; "" for any test.
+    """
     test = row.tested.get(asked) if asked else next(iter(row.tested.values()), None)
     run = {
         "identity": test.identity if test else row.folder.name,
@@ -163,7 +173,9 @@ def as_run(row: Row, asked: str = "") -> Run:
 
 
 def statistics_of(folder: Path) -> dict[str, Rows]:
-    """Return the sufficient statistics per sentence of an evaluation, by split."""
+    """Return by split the statistics of each sentence (such as n-gram counts for BLEU) that a test
+    stored in `folder`.
+    """
     by_split = {
         p.name.removesuffix(STATISTICS): read_rows(p) for p in folder.glob(f"*{STATISTICS}")
     }

@@ -1,4 +1,4 @@
-"""A composed and checked sweep with estimates of its cost and power."""
+"""Compose and check a sweep, and estimate its cost and power before it starts."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -31,11 +31,12 @@ MOST_SEEDS = 1000
 
 @dataclass(frozen=True)
 class Arm:
-    """The cells of a sweep that differ only in their seed.
+    """The cells (runs) of a sweep that differ only in their seed.
 
-    `done` is None if the cells depend on a nuisance parameter that is not tuned yet. `asked` is a
-    digest of the settings of the test (None without a test), `tests` the number of budgets; `cost`
-    is None if no similar run was timed.
+    `done` is the number of cells that earlier runs already cover; None if the cells depend on a
+    nuisance parameter that is not tuned yet. `asked` is a digest of the settings of the test (None
+    without a test). `tests` is the number of training budgets, each of which is tested. `cost` is
+    None if no similar run was timed.
     """
 
     cell: Cell
@@ -50,19 +51,19 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """Overrides that the cells share and other arms do not."""
+        """The overrides that all cells of the arm have, and that distinguish it from other arms."""
         return " ".join(without_seed(tuple(self.cell.label.split(" "))))
 
     @property
     def left(self) -> int:
-        """Number of cells still to run."""
+        """Number of cells that still have to run."""
         return max(0, self.cells - (self.done or 0))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of a sweep: first `screening`, the arms that tune a nuisance parameter, then
-    `arms`.
+    """The runs of a sweep: first `screening`, the arms that tune a nuisance parameter, then the
+    arms of the comparison, `arms`.
     """
 
     config: DictConfig
@@ -75,32 +76,36 @@ class Plan:
 
     @property
     def everything(self) -> list[Arm]:
-        """The arms of both stages."""
+        """The arms of both stages, screening and comparison."""
         return [*self.screening, *self.arms]
 
     @property
     def unknown(self) -> list[Arm]:
-        """Arms without an estimate of their time."""
+        """Arms that still have to run and have no estimate of their time."""
         return [arm for arm in self.everything if arm.cost is None and arm.left]
 
     @property
     def guessed(self) -> list[Arm]:
-        """Arms whose estimate comes from other variants of the same size."""
+        """Arms that still have to run and whose estimate comes from other variants of the same
+        size.
+        """
         return [arm for arm in self.everything if arm.cost and arm.cost.guessed and arm.left]
 
     @property
     def seconds(self) -> float | None:
-        """Core time in seconds of the remaining runs; None if an arm has no estimate."""
+        """Core time in seconds of all runs that are left; None if an arm has no estimate."""
         estimates = (arm.cost.seconds * arm.left for arm in self.everything if arm.cost)
         return None if self.unknown else sum(estimates, 0.0)
 
     @property
     def wall(self) -> float:
-        """Estimated seconds until the end, once all arms have an estimate."""
+        """Estimated wall time of the sweep in seconds, for plans in which every arm has an
+        estimate.
+        """
         return wall(map(_each, (self.screening, self.arms)), self.at_once)
 
     def with_seeds(self, seeds: int) -> "Plan":
-        """Return the same sweep with another number of seeds."""
+        """Return the plan of the same sweep with another number of seeds."""
         factor = seeds / self.seeds
         screening, arms = (
             [replace(arm, cells=round(arm.cells * factor)) for arm in stage]
@@ -110,7 +115,9 @@ class Plan:
         return replace(self, screening=screening, arms=arms, seeds=seeds, needed=needed)
 
     def within(self, minutes: int) -> int:
-        """Return the largest number of seeds that fits into a time in minutes; 0 if none fits."""
+        """Return the largest number of seeds with which the sweep ends within `minutes`; 0 if there
+        is none.
+        """
         numbers, seconds = range(1, MOST_SEEDS + 1), 60.0 * minutes
         return bisect_right(numbers, seconds, key=lambda seeds: self.with_seeds(seeds).wall)
 
@@ -120,7 +127,7 @@ def _each(arms: Sequence[Arm]) -> Iterator[float]:
 
 
 def make(sweep: Composed) -> Plan:
-    """Compose and check the cells of a sweep; its arms have no cost yet.
+    """Compose and check the cells of a sweep and return its plan, without costs.
 
     Raises:
         UserError: the sweep is invalid.
@@ -129,7 +136,9 @@ def make(sweep: Composed) -> Plan:
 
 
 def of_cells(config: DictConfig, planned: Planned) -> Plan:
-    """Return the plan of cells that are composed and checked; its arms have no cost yet."""
+    """Return the plan of a sweep whose cells are composed and checked; its arms have no cost
+    yet.
+    """
     engine = construct(config.engine)
     tuned = planned.tune["key"] if planned.tune else ""
     return Plan(
@@ -152,8 +161,8 @@ def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -
 
 
 def _arm(cells: list[Cell], data: dict[str, Fingerprints], tuned: str, *, final: bool) -> Arm:
-    """Return the arm of some cells; `final` is false if a nuisance parameter must be tuned
-    first.
+    """Return cells that differ only in their seed as an arm; `final` is false if a nuisance
+    parameter must be tuned before they can run.
     """
     first = record_of(cells[0], data)
     steps, budgets = _steps(cells[0].task_config())
@@ -171,7 +180,7 @@ def _arm(cells: list[Cell], data: dict[str, Fingerprints], tuned: str, *, final:
 
 
 def _done(cells: list[Cell], data: dict[str, Fingerprints]) -> int:
-    """Return how many cells of an arm have a run that a sweep would reuse."""
+    """Return how many cells of an arm have a finished run that the sweep would reuse."""
     config = cells[0].arm
     if config.fresh or not any(Path(config.paths.results).glob("runs/*")):
         return 0
@@ -179,9 +188,10 @@ def _done(cells: list[Cell], data: dict[str, Fingerprints]) -> int:
 
 
 def _steps(config: DictConfig) -> tuple[int, int]:
-    """Return the optimiser steps of a run and its number of budgets; a probe takes no steps.
+    """Return the number of optimiser steps of a run and the number of its budgets; a probe takes no
+    steps.
 
-    A short budget adds the steps after the point at which both budgets diverge.
+    With a second, shorter budget, the steps that only the shorter training needs are added.
     """
     if config.probe is not None:
         return 0, 1
@@ -193,7 +203,7 @@ def _steps(config: DictConfig) -> tuple[int, int]:
 
 
 def priced(planned: Plan, earlier: Sequence[Row]) -> Plan:
-    """Add estimated times from earlier runs to the arms of a plan.
+    """Return the plan with an estimated time for every arm, from earlier runs.
 
     Arms that differ only in testing are trained once.
     """
@@ -217,7 +227,9 @@ def priced(planned: Plan, earlier: Sequence[Row]) -> Plan:
 
 
 def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
-    """Return the sensitivity of each claim with these seeds; an empty list without a study."""
+    """Return the sensitivity of each claim with the planned number of seeds; an empty list without
+    a study.
+    """
     if planned.config.study is None or not planned.seeds:
         return []
     study = plain_study(planned.arms[0].cell.config)
@@ -231,7 +243,9 @@ def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
 
 
 def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:
-    """Return the claims that earlier runs of their arms cannot decide, each with a reason."""
+    """Return the claims that can have only one outcome judging by earlier runs of their arms, each
+    with a reason.
+    """
     if planned.config.study is None or not planned.seeds:
         return []
     study = plain_study(planned.arms[0].cell.config)
@@ -241,7 +255,7 @@ def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:
 
 
 def _earlier(planned: Plan, study: Study, rows: Sequence[Row]) -> Evidence:
-    """Return earlier runs of the same arms as evidence of the study."""
+    """Return earlier runs of the planned arms as evidence for the study."""
     arms: dict[str, list[Arm]] = {}
     for arm in planned.arms:
         arms.setdefault(arm.kin.arm, []).append(arm)

@@ -1,8 +1,8 @@
 """Compute the power of a study's claims for a number of seeds, before any run.
 
-The variation comes from earlier pairs of the same arms, or else from the setting. With several
-claims, each is planned at its part of alpha in the first step of Holm's correction, so the estimate
-is conservative.
+The noise comes from earlier pairs of the same arms, or else from other runs in the same setting.
+With several claims, each claim is planned at alpha divided by their number, the first step of
+Holm's correction, so the estimate is conservative.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,11 +28,12 @@ from ablate.verdict.sides import sides
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The sensitivity of a claim.
+    """The smallest effect that a planned sweep can show for a claim, and the number of seeds that
+    the claim needs.
 
     `least` is the smallest true effect that is detected with power 0.8 (for equivalence and
-    non-inferiority: the smallest margin); None if the variation is unknown. `plan` has the number
-    of seeds that decide the claim with power 0.8; None if the claim has no planned effect.
+    non-inferiority: the smallest margin); None if the noise is unknown. `plan` has the number of
+    seeds that decide the claim with power 0.8; None if the claim has no planned effect.
     """
 
     claim: Claim
@@ -49,9 +50,14 @@ def sights(
     earlier: Evidence,
     regime: Mapping[str, Noise | None],
 ) -> list[Sensitivity]:
-    """Compute the sensitivity of every claim of a study over these arms.
+    """Return the sensitivity of every claim of a study.
 
-    `earlier` holds runs of the same arms, `regime` the variation of each metric in this setting.
+    Args:
+        study: the study with its claims.
+        arms: options that distinguish each planned arm.
+        seeds: number of seeds of every arm.
+        earlier: earlier runs of the same arms.
+        regime: noise of each metric in this setting; None if unknown.
     """
     uncertain = [claim for claim in study["claims"] if claim["kind"] != "exact"]
     planned = _planned(study, arms, seeds)
@@ -63,8 +69,8 @@ def sights(
 
 
 def reason(claim: Claim, earlier: Evidence) -> str:
-    """Return why, judging by earlier runs, a claim can have only one outcome; "" if it has
-    several.
+    """Return why a claim can have only one outcome, judging by earlier runs; "" if several outcomes
+    are possible.
     """
     if claim["kind"] == "exact" or claim["metric"] in UNSTABLE:
         return ""
@@ -76,7 +82,7 @@ def reason(claim: Claim, earlier: Evidence) -> str:
 
 
 def _planned(study: Study, arms: Sequence[Levels], seeds: int) -> Evidence:
-    """Return evidence that consists only of arms and seeds."""
+    """Return the planned runs as evidence: their arms and seeds, without results."""
     empty = {"status": "finished", "metrics": {}, "identity": ""}
     runs = [{**empty, "levels": levels, "seed": seed} for levels in arms for seed in range(seeds)]
     return Evidence.made_up(study, runs)
@@ -98,7 +104,9 @@ def _sensitivity(
 def _estimate_and_source(
     claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None
 ) -> tuple[Any, str]:
-    """Return the estimate that the decision rule plans with, and the source of its variation."""
+    """Return an estimate with the noise with which the claim is planned, and the source of this
+    noise.
+    """
     if claim["metric"] in UNSTABLE:
         first, second = (len(side.every) for side in sides(claim, planned)[:2])
         return Rates(0, first, 0, second), "if no run of the other arm fails"
@@ -128,7 +136,9 @@ def _estimate(
 
 
 def _earlier(claim: Claim, earlier: Evidence, arms: int) -> Estimate | None:
-    """Return the variation of the same contrast in earlier runs, if all arms have two runs."""
+    """Return the estimate of the claim's effect in earlier runs, for its noise; None unless all
+    arms have two runs.
+    """
     try:
         complete = len(sides(claim, earlier)) == arms
         estimate = contrast(claim, earlier).estimate

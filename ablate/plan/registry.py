@@ -1,4 +1,6 @@
-"""Collect time and variation of earlier runs from their records. Two runs have the same
+"""Collect time and results of earlier runs from their records.
+
+Two runs have the same
 
 arm      if they differ only in their seed,
 variant  if they differ only in seed and budget,
@@ -37,7 +39,9 @@ FIRST = 0.2  # the first part of a run, which also includes memory allocation an
 
 @dataclass(frozen=True)
 class RunSignature:
-    """Digests that similar runs share: runs of the same arm, variant, size or setting."""
+    """Digests by which similar runs are found: runs of the same arm, variant, size or regime (see
+    the module).
+    """
 
     arm: str
     variant: str
@@ -46,7 +50,12 @@ class RunSignature:
 
     @classmethod
     def of(cls, parts: TrainingParts, tuned: str = "") -> "RunSignature":
-        """Compute the digests from what the identity depends on; the key `tuned` is left out."""
+        """Return the digests of a run.
+
+        Args:
+            parts: everything that the identity of the run depends on.
+            tuned: config key that is left out, because it is tuned.
+        """
         config = {k: v for k, v in parts["config"].items() if k not in SEEDS}
         config = _without(config, tuned.split("."))
         same = {"data": parts["data"], "device": parts["device"]}
@@ -76,7 +85,7 @@ def _without(node: Any, path: list[str]) -> Any:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """An evaluation of a run: its duration, its metrics and its folder."""
+    """A test of an earlier run: its duration, its metrics and its folder."""
 
     seconds: float
     metrics: Metrics
@@ -86,11 +95,11 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Row:
-    """An earlier run.
+    """An earlier run: its signature, results and durations.
 
-    `per_update` is the time of an optimiser step, `per_validation` that of a validation, `rest`
-    that of everything else in training, all in seconds. `tested` has the evaluations by a digest of
-    their settings.
+    `per_update` is the time of an optimiser step, `per_validation` the time of a validation, and
+    `rest` the time of everything else in training, all in seconds. `tested` has the tests of the
+    run, by a digest of the test's settings.
     """
 
     kin: RunSignature
@@ -111,8 +120,8 @@ class Row:
 def rows(results: Path, tuned: str = "") -> list[Row]:
     """Return every finished run of a results folder, and every short run that was timed for a plan.
 
-    Damaged runs are skipped; a sweep that needs them reports them. Runs that differ in the `tuned`
-    key belong to the same arm.
+    Damaged runs are skipped here; a sweep that needs such a run reports it. Runs that differ in the
+    config key `tuned` belong to the same arm.
     """
     whole = [_row(folder, tuned) for folder in sorted(results.glob("runs/*/"))]
     short = [
@@ -159,9 +168,9 @@ def _row(folder: Path, tuned: str) -> Row | None:
 
 
 def _alone(result: Result, parts: TrainingParts) -> float:
-    """Return which fraction of its time a run would have taken on an idle core.
+    """Return the factor from the measured time of a run to its time on an idle core.
 
-    It is 1 if unknown: with several threads, on other devices, and for older records.
+    The factor is 1 if it is unknown: with several threads, on other devices, and for older records.
     """
     used = result.get("processor_seconds")
     if used is None or parts["config"]["threads"] != 1 or parts["device"] != "cpu":
@@ -170,14 +179,14 @@ def _alone(result: Result, parts: TrainingParts) -> float:
 
 
 class Pace(NamedTuple):
-    """Seconds per step and per validation, and the number of validations."""
+    """Seconds per step and per validation of a run, and its number of validations."""
 
     update: float
     validation: float
     validations: int
 
     def seconds(self, steps: int) -> float:
-        """Return the seconds of all steps and validations of the run."""
+        """Return the seconds that the run spent on `steps` steps and on all its validations."""
         return steps * self.update + self.validations * self.validation
 
 

@@ -1,4 +1,4 @@
-"""Time arms without a timed earlier run by a short run."""
+"""Measure the time of arms by short runs, if no earlier run was timed."""
 
 import subprocess
 import sys
@@ -20,9 +20,11 @@ SHORT = (
 
 
 def time_arms(arms: Iterable[Arm], at_once: int) -> None:
-    """Run some steps of each variant, a validation and a test; a probe runs completely.
+    """Run a few steps of each variant, a validation and a test, to measure their time; a probe runs
+    completely.
 
-    `at_once` runs execute at the same time, as in the sweep, because cores share memory and caches.
+    `at_once` of these runs execute at the same time, as in the sweep, because cores share memory
+    and caches.
 
     Raises:
         UserError: a short run failed.

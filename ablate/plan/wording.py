@@ -1,4 +1,4 @@
-"""Format a plan as text."""
+"""Format the plan of a sweep as text."""
 
 import shutil
 from pathlib import Path
@@ -17,7 +17,9 @@ WARNING = "By earlier runs of their arms, these claims would stay undecided:"
 
 
 def format_plan(planned: Plan, seen: list[Sensitivity]) -> str:
-    """Return a plan as text: cells, time, disk space, and the sensitivity of its claims."""
+    """Return a plan as text: numbers of runs, time, disk space, and the sensitivity of each
+    claim.
+    """
     return "\n".join(
         [_cells(planned), "", _table(planned), "", *_costs(planned), *_sensitivities(seen)]
     )
@@ -71,7 +73,9 @@ def _guessed(arms: int) -> str:
 
 
 def _early(planned: Plan) -> str:
-    """Describe the time that planned interim analyses may save, which the estimate ignores."""
+    """Return a phrase on the interim analyses, which may end arms early; the time estimate ignores
+    them.
+    """
     if planned.config.study is None:
         return ""
     looks = planned_looks(plain_study(planned.config))
@@ -84,7 +88,7 @@ def _existing(folder: Path) -> Path:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration for a person."""
+    """Return a duration as text, in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -125,7 +129,13 @@ def _needs(sensitivity: Sensitivity) -> str:
 
 
 def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
-    """Describe how many seeds fit into a time in minutes; `planned` has that number of seeds."""
+    """Return text on how many seeds fit into a time.
+
+    Args:
+        planned: the plan with the largest number of seeds that fits.
+        minutes: the time.
+        seen: sensitivity of each claim with this number of seeds.
+    """
     if not planned.seeds:
         return f"\nNot one seed of every arm fits into {minutes} minutes."
     lines = [

@@ -1,3 +1,3 @@
-"""Measurements of untrained models for any experiment; ablate.claims.probe has those of single
-experiments.
+"""Probes (measurements of untrained models) that any experiment can use. Probes written for a
+single experiment are in ablate.claims.probe.
 """

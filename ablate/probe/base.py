@@ -9,17 +9,18 @@ from ablate.model.transformer import Transformer
 
 
 class Probe(ABC):
-    """Measure an untrained model of the type `needs`.
+    """A measurement of an untrained model, which must be of the type `needs`.
 
-    `measures` lists all results, so that a claim about any other metric is rejected before a sweep
-    starts. Subclasses are dataclasses whose annotations declare the limits of their settings.
+    `measures` lists the names of all results, so that a claim about any other metric is rejected
+    before a sweep starts. Subclasses are dataclasses; the annotations of their fields declare the
+    limits of the settings.
     """
 
     needs: ClassVar[type[Model]] = Transformer
     measures: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        """Raise UserError for a setting outside the limits of its annotation."""
+        """Raise UserError if a setting is outside the limits that its annotation declares."""
         for name, annotation in get_type_hints(type(self), include_extras=True).items():
             for limit in getattr(annotation, "__metadata__", ()):
                 if not limit.allows(value := getattr(self, name)):

@@ -1,4 +1,4 @@
-"""Measure the load by other processes while a probe is timed."""
+"""Measure the processor load that other processes cause while a probe is timed."""
 
 import os
 import time
@@ -9,14 +9,16 @@ WORKING = (1, 2, 3, 6, 7, 8)  # fields: user, nice, system, irq, softirq, steal
 
 
 class OtherLoad:
-    """Measure the number of cores that other processes use, from the creation of this object on."""
+    """A stopwatch for the load by other processes, which starts when the object is created."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
         self.before = seconds_of_others()
 
     def cores(self) -> float | None:
-        """Return the mean number of cores since then; None if the system does not report it."""
+        """Return the mean number of cores that other processes used since the object was created;
+        None if the system does not report it.
+        """
         after = seconds_of_others()
         if after is None or self.before is None:
             return None

@@ -17,7 +17,10 @@ class ParameterCount(Probe):
     measures = ("attention_block", "attention_all", "model", "block_excess")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the counts; `block_excess` is 0 if the number of heads does not matter."""
+        """Return the counts by name. `block_excess` is the difference between the parameters of one
+        attention block and 4 d_model^2 + 4 d_model; 0 means that the number of heads does not
+        matter.
+        """
         blocks = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
         sizes = {sum(p.numel() for p in block.parameters()) for block in blocks}
         d_model = blocks[0].d_model

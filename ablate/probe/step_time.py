@@ -67,7 +67,10 @@ class StepTime(Probe):
         self.device = device_of(self.accelerator)
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return step, forward and attention in seconds, parameters, others, a GPU's peak_bytes."""
+        """Return the seconds of a training step, of a forward pass and of one self-attention; the
+        number of parameters; the number of cores used by other processes (`others`); and on a GPU
+        the peak memory in bytes (`peak_bytes`).
+        """
         model = model.to(self.device)
         generator = torch.Generator().manual_seed(0)
         src, tgt = (
@@ -99,7 +102,9 @@ class StepTime(Probe):
         return measurements | {"parameters": float(sum(p.numel() for p in model.parameters()))}
 
     def attend(self, model: Transformer, src: Tensor) -> Callable[[], None]:
-        """Return a function for forward and backward pass of the encoder's first attention."""
+        """Return a function that runs the first self-attention of the encoder forward and
+        backward.
+        """
 
         def attend() -> None:
             with self.autocast():
@@ -113,12 +118,12 @@ class StepTime(Probe):
         return attend
 
     def autocast(self) -> torch.autocast:
-        """Return the context of the precision."""
+        """Return the autocast context for `precision`."""
         dtype = PRECISIONS[self.precision]
         return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
     def seconds(self, model: Model, works: Works) -> dict[str, float]:
-        """Return the median time of each function; they are timed alternately."""
+        """Return the median time in seconds of each function; the functions are called in turn."""
         times: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(WARM_UP + self.repeats):
             for name, (training, work) in works.items():
@@ -127,7 +132,7 @@ class StepTime(Probe):
         return {name: median(each[WARM_UP:]) for name, each in times.items()}
 
     def duration(self, work: Callable[[], None]) -> float:
-        """Return the wall time of a call in seconds."""
+        """Return the wall time in seconds of one call of `work`."""
         self.wait()
         start = time.perf_counter()
         work()
@@ -151,6 +156,8 @@ def device_of(accelerator: str) -> torch.device:
 
 
 def loss(model: Any, src: Tensor, tgt: Tensor) -> Tensor:
-    """Return the cross-entropy of predicting each next target token."""
+    """Return the cross-entropy of predicting every target token from the source and the preceding
+    target tokens.
+    """
     states = model(Seq2Seq(src, tgt)).flatten(0, 1)
     return model.head.score(CrossEntropy(), states, tgt.roll(-1, 1).flatten())[0]

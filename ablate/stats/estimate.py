@@ -34,11 +34,13 @@ SEEDS, SENTENCES, GROUPS = "seeds", "test sentences", "groups of test sentences"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean difference, with everything needed to test it against any value.
+    """A mean of paired differences between two arms, with its error, to be tested against any
+    value.
 
-    `seed_variance` is the variance of one pair and is divided by the number of pairs;
-    `sentence_variance` is the variance of the mean that does not depend on the number of pairs. If
-    both are 0, all differences are equal, and a sign test is used.
+    `seed_variance` is the variance of the difference of one pair of runs, and is divided by the
+    number of pairs. `sentence_variance` is the part of the variance of the mean that comes from the
+    choice of test sentences, and does not depend on the number of pairs. If both are 0, all
+    differences are equal, and a sign test is used.
     """
 
     effect: float
@@ -58,7 +60,9 @@ class Estimate:
         return math.sqrt(self.seed_variance / self.pairs + self.sentence_variance)
 
     def degrees(self, pairs: int) -> float:
-        """Return the degrees of freedom of the seeds' variance with `pairs` pairs."""
+        """Return the degrees of freedom of the variance over seeds in a sweep with `pairs` pairs of
+        runs.
+        """
         return float(pairs - 1)
 
     @property
@@ -68,7 +72,7 @@ class Estimate:
 
     @property
     def method(self) -> str:
-        """The method of the interval, in words."""
+        """The method of the interval as a phrase for reports, such as "t over seeds"."""
         if self.pairs < 2:
             return "none: a single pair has no spread"
         if self.error == 0:
@@ -77,9 +81,10 @@ class Estimate:
         return f"{seeds} and t over {self.units}, squared and added" if self.sentences else seeds
 
     def half_width(self, tail: float, sign: int) -> float:
-        """Return the distance from the effect to an end of the interval, upwards (1) or down (-1).
+        """Return the distance from the effect to the upper (`sign` 1) or lower (`sign` -1) end of
+        the interval.
 
-        `tail` is the probability beyond that end.
+        `tail` is the probability beyond this end of the interval.
         """
         skew = 0.0 if self.skewness is None else correction(sign * self.skewness)
         of_seeds = self.seed_variance / self.pairs
@@ -113,7 +118,9 @@ class Estimate:
         return math.exp(float(optimize.brentq(missing, SMALLEST, math.log(0.5), xtol=1e-10)))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the two-sided interval; it is infinite if there are too few pairs."""
+        """Return the two-sided confidence interval at `level`; the interval is infinite if there
+        are too few pairs.
+        """
         tail = nominal((1 - level) / 2, self.looks)
         if self.pairs < 2 or (self.error == 0 and 0.5**self.pairs > tail):
             return -math.inf, math.inf
@@ -131,9 +138,10 @@ def half_width(
 ) -> Spread:
     """Return the half-width of an interval with probability `tail` beyond each end.
 
-    `of_seeds` and `of_sentences` are the two parts of the variance of the mean. `skew` is the
-    skewness of the seeds for which this end of the interval is corrected (ablate.stats.skew). `df`
-    are the degrees of freedom of the seeds' variance; default: the number of pairs minus 1.
+    `of_seeds` and `of_sentences` are the parts of the variance of the mean that are due to seeds
+    and to sentences. `skew` is the skewness of the seeds for which this end of the interval is
+    corrected (ablate.stats.skew). `df` are the degrees of freedom of the seeds' variance; default:
+    the number of pairs minus 1.
     """
     degrees = float(pairs - 1 if df is None else df)
     quantile = corrected(t_quantile(tail, degrees), t_quantile(FURTHEST, degrees), skew, pairs)
@@ -148,10 +156,14 @@ def estimate(
     parts: Float[np.ndarray, "seeds sentences"] | None = None,
     plus: Float[np.ndarray, " seeds"] | None = None,
 ) -> Estimate:
-    """Return the mean difference; with `parts`, its error covers the sentences too.
+    """Return the mean difference with its error.
 
-    `plus` is the minuend of the differences; if it is given, the interval is corrected for
-    skewness.
+    Args:
+        differences: difference between the two arms for each seed.
+        parts: contribution of each test sentence to each difference; with `parts`, the error covers
+            the sampling of sentences too.
+        plus: scores from which the scores of the other arm were subtracted; with `plus`, the
+            interval is corrected for skewness.
     """
     n = len(differences)
     effect = float(differences.mean()) if n else math.nan
@@ -167,17 +179,18 @@ def estimate(
 
 
 def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:
-    """Return the variance of the mean due to sentences, beyond the part that the
-    seeds already show.
+    """Return the variance of the mean difference due to sentences, beyond the part that the
+    variation over seeds already contains.
     """
     return max(0.0, components(parts)[1])
 
 
 def components(parts: Float[np.ndarray, "seeds sentences"]) -> tuple[float, float, float]:
-    """Return the variance components of the crossed design; an estimate near 0 may be negative.
+    """Return three variance components of the crossed design: of seeds, of sentences, and of the
+    rest.
 
-    They belong to seeds, sentences and the rest; the last two are divided by the number of
-    sentences, so that all three are variances of the score of one run.
+    The components of sentences and of the rest are divided by the number of sentences, so that all
+    three are variances of the score of one run. An estimate near 0 may be negative.
     """
     n, m = parts.shape
     of_seeds, of_sentences = parts.mean(1), parts.mean(0)

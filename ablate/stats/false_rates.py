@@ -1,8 +1,9 @@
-"""Rates of false verdicts with skewed, clustered or long-tailed noise, as measured.
+"""Return measured rates of false verdicts when the noise is skewed, clustered or long-tailed.
 
-`python -m lab.robustness` measures them, and docs/explanation/calibration.md has the results for
-every shape of noise; this table has the largest rate over all shapes. A few seeds may miss a long
-tail and look harmless, so every verdict on a mean states the rate, with a reason why it is likely.
+`python -m lab.robustness` measures these rates, and docs/explanation/calibration.md has the results
+for every shape of noise; the table in this module has the largest rate over all shapes. A long tail
+may not show in a few seeds, so every verdict on a mean states the rate, with a reason why it is
+likely.
 """
 
 from itertools import pairwise
@@ -28,7 +29,7 @@ MEASURED = {
 def false_rate(seeds: int, *, equivalence: bool) -> float:
     """Return the largest measured rate of false verdicts for a number of seeds.
 
-    Between two measured numbers of seeds, the larger of both rates is returned.
+    Between two numbers of seeds that were measured, the larger of their two rates is returned.
     """
     below = max((n for n in MEASURED if n <= seeds), default=min(MEASURED))
     above = min((n for n in MEASURED if n >= seeds), default=max(MEASURED))
@@ -36,7 +37,9 @@ def false_rate(seeds: int, *, equivalence: bool) -> float:
 
 
 def in_clusters(values: Seeds) -> bool:
-    """Return whether a gap with at least two seeds on either side is over half of the range."""
+    """Return whether the values form two clusters: at least two seeds on either side of a gap that
+    is wider than half of the range.
+    """
     ordered = np.sort(values)
     gaps = [high - low for low, high in pairwise(ordered)][1:-1]
     return bool(gaps and max(gaps) > APART * (ordered[-1] - ordered[0]))

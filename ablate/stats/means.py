@@ -1,12 +1,12 @@
 """Compare means of paired or unpaired runs by Student's t.
 
 An effect is a weighted sum of means. Its variance is the sum of independent parts: one per arm, or
-one over the differences of pairs. Each part has a variance, measured on its arm with n - 1 degrees
-of freedom, pooled over other arms, or stated with none left to chance. The degrees of freedom of
-the sum are Satterthwaite's, so that two arms with measured variances give Welch's test. Where the
-noise is measured, the quantile of t may be corrected for the skewness of the arm whose mean varies
-most (ablate.stats.skew), as it is for the paired seeds of a sweep; without that, the tests are the
-textbook's.
+one over the differences of pairs. The variance of a part is measured on its arm with n - 1 degrees
+of freedom, or pooled over other arms, or stated by the user and then exact (infinite degrees of
+freedom). The degrees of freedom of the sum are Satterthwaite's, so that two arms with measured
+variances give Welch's test. Where the noise is measured, the quantile of t may be corrected for the
+skewness of the arm whose mean varies most (ablate.stats.skew), as it is for the paired seeds of a
+sweep; without that, the tests are the textbook's.
 Source: Welch 1947, Biometrika 34, 28; Satterthwaite 1946, Biometrics Bulletin 2, 110; Brown &
 Forsythe 1974, Journal of the American Statistical Association 69, 364 (equal variances).
 Differs: where no run of any arm varies, the p-value is that of the permutation test.
@@ -33,8 +33,9 @@ class Variance:
 
     Args:
         value: the variance.
-        df: degrees of freedom of its estimate; infinite if it is stated.
-        source: "" if it was measured on the arm itself, else its source in words.
+        df: degrees of freedom of the estimated variance; infinite if the variance is stated by the
+            user.
+        source: "" if the variance was measured on the arm itself, else its source in words.
     """
 
     value: float
@@ -44,7 +45,7 @@ class Variance:
 
 @dataclass(frozen=True)
 class Part:
-    """An independent part of the variance of an effect.
+    """One of the independent terms whose sum is the variance of an effect.
 
     Args:
         variance: variance of a run, or of the difference of a pair.
@@ -58,12 +59,12 @@ class Part:
 
     @property
     def of_mean(self) -> float:
-        """The contribution of the part to the variance of the effect."""
+        """The contribution of this part to the variance of the effect."""
         return self.variance.value * self.weight / self.runs
 
     def planned(self, runs: int) -> tuple[float, float]:
-        """Return the contribution of the part with `runs` runs of each arm, and its
-        degrees of freedom.
+        """Return the contribution of this part to the variance of the effect in a plan with `runs`
+        runs of each arm, and the degrees of freedom of this contribution.
         """
         df = self.variance.df if self.variance.source else float(runs - 1)
         return self.variance.value * self.weight / runs, df
@@ -71,16 +72,17 @@ class Part:
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """A weighted sum of means, with everything needed to test it against any value.
+    """A weighted sum of the means of arms, such as a difference, with its error, to be tested
+    against any value.
 
     Args:
-        effect: the sum; positive if the treatment is better.
-        parts: parts of its variance; empty if there are too few runs.
-        method: the test, in words.
-        counts: runs of each arm, or only the number of pairs.
-        tied: one-sided p-value if no arm varies.
-        skewness: skewness of the arm whose mean varies most, with its sign in the effect; None: no
-            correction.
+        effect: the weighted sum; positive if the treatment is better.
+        parts: independent terms of its variance; empty if there are too few runs.
+        method: name of the test, for reports.
+        counts: number of runs of each arm, or only the number of pairs.
+        tied: one-sided p-value to be used if the runs of no arm vary.
+        skewness: skewness of the arm whose mean varies most, with the sign of its weight; None: no
+            correction for skewness.
         skewed: number of runs of that arm.
     """
 
@@ -104,18 +106,18 @@ class MeanDifference:
 
     @property
     def df(self) -> float:
-        """Satterthwaite's degrees of freedom; infinite if all noise is stated."""
+        """Satterthwaite's degrees of freedom; infinite if all variances are stated by the user."""
         return _satterthwaite([(part.of_mean, part.variance.df) for part in self.parts])
 
     @property
     def seed_variance(self) -> float:
-        """The variance of the effect with one run of each arm, which is used for planning."""
+        """The variance that the effect would have with one run of each arm; used for planning."""
         return sum(part.variance.value * part.weight for part in self.parts)
 
     @property
     def pairs(self) -> int:
-        """The number of runs of each arm that would give this error if all arms
-        were equally large.
+        """The number of runs per arm that would give the same standard error if all arms had
+        equally many runs.
         """
         if not self.parts or self.error == 0:
             return min(self.counts, default=0)
@@ -149,7 +151,9 @@ class MeanDifference:
         return float(t_below(t, self.df))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the two-sided interval; it is infinite if there are too few runs."""
+        """Return the two-sided confidence interval at `level`; the interval is infinite if there
+        are too few runs.
+        """
         tail = (1 - level) / 2
         if not self.parts or (self.error == 0 and self.tied > tail):
             return -math.inf, math.inf
@@ -164,7 +168,9 @@ class MeanDifference:
 
 
 def t_below(t: float, df: float) -> float:
-    """Return the probability that Student's t is below a value; the normal one for infinite df."""
+    """Return the probability that Student's t is below `t`; for infinite `df`, that of the normal
+    distribution.
+    """
     return float(special.ndtr(t) if math.isinf(df) else special.stdtr(df, t))
 
 
@@ -174,7 +180,10 @@ def t_quantile(p: float, df: float) -> float:
 
 
 def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
-    """Return the degrees of freedom of a sum of variances."""
+    """Return the degrees of freedom of a sum of variances by Satterthwaite's approximation.
+
+    `parts` has each variance with its degrees of freedom.
+    """
     whole = sum(variance for variance, _ in parts)
     if not whole:
         return min((df for _, df in parts), default=math.nan)
@@ -183,7 +192,7 @@ def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
 
 
 def variance_of(values: Values) -> Variance | None:
-    """Return the variance of the runs of an arm; None for fewer than two."""
+    """Return the variance of the runs of an arm; None for fewer than two runs."""
     if len(values) < 2:
         return None
     if np.ptp(values) <= TIED * max(1.0, abs(float(values.mean()))):
@@ -201,8 +210,13 @@ def contrast(
 ) -> MeanDifference:
     """Return the weighted sum of the means of independent arms; NaN if an arm has no runs.
 
-    Arms with the same borrowed variance share its degrees of freedom. `skewed` corrects for the
-    skewness of the arm whose mean varies most.
+    Args:
+        arms: values of the runs of each arm.
+        weights: weight of each arm's mean.
+        variances: variance of a run of each arm; a variance with a source (pooled or stated) counts
+            once, with its degrees of freedom shared by all arms that use it.
+        method: name of the test, for reports.
+        skewed: whether to correct for the skewness of the arm whose mean varies most.
     """
     counts = tuple(len(arm) for arm in arms)
     if not all(counts):
@@ -239,7 +253,12 @@ def mean_of(
 ) -> MeanDifference:
     """Return the mean of a sample, such as the differences of pairs, for a test against 0.
 
-    `plus` is the minuend of the differences; if it is given, the test is corrected for skewness.
+    Args:
+        values: the sample.
+        method: name of the test, for reports.
+        variance: variance of a value; default: measured on the sample.
+        plus: if the values are differences, the scores from which others were subtracted; with
+            `plus`, the test is corrected for skewness.
     """
     n = len(values)
     if not n:
@@ -253,7 +272,7 @@ def mean_of(
 def slope(x: Values, y: Values, method: str) -> MeanDifference:
     """Return the least-squares slope of y over x, assuming equal noise at every x.
 
-    With fewer than three runs, or a single x, there is no error.
+    The slope has no standard error with fewer than three runs or a single value of x.
     """
     n, spread = len(x), float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0
     if n < 2 or not spread:
@@ -269,7 +288,7 @@ def slope(x: Values, y: Values, method: str) -> MeanDifference:
 
 
 def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
-    """Return the sum of independent effects."""
+    """Return the sum of independent effects as one effect."""
     if len(effects) == 1:
         return effects[0]
     whole = all(effect.parts for effect in effects)
@@ -283,7 +302,7 @@ def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
 
 
 def pooled(arms: Sequence[Values]) -> Variance | None:
-    """Return the pooled variance of several arms; None if no arm has two runs."""
+    """Return the pooled variance of a run over several arms; None if no arm has two runs."""
     measured = [v for arm in arms if (v := variance_of(arm)) is not None]
     df = sum(v.df for v in measured)
     if not df:

@@ -1,12 +1,15 @@
-"""Power calculations for all kinds of claims.
+"""Compute the distribution of interval widths that a planned sweep may measure, for power
+calculations.
 
-For a normal mean with estimated spread the chance of a verdict is an integral over the chi-square
-of the spread (with one level of noise: the noncentral t), taken at 400 equally likely values of it.
-Each comes with a value of the sample skewness that the interval is corrected for.
-The noise is taken as measured, so the answers are as rough as it is: with 5 seeds the spread is
-known to a factor of about 1.7 either way. Of the skewness counts what exceeds its standard error,
-since few normal seeds look skewed as well. The effect is never taken as measured: a plan names the
-true effect that it is for.
+The power for a normal mean with estimated variance is an integral over the chi-square distribution
+of this variance (with seeds as the only source of noise: the noncentral t). The integral is a mean
+over 400 equally likely values of the variance. Each value is combined with a value of the sample
+skewness, for which the interval will be corrected.
+
+The noise is taken as measured, so the power is as uncertain as the noise: with 5 seeds the standard
+deviation is known to a factor of about 1.7 either way. Of the measured skewness, only the part
+beyond its standard error is used, because few normal seeds look skewed as well. The effect is never
+taken as measured: a plan names the true effect for which the power is computed.
 """
 
 import math
@@ -28,17 +31,18 @@ Values = Float[np.ndarray, " values"]
 
 
 def has_spread(estimate: Any) -> bool:
-    """Return whether the estimate has a standard error to plan with."""
+    """Return whether the standard error of the estimate is above 0, as planning requires."""
     return bool(estimate.error > 0)
 
 
 def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tuple[Values, Values]:
-    """Return the half-widths of the interval, downwards and upwards, that a sweep may measure.
+    """Return the lower and the upper half-widths of the interval that a sweep may measure, as
+    equally likely values.
 
     Args:
-        noise: the noise on which the plan is based.
+        noise: an earlier estimate, with the variance and skewness on which the plan is based.
         pairs: number of seeds of the planned sweep.
-        tail: one-sided level.
+        tail: probability beyond each end of the interval.
     """
     df = noise.degrees(pairs)
     of_seeds = noise.seed_variance / pairs * (1.0 if math.isinf(df) else _chi2(df) / df)
@@ -56,7 +60,9 @@ def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tu
 
 
 def _beyond_chance(skewness: float, seeds: int) -> float:
-    """Return the skewness minus its standard error for normal seeds, at least 0 in size."""
+    """Return the skewness moved towards 0 by its standard error for normal seeds, but not
+    beyond 0.
+    """
     return math.copysign(max(0.0, abs(skewness) - standard_error(seeds)), skewness)
 
 
@@ -67,8 +73,8 @@ def _chi2(df: float) -> Values:
 
 @lru_cache(maxsize=64)
 def _skewness(seeds: int) -> Values:
-    """Return equally likely skewness values of normal seeds, in an order unrelated
-    to the variance.
+    """Return equally likely values of the sample skewness of normal seeds, in an order that is not
+    correlated with the values of the variance.
     """
     shares = (GOLDEN * (np.arange(VALUES) + 0.5)) % 1
     return np.clip(special.ndtri(shares) * standard_error(seeds), -(seeds**0.5), seeds**0.5)

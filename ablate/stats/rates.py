@@ -1,12 +1,13 @@
 """Compare two proportions of runs exactly, by Barnard's test and the interval that inverts it.
 
 The p-value of "p1 - p2 <= delta" is the probability of a table at least as extreme, at the worst
-value of the nuisance parameter p2; tables are ordered by the score statistic. At delta = 0 this is
-Barnard's test with the pooled variance.
+value of the nuisance parameter p2; the 2 x 2 tables of counts are ordered by the score statistic.
+At delta = 0 this is Barnard's test with the pooled variance.
 Source: Barnard 1945; Chan & Zhang 1999, Biometrics 55, 1202 (interval); Farrington & Manning 1990,
 Statistics in Medicine 9, 1447, section 2 (score statistic).
-Differs: the worst nuisance is searched on a grid of 201 values.
-Expect: conservative. Runs of the same seed count as independent, though they share their data.
+Differs: the worst value of p2 is searched on a grid of 201 values.
+Expect: p-values that are slightly too large (conservative). Runs of the same seed count as
+independent, though they share their data.
 """
 
 import math
@@ -30,7 +31,9 @@ Table = Float[np.ndarray, "a b"]
 
 @dataclass(frozen=True)
 class Rates:
-    """`first` events in `of_first` runs against `second` events in `of_second` runs."""
+    """A comparison of two proportions: `first` events in `of_first` runs against `second` events in
+    `of_second` runs.
+    """
 
     first: int
     of_first: int
@@ -70,7 +73,9 @@ class Rates:
         return repeated(p, self.looks)
 
     def _p_of_many(self, x: float) -> float:
-        """Return the p-value by the normal approximation, for tables too large to enumerate."""
+        """Return the p-value against "the true difference is at most x" by the normal
+        approximation, for arms with too many runs to enumerate all tables.
+        """
         share1, share2 = self.first / self.of_first, self.second / self.of_second
         ratio = self.of_second / self.of_first
         p1 = float(_constrained(np.full((1, 1), share1), np.full((1, 1), share2), ratio, x)[0, 0])
@@ -86,13 +91,17 @@ class Rates:
         return self._mirrored.p_at_most(-x)
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the two-sided interval: the differences that neither one-sided test rejects."""
+        """Return the two-sided confidence interval: the differences that neither one-sided test
+        rejects.
+        """
         if not self.known:
             return -math.inf, math.inf
         return self._lower((1 - level) / 2), -self._mirrored._lower((1 - level) / 2)
 
     def splits(self) -> Iterator["Rates"]:
-        """Yield every table with the same total number of events."""
+        """Yield every comparison with the same numbers of runs and the same total number of
+        events.
+        """
         events = self.first + self.second
         for first in range(max(0, events - self.of_second), min(events, self.of_first) + 1):
             yield replace(self, first=first, second=events - first)
@@ -123,7 +132,10 @@ def share_interval(events: int, runs: int, level: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def p_values(of_first: int, of_second: int, delta: float) -> Table:
-    """Return the one-sided p-value of every table against "the difference is at most delta"."""
+    """Return the one-sided p-values against "the difference of the proportions is at most delta".
+
+    Entry [i, j] belongs to i events in `of_first` runs and j events in `of_second` runs.
+    """
     from scipy import stats
 
     low, high = max(0.0, -delta), min(1.0, 1.0 - delta)
@@ -141,8 +153,8 @@ def p_values(of_first: int, of_second: int, delta: float) -> Table:
 
 
 def _score(n1: int, n2: int, delta: float) -> Table:
-    """Return the score statistic of every table: the difference divided by its
-    error under delta.
+    """Return the score statistic of every table of counts: the observed difference minus delta,
+    divided by its standard error if the true difference is delta.
     """
     first, second = np.indices((n1 + 1, n2 + 1))
     share1, share2 = first / n1, second / n2
@@ -156,8 +168,14 @@ def _score(n1: int, n2: int, delta: float) -> Table:
 
 
 def _constrained(share1: Table, share2: Table, ratio: float, delta: float) -> Table:
-    """Return the maximum-likelihood p1 under p1 - p2 = delta: the root of a
-    cubic, in closed form.
+    """Return the maximum-likelihood estimate of p1 under the constraint p1 - p2 = delta: the root
+    of a cubic, in closed form.
+
+    Args:
+        share1: observed proportions in the first arm.
+        share2: observed proportions in the second arm.
+        ratio: runs of the second arm divided by runs of the first arm.
+        delta: difference of the true proportions.
     """
     a = 1 + ratio
     b = -(1 + ratio + share1 + ratio * share2 + delta * (ratio + 2))

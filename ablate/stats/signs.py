@@ -1,8 +1,10 @@
-"""The exact sign-flip test of paired differences, shown beside the p-value of the verdict.
+"""Compute the exact sign-flip test of paired differences, which reports show beside the p-value of
+a verdict.
 
-If the differences are symmetric about 0, all patterns of their signs are equally likely; p is the
-fraction of patterns whose mean is at least as far from 0. Five pairs cannot reach .05: p >= 1 / 16.
-It accounts for seeds only, not for sentences.
+If the differences are symmetric about 0, all patterns of their signs are equally likely. The
+p-value is the fraction of patterns whose mean is at least as far from 0 as the observed mean. Five
+pairs cannot reach .05: p >= 1 / 16. The test accounts for the choice of seeds, but not of test
+sentences.
 Source: Fisher 1935, The Design of Experiments, section 21.
 """
 
@@ -14,7 +16,7 @@ PATTERNS = 2**14  # all patterns up to 14 pairs; this number of random patterns 
 
 
 def sign_flip(differences: Float[np.ndarray, " seeds"]) -> float | None:
-    """Return the two-sided p-value against a mean of 0; None for fewer than two pairs."""
+    """Return the two-sided p-value against a mean of 0; None for fewer than two differences."""
     if len(differences) < 2:
         return None
     test = stats.permutation_test(

@@ -1,19 +1,20 @@
 """Correct t intervals for skewed noise.
 
 Suppose that an arm sometimes does much worse than usual. Seeds that miss the bad runs give a mean
-that is too high *and* a standard deviation that is too small, so t finds the arm better too often.
-If two arms vary alike, their tails cancel in the difference. Therefore the correction uses the
-skewness of the arm (or weighted sum of arms) that varies more over the seeds.
-Equation: at either end of the interval the quantile q of the seeds' t becomes
-q + g q^2 / (3 sqrt n), with n seeds and g = max(0, 1/2 + 3 s); s is that sample skewness, positive
-where the tail of the differences is long towards that end. Beyond the 2.5 % point q of t the ratio
-of both quantiles is that at q.
+that is too high *and* a standard deviation that is too small, so a t test declares the arm better
+too often. If two arms vary alike, their tails cancel in the difference. Therefore the correction
+uses the skewness of the arm (or weighted sum of arms) that varies more over the seeds.
+Equation: at either end of the interval the quantile q of the seeds' t becomes q + g q^2 / (3 sqrt
+n), with n seeds and g = max(0, 1/2 + 3 s); s is that sample skewness, positive where the tail of
+the differences is long towards that end. Beyond the 2.5 % point q of t the ratio of the corrected
+to the uncorrected quantile stays as it is at this point.
 Source: Johnson 1978, Journal of the American Statistical Association 73, 536, for the quantile.
 What differs: Johnson takes g = s, the skewness of the differences. Ten seeds underestimate a
-skewness of 2 by half, and the other arm's noise hides it. The two constants are a point on the
-curve of level against power in docs/explanation/statistics.md, `python -m lab.robustness`
-draws it. His term is the first of an expansion around the centre. Far out, where Holm's correction
-looks, its square outgrows the quantile: five skewed seeds could not show any effect, however large.
+skewness of 2 by half, and the noise of the other arm hides the skewness. The two constants in g are
+a trade-off between error rate and power; docs/explanation/statistics.md shows the curve, and
+`python -m lab.robustness` draws it. His term is the first of an expansion around the centre. In the
+far tail, which Holm's correction needs, this quadratic term outgrows the quantile, and five skewed
+seeds could not show any effect, however large.
 """
 
 import math
@@ -32,8 +33,8 @@ Quantile = Any  # a number, or an array of them
 
 
 def skewness(values: Seeds) -> float:
-    """Return the sample skewness with a correction for its bias under normality; 0 for
-    fewer than three.
+    """Return the sample skewness, corrected for its bias under normality; 0 for fewer than three
+    values.
     """
     n = len(values)
     if n < 3 or not np.ptp(values):
@@ -45,21 +46,27 @@ def skewness(values: Seeds) -> float:
 
 
 def of_wider(plus: Seeds, minus: Seeds) -> float:
-    """Return the skewness of the sum that varies more, with its sign in the difference."""
+    """Return the skewness of that one of two arms that varies more over the seeds.
+
+    The sign is reversed for `minus`, whose scores are subtracted in the difference.
+    """
     return skewness(plus) if plus.std() >= minus.std() else -skewness(minus)
 
 
 def correction(towards: float) -> float:
-    """Return the g of an end of the interval; `towards` is the skewness towards that end."""
+    """Return the factor g of the correction for one end of the interval; `towards` is the skewness,
+    positive if the long tail points to this end.
+    """
     return max(0.0, ALLOWANCE + FACTOR * towards)
 
 
 def corrected(quantile: float, furthest: float, skew: Quantile, seeds: int) -> Quantile:
-    """Return a lower quantile of t after its correction.
+    """Return a lower quantile of t after the correction for skewness.
 
     Args:
-        quantile: the quantile for the wanted tail, below 0.
-        furthest: the quantile for the tail FURTHEST.
+        quantile: uncorrected quantile, at most 0.
+        furthest: uncorrected quantile for the tail probability FURTHEST; further out, the
+            correction grows only in proportion to the quantile.
         skew: result of `correction`.
         seeds: number of differences.
     """
@@ -67,18 +74,20 @@ def corrected(quantile: float, furthest: float, skew: Quantile, seeds: int) -> Q
 
 
 def uncorrected(t: float, furthest: float, skew: float, seeds: int) -> float:
-    """Return the quantile of t (at most 0) that `corrected` maps to t."""
+    """Return the quantile that `corrected` maps to `t` (at most 0); the other arguments are those
+    of `corrected`.
+    """
     bend = skew / (3 * math.sqrt(seeds))
     quantile = 2 * t / (1 + math.sqrt(1 - 4 * bend * t))
     return quantile if quantile >= furthest else t / (1 - bend * furthest)
 
 
 def standard_error(seeds: int) -> float:
-    """Return the standard deviation of the sample skewness of normal seeds."""
+    """Return the standard deviation of the sample skewness of `seeds` normal values."""
     n = max(seeds, 3)
     return float((6 * n * (n - 1) / ((n - 2) * (n + 1) * (n + 3))) ** 0.5)
 
 
 def is_visible(skewness: float, seeds: int) -> bool:
-    """Return whether normal seeds are rarely this skewed."""
+    """Return whether normal values would rarely have a sample skewness as large as this."""
     return abs(skewness) > -float(special.ndtri(VISIBLE)) * standard_error(seeds)

@@ -1,24 +1,23 @@
 """Spend alpha over interim analyses, with O'Brien-Fleming-type spending.
 
 If results are analysed repeatedly, and the study continues until they are significant, errors are
-more frequent than alpha. So alpha is spent gradually: after a fraction t of the planned seeds,
-f(t) of it is spent,
+more frequent than alpha. So alpha is spent gradually: after a fraction t of the planned seeds, f(t)
+of it is spent,
 
     f(t; a) = 2 - 2 Phi(z_(a/2) / sqrt t),
 
-little at first, all of it at the end, for any number and times of analyses. The bound of
-an analysis follows from earlier bounds, by integrating the density of the continuing tests
-(Armitage, McPherson & Rowe 1969). Tests are one-sided. Stopping because of another test, or for
-futility, only makes errors rarer (non-binding). p-values are converted to *repeated* p-values: the
-smallest level at which this analysis would have been significant. They are compared with alpha like
-other p-values, so Holm's correction over them is Maurer & Bretz's graph with spending for each
-claim. An interval at these levels is a repeated confidence interval, which is valid for any
-stopping rule.
+little at first, all of it at the end, for any number and times of analyses. The bound of an
+analysis follows from earlier bounds, by integrating the density of the continuing tests (Armitage,
+McPherson & Rowe 1969). Tests are one-sided. Stopping because of another test, or for futility, only
+makes errors rarer (non-binding). p-values are converted to *repeated* p-values: the smallest level
+at which this analysis would have been significant. They are compared with alpha like other
+p-values, so Holm's correction over them is Maurer & Bretz's graph with spending for each claim. An
+interval at these levels is a repeated confidence interval, which is valid for any stopping rule.
 
-Source: Lan & DeMets 1983, Biometrika 70, 659; Jennison & Turnbull 1989, JRSS B 51, 305;
-Maurer & Bretz 2013, Statistics in Biopharmaceutical Research 5, 311; Liu & Anderson 2008.
-Differs: t counts seeds; what the test sentences add to the error is shared by all looks, which
-makes them more alike than assumed, and errors rarer. p-values of t are used as if of z.
+Source: Lan & DeMets 1983, Biometrika 70, 659; Jennison & Turnbull 1989, JRSS B 51, 305; Maurer &
+Bretz 2013, Statistics in Biopharmaceutical Research 5, 311; Liu & Anderson 2008.
+Differs: t counts seeds; the error due to the test sentences is the same at all analyses, which
+makes the analyses more alike than assumed, and errors rarer. p-values of t are used as if of z.
 """
 
 from functools import lru_cache
@@ -37,15 +36,17 @@ Bounds = Float[np.ndarray, " levels"]
 
 
 def spent(level: float, share: float) -> float:
-    """Return the part of a one-sided level that may be spent after a fraction of
-    the planned seeds.
+    """Return the part of a one-sided level that may be spent once `share` of the planned seeds have
+    run.
     """
     return level if share >= 1 else float(_spent(np.array([level]), share)[0])
 
 
 def nominal(level: float, fractions: Fractions) -> float:
-    """Return the one-sided level of the last analysis, such that all analyses
-    together have `level`.
+    """Return the one-sided level at which the last analysis is tested, so that all analyses
+    together have the error rate `level`.
+
+    `fractions` has the fraction of the planned seeds at each analysis.
     """
     if fractions == ONCE:
         return level
@@ -53,7 +54,12 @@ def nominal(level: float, fractions: Fractions) -> float:
 
 
 def repeated(p: float, fractions: Fractions) -> float:
-    """Return the repeated p-value: the level at which the last analysis is just significant."""
+    """Return the repeated p-value: the overall level at which the last analysis is just
+    significant.
+
+    `p` is the p-value of the last analysis; `fractions` has the fraction of the planned seeds at
+    each analysis.
+    """
     if fractions == ONCE:
         return p
     return max(p, float(ndtr(np.interp(ndtri(p), _bounds(fractions), PROBITS))))
@@ -65,7 +71,9 @@ def _spent(level: Bounds, share: float) -> Bounds:
 
 @lru_cache(maxsize=256)
 def _bounds(fractions: Fractions) -> Bounds:
-    """Return for each level the bound of the last analysis, as a probit of its p-value."""
+    """Return the critical value of the last analysis for each overall level in PROBITS, as a probit
+    of its p-value.
+    """
     levels = ndtr(PROBITS)
     first, *later = fractions
     bound = -ndtri(_spent(levels, first)) * first**0.5  # on the scale of the sum of the seeds
@@ -81,7 +89,9 @@ def _bounds(fractions: Fractions) -> Bounds:
 
 
 def _nodes(bound: Bounds, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nodes and widths for integrating the continuing sums below each bound."""
+    """Return nodes and weights of Gauss-Legendre quadrature over the test statistics below each
+    bound, for which a study continues.
+    """
     low, high = -FAR * share**0.5, np.minimum(bound, FAR * share**0.5)
     half = (high - low)[:, None] / 2
     return low + half * (NODES + 1), half * WEIGHTS
@@ -92,7 +102,15 @@ def _density(x: np.ndarray, variance: float) -> np.ndarray:
 
 
 def _crossed(at: np.ndarray, mass: np.ndarray, step: float, wanted: Bounds) -> Bounds:
-    """Return the bound that the wanted fraction of studies crosses first at this analysis."""
+    """Return the bound that the test statistic first exceeds at this analysis with probability
+    `wanted`.
+
+    Args:
+        at: nodes of the test statistic at the previous analysis.
+        mass: probabilities at these nodes.
+        step: variance that the statistic gains between both analyses.
+        wanted: probability to be spent at this analysis, for each level.
+    """
     low, high = np.full_like(wanted, -FAR), np.full_like(wanted, 5 * FAR)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -1,4 +1,6 @@
-"""Apply one law to one option."""
+"""Apply the laws of `ablate.testing` (properties that every option must have) to the options of a
+config folder.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **loss.LAWS}
 
 @dataclass(frozen=True)
 class Check:
-    """A law to be applied to an option; call the object to apply it."""
+    """A test that applies one law to one option; call the object to run the test."""
 
     level: Level
     law: Law
@@ -27,11 +29,11 @@ class Check:
         return f"{self.level}-{self.law.__name__}"
 
     def __call__(self) -> None:
-        """Apply the law.
+        """Apply the law to the option.
 
         Raises:
-            AssertionError: the option violates the law, or satisfies one that its class declares to
-                violate; the message says how.
+            AssertionError: the option violates the law, or its class declares a violation and the
+                option satisfies the law; the message says how.
         """
         wrong = [*self.law(self.level)]
         excused = self.declared in self.level.breaks
@@ -46,17 +48,18 @@ class Check:
 
     @property
     def statement(self) -> str:
-        """The law in words."""
+        """The law as a sentence, for error messages: the docstring of its function."""
         return " ".join((self.law.__doc__ or "").split()).removesuffix(".")
 
 
 def checks(folder: Path | str, places: dict[str, tuple[str, ...]] | None = None) -> list[Check]:
-    """Return every applicable law for every option in a config folder.
+    """Return one check for every option in a config folder and every law that applies to the
+    option.
 
     Args:
         folder: the root of the configs, as for `--config-dir`: it has `model/FACTOR/LEVEL.yaml`.
-        places: for options that do not work everywhere, by "model/FACTOR=LEVEL": overrides that
-            choose a place where they work, such as "model/attention@model.cross.attention=LEVEL".
+        places: for options that do not work everywhere, by "model/FACTOR=LEVEL": overrides that use
+            the option only where it works, such as "model/attention@model.cross.attention=LEVEL".
 
     Raises:
         UserError: the folder has no options.

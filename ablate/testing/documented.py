@@ -1,4 +1,4 @@
-"""Laws of every option's class: its base class and its docstring."""
+"""Laws about the class of an option: its base class, and the docstring of its module."""
 
 import re
 import sys
@@ -11,7 +11,9 @@ CITED = re.compile(r"arXiv:\d{4}\.\d{4,5}|doi:10\.")
 
 
 def documented(level: Level) -> Iterator[str]:
-    """The module's docstring says equation, source, what differs and what to expect."""
+    """The docstring of the option's module has Equation, Source, What differs and What to
+    expect.
+    """
     text = sys.modules[level.kind.__module__].__doc__ or ""
     yield from (f"no {part}" for part in PARTS if part not in text)
     if not CITED.search(text):
@@ -19,7 +21,9 @@ def documented(level: Level) -> Iterator[str]:
 
 
 def leaf(level: Level) -> Iterator[str]:
-    """The class subclasses the seam of its factor, or one of its levels."""
+    """The class of the option subclasses the base class of its config group, or another option of
+    the group.
+    """
     # a part of another level may be that level but for what it leaves out
     above = [kind.__module__ for kind in level.kind.__mro__[1:3]]
     seam = f"ablate.{level.group.replace('/', '.')}.base"

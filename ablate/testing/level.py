@@ -1,4 +1,4 @@
-"""Build an option of the model, or a loss, in a small test model."""
+"""Build a small test model with one option of the model config, or build a loss."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,10 +22,11 @@ SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}
 
 @dataclass(frozen=True)
 class Level:
-    """One option, with default components otherwise.
+    """An option of a config group, such as `model/norm=rms_norm`, to be tested with default
+    components in all other groups.
 
-    `folder` is the root of the configs that contain it; `places` are overrides that choose it where
-    the option cannot be used for the whole factor.
+    `folder` is the root of the configs that contain the option. `places` are overrides that select
+    the option, for options that cannot be used everywhere in the model.
     """
 
     group: str
@@ -38,21 +39,21 @@ class Level:
 
     @cached_property
     def config(self) -> DictConfig:
-        """The content of its YAML file."""
+        """The content of the option's YAML file."""
         config = OmegaConf.load(self.folder / self.group / f"{self.name}.yaml")
         assert isinstance(config, DictConfig)
         return config
 
     @cached_property
     def kind(self) -> Any:
-        """The class that its YAML file names."""
+        """The class that the option's YAML file names as `_target_`."""
         from hydra.utils import get_class
 
         return get_class(self.config._target_)
 
     @property
     def breaks(self) -> frozenset[Enum]:
-        """The laws that its class declares to violate."""
+        """The laws that the option's class declares to violate."""
         return frozenset(self.kind.breaks)
 
     @cached_property
@@ -61,7 +62,7 @@ class Level:
         return built(model_config(*(self.places or (str(self),)), folder=self.folder))
 
     def logits(self, src: Tensor, tgt_in: Tensor) -> Tensor:
-        """Return the model's logits for token ids, "B T V"."""
+        """Return the model's logits, "B T V", for source and target token ids."""
         logits: Tensor = self.model.head(self.model(Seq2Seq(src, tgt_in)))
         return logits
 
@@ -69,8 +70,12 @@ class Level:
 def levels(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Level]:
     """Yield every option of the model and every loss in a config folder.
 
+    Args:
+        folder: the root of the configs.
+        places: overrides that select an option, by "model/FACTOR=LEVEL"; see `checks`.
+
     Raises:
-        UserError: there is none.
+        UserError: the folder has no options.
     """
     paths = [*sorted(folder.glob("model/*/*.yaml")), *sorted(folder.glob("loss/*.yaml"))]
     if not paths:
@@ -81,7 +86,14 @@ def levels(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Level]:
 
 
 def model_config(*words: str, size: str = "micro", small: bool = True, folder: Path = CONF) -> Any:
-    """Return the composed node `model` for some overrides; options may be in another folder."""
+    """Return the config node `model` composed with some overrides.
+
+    Args:
+        words: overrides, such as "model/norm=rms_norm".
+        size: name of the model's base config.
+        small: whether to reduce the widths and the number of heads.
+        folder: root of additional configs with options.
+    """
     import hydra
 
     sizes = [f"model.{key}={value}" for key, value in SMALL.items()] if small else []
@@ -92,7 +104,7 @@ def model_config(*words: str, size: str = "micro", small: bool = True, folder: P
 
 
 def built(config: DictConfig) -> Model:
-    """Return an initialised model for a node `model`."""
+    """Return an initialised model, in evaluation mode, for the config node `model`."""
     model = build(config, src_vocab=VOCAB, tgt_vocab=VOCAB, joint_vocab=True)
     initialise(model, 1)
     return model.eval()

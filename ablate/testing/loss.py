@@ -1,4 +1,4 @@
-"""Laws of every loss, on random logits of 9 rows and 12 tokens."""
+"""Laws that every loss must satisfy, tested on random logits of 9 rows and 12 tokens."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -15,14 +15,16 @@ from ablate.testing.level import Level
 
 
 def rows() -> tuple[Float[Tensor, "9 12"], Int[Tensor, " 9"]]:
-    """Return random logits that require a gradient, and targets."""
+    """Return random logits that require a gradient, and random target ids without padding."""
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(9, 12, generator=generator, requires_grad=True)
     return logits, torch.randint(1, 12, (9,), generator=generator)
 
 
 def scalars(level: Level) -> Iterator[str]:
-    """It returns two scalars, of which the objective alone has a gradient, and that is finite."""
+    """The loss returns two scalars: an objective with a finite gradient, and an nll without a
+    gradient.
+    """
     logits, targets = rows()
     objective, nll = instantiate(level.config)(logits, targets)
     objective.backward()
@@ -35,7 +37,9 @@ def scalars(level: Level) -> Iterator[str]:
 
 
 def nll_as_it_is(level: Level) -> Iterator[str]:
-    """The second scalar is the mean negative log-likelihood, never smoothed."""
+    """The second scalar that the loss returns is the mean negative log-likelihood without
+    smoothing.
+    """
     logits, targets = rows()
     _, nll = instantiate(level.config)(logits, targets)
     expected = F.cross_entropy(logits, targets)
@@ -44,7 +48,9 @@ def nll_as_it_is(level: Level) -> Iterator[str]:
 
 
 def nll_without_smoothing(level: Level) -> Iterator[str]:
-    """With an epsilon of 0, or without one, the objective equals the negative log-likelihood."""
+    """With `epsilon` 0, or without this setting, the objective equals the negative
+    log-likelihood.
+    """
     plain: Any = {**level.config, "epsilon": 0.0} if "epsilon" in level.config else level.config
     objective, nll = instantiate(plain)(*rows())
     if not torch.allclose(objective, nll):
@@ -52,7 +58,9 @@ def nll_without_smoothing(level: Level) -> Iterator[str]:
 
 
 def chunks(level: Level) -> Iterator[str]:
-    """A mean over rows does not depend on how the rows are split."""
+    """If the objective is a mean over rows, it does not depend on how the rows are split into
+    chunks.
+    """
     loss = instantiate(level.config)
     if not loss.mean_over_rows:
         return

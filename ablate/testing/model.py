@@ -1,4 +1,4 @@
-"""Laws of a whole model with the level in it, on token ids with padding."""
+"""Laws that a whole model with the tested option must satisfy, on token ids with padding."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -17,8 +17,8 @@ from ablate.testing.level import VOCAB, Level, built, model_config
 
 
 def batch() -> Seq2Seq:
-    """Return token ids of four padded pairs: src "4 6", tgt_in "4 18", longer than a cache
-    block.
+    """Return the token ids of four padded sentence pairs: src "4 6" and tgt_in "4 18". The targets
+    are longer than a block of the key-value cache.
     """
     generator = torch.Generator().manual_seed(0)
     src = torch.randint(4, VOCAB, (4, 6), generator=generator)
@@ -30,7 +30,9 @@ def batch() -> Seq2Seq:
 
 
 def shape(level: Level) -> Iterator[str]:
-    """Logits have the shape of the target and the vocabulary, and are finite float32."""
+    """Logits have one row per target token and one column per word of the vocabulary, and are
+    finite float32.
+    """
     src, tgt_in = batch()
     logits = level.logits(src, tgt_in)
     if logits.shape != (*tgt_in.shape, VOCAB):
@@ -69,7 +71,7 @@ def no_future(level: Level) -> Iterator[str]:
 
 @torch.no_grad()
 def source_padding(level: Level) -> Iterator[str]:
-    """More padding on the source changes nothing at real positions."""
+    """More padding in the source changes no logits at real target positions."""
     src, tgt_in = batch()
     longer = F.pad(src, (0, 13), value=PAD)
     real = tgt_in != PAD
@@ -79,7 +81,7 @@ def source_padding(level: Level) -> Iterator[str]:
 
 @torch.no_grad()
 def target_padding(level: Level) -> Iterator[str]:
-    """More padding on the target changes nothing at real positions."""
+    """More padding in the target changes no logits at real target positions."""
     src, tgt_in = batch()
     longer = F.pad(tgt_in, (0, 5), value=PAD)
     real = tgt_in != PAD
@@ -89,7 +91,9 @@ def target_padding(level: Level) -> Iterator[str]:
 
 @torch.no_grad()
 def stepwise(level: Level) -> Iterator[str]:
-    """Decoding step by step with caches equals one parallel pass, also as beams come and go."""
+    """Decoding step by step with caches gives the logits of one parallel pass, also when beam
+    search reorders or drops hypotheses.
+    """
     src, tgt_in = batch()
     parallel = level.logits(src, tgt_in)
     state = level.model.start(src, beams=1)
@@ -101,7 +105,9 @@ def stepwise(level: Level) -> Iterator[str]:
 
 
 def _with_beams(level: Level, src: Tensor, beams: int = 3) -> Iterator[str]:
-    """Check that hypotheses can continue each other, and that sentences can be dropped."""
+    """Yield a message for every step whose logits are wrong after hypotheses were reordered or
+    sentences dropped.
+    """
     generator = torch.Generator().manual_seed(1)
     state = level.model.start(src, beams)
     src = src.repeat_interleave(beams, 0)
@@ -125,7 +131,7 @@ def _with_beams(level: Level, src: Tensor, beams: int = 3) -> Iterator[str]:
 
 @torch.no_grad()
 def empty_batch(level: Level) -> Iterator[str]:
-    """An empty batch gives an empty output."""
+    """A batch of no sentences gives logits for no sentences."""
     none = torch.empty(0, 5, dtype=torch.long)
     logits = level.logits(none, none)
     if logits.shape != (0, 5, VOCAB):
@@ -133,7 +139,9 @@ def empty_batch(level: Level) -> Iterator[str]:
 
 
 def seeded(level: Level) -> Iterator[str]:
-    """The same seed draws the same initial values, another seed others."""
+    """The same seed draws the same initial values, and another seed draws different initial
+    values.
+    """
     first, other, again = (_drawn(level.model, seed) for seed in (7, 8, 7))
     for name, values in first.items():
         if not torch.equal(values, again[name]):
@@ -143,7 +151,7 @@ def seeded(level: Level) -> Iterator[str]:
 
 
 def initial_values(level: Level) -> Iterator[str]:
-    """Parameters that it shares with the base start at the same values."""
+    """Parameters that the model shares with the default model have the same initial values."""
     ours, theirs = _drawn(level.model, 3), _drawn(_base(), 3)
     shared = [name for name in ours if name in theirs and ours[name].shape == theirs[name].shape]
     if not shared:
