@@ -226,7 +226,11 @@ def is_artificial(data: str) -> bool:
 
 
 CONDITIONS = "the conditions"
-NOUNS = {"initial": "the initial values", "probe.stack": "the stack"}  # keys that are no nouns
+NOUNS = {
+    "model/residual": "the residual connections (Pre-LN or Post-LN)",
+    "initial": "the initial values",
+    "probe.stack": "the stack",
+}  # keys that are no nouns
 # The parts in which settings may differ, in the order in which a headline names them.
 PARTS: dict[str, Callable[[Finding], object]] = {
     "the reading": lambda finding: finding.reading,

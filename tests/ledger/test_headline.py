@@ -130,7 +130,7 @@ def test_what_the_user_ran_later_or_in_another_order_has_no_part_in_it():
 def test_a_mixed_result_says_which_components_part_its_verdicts():
     findings = [finding("refuted", components=POST), finding(components=ADAM, **LONG)]
     found = headline(PLAIN, findings)
-    assert found.on == "the residual and the number of steps"
+    assert found.on == "the residual connections (Pre-LN or Post-LN) and the number of steps"
     assert found.where("supported") == ["Pre-LN, 3,000 steps"]
     assert found.where("refuted") == ["Post-LN, 600 steps"]
 
