@@ -1,1 +1,5 @@
-"""Load, seal and check the runs of a study, its registration and its analysis log."""
+"""Load and check the evidence of a study: its runs, its registration and its analysis log.
+
+A study is a list of claims with the runs that test them. The evidence is sealed with digests, so
+that edited files are detected.
+"""

@@ -1,20 +1,20 @@
-"""The analysis log: every sweep that was started and every analysis of it, by question.
+"""Keep the analysis log, which lists every sweep that was started and every analysis of its runs.
 
-results/book.jsonl has a line for every sweep that begins: its questions (which arms are compared in
-which metric, see `question`), the rule of each claim, all settings except factors, and the seeds.
-It has another line for every analysis, with the seeds that were analysed and those that failed.
-Lines are only appended, and each is sealed.
+results/book.jsonl gets a line when a sweep starts: its questions (which arms are compared in which
+metric, see `question`), the rule that decides each claim, all settings except the varied factors,
+and the seeds. The file gets another line for every analysis, with the seeds that were analysed and
+the seeds that failed. Lines are only appended. Each line is sealed with a digest.
 
-experiments/NAME/book.jsonl is a copy of the lines about that evidence. It documents the committed
-verdict and does not affect other sweeps: analyses by other people are not analyses of this user. A
-question is asked in one setting (data, size, budget, device); the same question in other settings
-is counted and reported beside the verdict. Exact claims involve no chance and are not logged. The
-same contrast in another metric, or in a file with more factors, belongs to the same family of
-questions (`family`).
+experiments/NAME/book.jsonl is a copy of the lines about the evidence in that folder. The copy
+documents the committed verdict and does not affect other sweeps, because analyses by other people
+are not analyses of this user. A question is asked in one setting (data, size, budget, device). The
+same question in other settings is counted and reported beside the verdict. Exact claims involve no
+chance and are not logged. The same contrast in another metric, or in a study file with more
+factors, belongs to the same family of questions (`family`).
 
 The order of lines determines how much alpha a verdict spends, so a new line never gets an earlier
-time than existing lines, whatever the clock shows. Lines that a damaged log has lost are restored
-from the copies that sweeps keep beside their verdicts.
+time than existing lines, whatever the clock shows. If a damaged log has lost lines, they are
+restored from the copies that sweeps keep beside their verdicts.
 """
 
 import json
@@ -47,7 +47,10 @@ Seed = tuple[int, int]  # replicate and seed
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep that was started; `folder` is relative to the folder of all results."""
+    """A line of the analysis log: a sweep that was started, with its questions, settings and seeds.
+
+    `folder` is relative to the folder of all results.
+    """
 
     name: str
     time: float
@@ -69,21 +72,32 @@ class Sweep:
     components: dict[str, str] = field(default_factory=dict)  # options that all arms share
 
     def sets(self, where: Mapping[str, object]) -> dict[str, object]:
-        """Return the settings of these levels, by dotted keys."""
+        """Return the settings, by dotted config key, that the given level of each factor stands
+        for.
+
+        Args:
+            where: level by factor, such as {"norm": "pre"}.
+        """
         parts = [self.levels.get(f"{key}={level}", {key: level}) for key, level in where.items()]
         return {key: value for settings in parts for key, value in settings.items()}
 
     @property
     def planned(self) -> set[Seed]:
-        """The seeds with which the sweep was started."""
+        """The (replicate, seed) pairs with which the sweep was started."""
         return {(self.replicate, seed) for seed in self.seeds}
 
     def same(self, other: "Sweep") -> bool:
-        """Return whether another sweep makes the same runs."""
+        """Return whether another sweep has the same settings and the same planned seeds."""
         return not self.changes(other, self.levels) and self.planned == other.planned
 
     def changes(self, now: "Sweep", levels: Iterable[str]) -> list[str]:
-        """Describe which settings and which levels differ in a later sweep."""
+        """Describe which settings of this sweep are different in a later sweep.
+
+        Args:
+            now: the later sweep.
+            levels: levels, as `factor=level`, whose settings are compared in addition to the common
+                ones.
+        """
         apart = (*self.free, *now.free, *BESIDE) if self.code == now.code != "" else None
         changes = differences(self.settings, now.settings, apart)
         for level in levels:
@@ -95,7 +109,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis of a sweep: the seeds that finished, and those that failed."""
+    """A line of the analysis log: an analysis of a sweep, with the seeds that finished or failed."""
 
     folder: str
     time: float
@@ -105,7 +119,7 @@ class Analysis:
 
 @dataclass(frozen=True)
 class AnalysisLog:
-    """All lines of one results folder, ordered by time."""
+    """The sweeps and analyses in the log of one results folder, each ordered by time."""
 
     sweeps: list[Sweep]
     looks: list[Analysis]
@@ -127,7 +141,7 @@ class AnalysisLog:
         """Return the last sweep that was started in a folder.
 
         Raises:
-            UserError: the log does not contain it.
+            UserError: the log has no line for this folder.
         """
         begun = [sweep for sweep in self.sweeps if sweep.folder == folder]
         if not begun:
@@ -138,9 +152,10 @@ class AnalysisLog:
         return begun[-1]
 
     def asking(self, question: str, current: Sweep) -> list[Sweep]:
-        """Return all sweeps with this question in the same setting as `current`.
+        """Return all logged sweeps that ask a question in the same setting as the sweep `current`.
 
-        For a replication (`contest`), only other replications are returned.
+        If `current` is a replication (`contest`), only replications are returned, else none of
+        them.
         """
         alike = [
             s for s in self.sweeps if (s.regime, s.contest) == (current.regime, current.contest)
@@ -148,21 +163,30 @@ class AnalysisLog:
         return [sweep for sweep in alike if question in sweep.questions]
 
     def before(self, current: Sweep, question: str, rule: Rule) -> list[Sweep]:
-        """Return the sweeps that started before the first sweep like `current` under this rule."""
+        """Return the sweeps that asked a question before `current` first asked the question.
+
+        A repetition of `current` with the same settings, seeds and decision rule counts as
+        `current`.
+        """
         asked = self.asking(question, current)
         first = min(s.time for s in asked if s.same(current) and rule in s.questions[question])
         return [s for s in asked if s.time < first]
 
     def seen(self, sweeps: Iterable[Sweep]) -> list[set[Seed]]:
-        """Return the distinct sets of seeds that were analysed in some sweeps, in order of time."""
+        """Return the distinct sets of seeds that were analysed in the given sweeps, ordered by
+        time.
+        """
         folders = {sweep.folder for sweep in sweeps}
         seed_sets = [set(look.seeds) for look in self.looks if look.folder in folders]
         return [seeds for i, seeds in enumerate(seed_sets) if seeds not in seed_sets[:i]]
 
     def registration(self, current: Sweep) -> Registration:
-        """Return when this form of a study was first started in this setting, whatever its name.
+        """Return the registration of a sweep's study: the time of its first start in this setting.
 
-        `earlier` lists other forms before it that have the same name or share a question.
+        A form of a study is a version of the parts that decide its verdicts, identified by a hash.
+        The time is that of the first sweep with the same form, even under another name. `earlier`
+        lists the hashes of forms that were started before, and have the same name or share a
+        question.
         """
         forms: dict[str, float] = {}
         for sweep in self.sweeps:
@@ -183,7 +207,11 @@ class AnalysisLog:
         }
 
     def about(self, current: Sweep) -> list[str]:
-        """Return all lines about the questions of a sweep, in every setting."""
+        """Return the JSON lines of all sweeps that share a question with `current`, in every
+        setting.
+
+        Lines of analyses of these sweeps are included.
+        """
         sweeps = [s for s in self.sweeps if s.questions.keys() & current.questions.keys()] or [
             current
         ]
@@ -194,7 +222,7 @@ class AnalysisLog:
 
 
 def register(results: Path, sweep: Sweep) -> Registration:
-    """Log the start of a sweep, and return the registration of its study.
+    """Write a line for a sweep that starts, and return the registration of its study.
 
     Raises:
         UserError: a line of the log was changed after it was written.
@@ -205,7 +233,7 @@ def register(results: Path, sweep: Sweep) -> Registration:
 
 
 def write(results: Path, line: Sweep | Analysis) -> None:
-    """Append a line to the analysis log."""
+    """Append a line to the analysis log in a results folder."""
     with _alone(results) as path:
         latest = max((other.time for other in read_lines(path)), default=0.0)
         later = max(line.time, math.nextafter(latest, math.inf))
@@ -213,7 +241,7 @@ def write(results: Path, line: Sweep | Analysis) -> None:
 
 
 def _restore(results: Path, log: "AnalysisLog") -> None:
-    """Restore missing lines from the copies that sweeps keep beside their verdicts."""
+    """Append lines that the log has lost, from the copies that sweeps keep beside their verdicts."""
     there: list[Sweep | Analysis] = [*log.sweeps, *log.looks]
     present = {_line(line) for line in there}
     copies = sorted(results.glob(f"sweeps/*/*/{BOOK}"))
@@ -230,7 +258,7 @@ def _restore(results: Path, log: "AnalysisLog") -> None:
 
 @contextmanager
 def _alone(results: Path) -> Iterator[Path]:
-    """Lock the log, and drop an incomplete last line that a killed process may have left."""
+    """Lock the analysis log and yield its path; drop an incomplete last line of a killed process."""
     path, locks = results / BOOK, results / "locks"
     with writing(path):
         locks.mkdir(parents=True, exist_ok=True)
@@ -241,13 +269,16 @@ def _alone(results: Path) -> Iterator[Path]:
 
 
 def copy_book(sweep: Path, target: Path) -> None:
-    """Copy the log lines about the questions of a sweep to a folder of kept evidence."""
+    """Copy the analysis log of a sweep's folder, if it has one, to a folder of committed evidence."""
     if (sweep / BOOK).exists():
         write_text(target / BOOK, (sweep / BOOK).read_text(encoding="utf-8"))
 
 
 def questions(study: Study) -> dict[str, list[Rule]]:
-    """Return the rules of a study's claims, by their question."""
+    """Return the decision rules of a study's statistical claims, by the key of their question.
+
+    The key of the family of a question has an entry, too, with metric and shared levels (`place`).
+    """
     rules: dict[str, list[Rule]] = {}
     for claim in study["claims"]:
         if claim["kind"] != "exact":
@@ -257,7 +288,7 @@ def questions(study: Study) -> dict[str, list[Rule]]:
 
 
 def question(claim: Claim) -> str:
-    """Return the key of a question: which arms are compared in which metric.
+    """Return the key of the question that a claim asks: which arms are compared in which metric.
 
     The key does not depend on which arm is the treatment.
     """
@@ -267,10 +298,10 @@ def question(claim: Claim) -> str:
 
 
 def family(claim: Claim) -> str:
-    """Return the key of all questions about one contrast, in any metric and any file.
+    """Return a key that all questions about the same contrast share, in any metric and study file.
 
-    Levels that both arms share, and `where`, are the settings of the contrast; they are not part of
-    the key.
+    A contrast is the pair of levels in which two arms differ. Levels that both arms share, and the
+    levels in `where`, are the setting of the contrast. They are not part of the key.
     """
     arms = [claim["treatment"], claim["baseline"]]
     shared = {key for key in arms[0].keys() & arms[1].keys() if arms[0][key] == arms[1][key]}
@@ -280,16 +311,16 @@ def family(claim: Claim) -> str:
 
 
 def place(claim: Claim) -> Rule:
-    """Return the metric of a claim, and the levels that both arms share."""
+    """Return the metric of a claim, and the levels that both arms share, as `metric` and `where`."""
     treatment, baseline = claim["treatment"], claim["baseline"]
     shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
     return {"metric": claim["metric"], "where": claim["where"] | shared}
 
 
 def concerns(claim: Claim, level: str) -> bool:
-    """Return whether an arm or a control of a claim has a level, given as `factor=level`.
+    """Return whether a claim uses a level, given as `factor=level`, in an arm or in its control.
 
-    A claim whose arms do not name a factor uses all of its levels.
+    If the arms of the claim do not name the factor, the claim uses all levels of this factor.
     """
     asked = cast(Mapping[str, Levels], claim)
     factor, _, name = level.partition("=")
@@ -301,7 +332,7 @@ def concerns(claim: Claim, level: str) -> bool:
 
 
 def rule(claim: Claim, study: Study) -> Rule:
-    """Return the rule that decides a claim."""
+    """Return the fields of a claim and its study that decide the verdict, such as kind and margin."""
     claim_fields: Mapping[str, object] = claim
     common: Mapping[str, object] = study
     given = {key: claim_fields[key] for key in RULE} | {key: common[key] for key in OF_STUDY}
@@ -311,11 +342,11 @@ def rule(claim: Claim, study: Study) -> Rule:
 def differences(
     before: dict[str, object], now: dict[str, object], apart: Sequence[str] | None = None
 ) -> list[str]:
-    """Describe the differences between two settings.
+    """Describe the differences between two sets of settings, each a value by dotted config key.
 
-    If `apart` is None, keys that exist in only one of them are ignored: they come from a different
-    version of the code. Otherwise they count, unless they are at or below one of the nodes in
-    `apart`.
+    If `apart` is None, a key that only one set has is ignored, because the key comes from a
+    different version of the code. Otherwise such a key counts, unless it is at or below one of the
+    config nodes in `apart`.
     """
 
     def counts(key: str) -> bool:
@@ -337,12 +368,12 @@ Line = Sweep | Analysis
 
 
 def in_order(lines: Iterable[Line]) -> list[Line]:
-    """Return each line once, ordered by time."""
+    """Return each distinct line once, ordered by time."""
     return sorted({_line(line): line for line in lines}.values(), key=lambda line: line.time)
 
 
 def write_lines(lines: Iterable[Line], path: Path) -> None:
-    """Write lines of the analysis log to a file beside kept evidence."""
+    """Write lines of the analysis log to a file of committed evidence."""
     write_text(path, "".join(f"{_line(line)}\n" for line in lines))
 
 
@@ -352,7 +383,9 @@ def _line(line: Sweep | Analysis) -> str:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield all lines of a file except an incomplete last one; yield nothing without a file.
+    """Yield the sweeps and analyses in a log file; yield nothing if the file does not exist.
+
+    An incomplete last line, and lines of another version of the format, are skipped.
 
     Raises:
         UserError: the file cannot be read, or a line was changed after it was written.
@@ -373,7 +406,7 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 
 def _parsed(line: dict[str, Any]) -> Sweep | Analysis | None:
-    """Parse a line; return None for a line of another version."""
+    """Parse a line; return None for a line that another version of ablate wrote."""
     line.pop(SEAL, None)
     try:
         if line.pop("what") == "sweep":

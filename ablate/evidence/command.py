@@ -1,4 +1,4 @@
-"""Format command lines for evidence, without paths of one machine."""
+"""Format the command that made a run, without paths of one machine, for committed evidence."""
 
 import re
 import shlex
@@ -11,10 +11,11 @@ ELSEWHERE = "FOLDER"
 
 
 def command(overrides: Iterable[str], *flags: str, config_dirs: Iterable[str] = ()) -> str:
-    """Return the command with these overrides, without machine-specific paths.
+    """Return the `python -m ablate` command with these overrides, without machine-specific paths.
 
-    Overrides of the project's folders are left out; an absolute path, such as that of a corpus,
-    becomes FOLDER. A folder with the user's config files is written relative to the current folder.
+    Overrides of the keys `paths.*` are left out. Any other absolute path, such as the path of a
+    corpus, becomes FOLDER. A folder with the user's config files is written relative to the current
+    folder.
     """
     portable = (PLACE.sub(ELSEWHERE, word) for word in overrides if not word.startswith("paths."))
     folders = [word for path in config_dirs for word in (CONFIG_DIR, _relative(Path(path)))]

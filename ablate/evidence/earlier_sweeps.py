@@ -47,7 +47,13 @@ Reader = Callable[[Sweep], Evidence | None]  # returns None if the evidence cann
 
 
 def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
-    """Pool the evidence with earlier sweeps, and log this analysis."""
+    """Return evidence pooled with earlier sweeps of the same questions, and log this analysis.
+
+    Args:
+        results: folder of all results, with the analysis log.
+        sweep: folder of the sweep. A copy of the log lines about its questions is written there.
+        evidence: evidence of the sweep alone.
+    """
     earlier = _earlier_sweeps(results, sweep, evidence)
     pooled_evidence = earlier.joined(evidence)
     write(results, earlier.look(pooled_evidence))
@@ -56,9 +62,10 @@ def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
 
 
 def as_part(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
-    """Add the history of its questions to the evidence of a part of a study.
+    """Return the evidence of a part of a study, with the history of its questions from the log.
 
-    Runs are not pooled. Nothing is logged, because a part has no verdict.
+    A part is a sweep with some of the study's runs, for example on one of several machines. Runs of
+    earlier sweeps are not pooled. Nothing is logged, because a part has no verdict.
     """
     earlier = _earlier_sweeps(results, sweep, evidence)
     annotated = earlier.charged(evidence, whole=False)
@@ -79,7 +86,7 @@ def _keep_lines(results: Path, sweep: Path, earlier: "EarlierSweeps") -> None:
 
 @dataclass(frozen=True)
 class EarlierSweeps:
-    """Everything in the analysis log about the questions of a sweep before it."""
+    """The earlier sweeps in the analysis log that asked a question of the current sweep."""
 
     log: AnalysisLog
     current: Sweep
@@ -89,7 +96,7 @@ class EarlierSweeps:
 
     @classmethod
     def of(cls, log: AnalysisLog, current: Sweep, study: Study, read: Reader) -> "EarlierSweeps":
-        """Read the earlier sweeps that differ from this one only in their seeds."""
+        """Read the evidence of earlier sweeps that differ from `current` only in their seeds."""
         earlier = cls(log, current, study, [], set())
         for sweep in {
             s.folder: s for claim in earlier.claims for s in earlier.alike(claim)
@@ -103,7 +110,7 @@ class EarlierSweeps:
 
     @property
     def claims(self) -> list[Claim]:
-        """The statistical claims, which exclude exact ones."""
+        """The statistical claims of the study: all claims except exact ones."""
         return [claim for claim in self.study["claims"] if claim["kind"] != "exact"]
 
     def joined(self, evidence: Evidence) -> Evidence:
@@ -111,8 +118,13 @@ class EarlierSweeps:
         return self.charged(pooled(evidence, self.current.replicate, self.parts))
 
     def charged(self, evidence: Evidence, *, whole: bool = True) -> Evidence:
-        """Add the history of each claim from the log; with `whole`, missing seeds are reported
-        too.
+        """Return the evidence with the history of each claim from the log in its registration.
+
+        The history includes the analyses that spend alpha.
+
+        Args:
+            evidence: the evidence to analyse.
+            whole: whether the evidence should have all seeds. If so, missing seeds are reported.
         """
         several = any("replicate" in run for run in evidence.runs)
         seeds = {*self.look(evidence).seeds}
@@ -123,7 +135,7 @@ class EarlierSweeps:
         )
 
     def look(self, evidence: Evidence) -> Analysis:
-        """Return the analysis of this evidence, for the log."""
+        """Return the line for the analysis log that describes the analysis of this evidence."""
         seeds: dict[bool, set[Seed]] = {False: set(), True: set()}
         for run in evidence.runs:
             seeds[run["status"] == "failed"].add(seed_of(run, self.current.replicate))
@@ -133,25 +145,31 @@ class EarlierSweeps:
         )
 
     def alike(self, claim: Claim) -> list[Sweep]:
-        """Return earlier sweeps with a claim's question that differ from this one only in their
-        seeds.
+        """Return earlier sweeps that ask a claim's question and differ only in their seeds.
 
-        A replication (`contest`) has none, because it is judged by its new seeds alone.
+        A replication (`contest`) gets an empty list, because it is judged by its new seeds alone.
         """
         if self.current.contest:
             return []
         return [sweep for sweep in self.before(claim) if not self._changed(sweep, claim)]
 
     def before(self, claim: Claim) -> list[Sweep]:
-        """Return all earlier sweeps with a claim's question in this setting, except in this
-        folder.
-        """
+        """Return the sweeps in other folders that asked a claim's question earlier in this setting."""
         sweeps = self.log.before(self.current, question(claim), rule(claim, self.study))
         return [sweep for sweep in sweeps if sweep.folder != self.current.folder]
 
     def asked(self, claim: Claim, seeds: set[Seed], several: bool, whole: bool) -> Asked:
-        """Return the history of a claim: seeds of each earlier analysis, why it is exploratory, and
-        the number of other settings.
+        """Return the history of a claim, as it is stored in a registration.
+
+        The history has the seeds of each earlier analysis (`looks`), the reasons why the claim is
+        exploratory (`tried`), and the number of other settings in which the question was asked
+        (`regimes`).
+
+        Args:
+            claim: the claim.
+            seeds: (replicate, seed) pairs that are analysed now.
+            several: whether the runs come from several replicates, so that seeds are renumbered.
+            whole: whether missing seeds and spent alpha are reasons, too.
         """
         again = [s for s in self.log.asking(question(claim), self.current) if s.same(self.current)]
         looks = [seen for seen in self.log.seen([*self.alike(claim), *again]) if seen != seeds]
@@ -184,9 +202,7 @@ class EarlierSweeps:
         return descriptions
 
     def _in_family(self, claim: Claim) -> list[str]:
-        """Describe earlier sweeps that measured the same contrast in another metric or another
-        file.
-        """
+        """Describe earlier sweeps that measured a claim's contrast in another metric or study file."""
         begun = min(sweep.time for sweep in self.log.sweeps if sweep.same(self.current))
         earlier = [
             sweep
@@ -207,8 +223,12 @@ class EarlierSweeps:
         return descriptions
 
     def _same(self, sweep: Sweep, earlier: Rule, now: Rule) -> bool:
-        """Return whether two contrasts were measured under the same settings, including
-        defaults.
+        """Return whether two contrasts were measured under the same settings, including defaults.
+
+        Args:
+            sweep: the earlier sweep.
+            earlier: metric and shared levels of the contrast in the earlier sweep.
+            now: metric and shared levels of the contrast in the current sweep.
         """
         before = sweep.sets(cast(Levels, earlier["where"]))
         after = self.current.sets(cast(Levels, now["where"]))
@@ -222,9 +242,7 @@ class EarlierSweeps:
         return spent(self.study["seeds"], looks, seeds, self.lost)
 
     def _regimes(self, asked: str) -> int:
-        """Return the number of other settings in which the question was asked, except smoke
-        tests.
-        """
+        """Return the number of other settings in which a question was asked, except smoke tests."""
         asking = [s.regime for s in self.log.sweeps if asked in s.questions]
         regimes = [regime for regime in asking if regime.get("scale") != SMOKE]
         return len(
@@ -237,7 +255,9 @@ class EarlierSweeps:
 
 
 def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[Seed]) -> list[str]:
-    """Return why these seeds cannot answer a question any more, in words.
+    """Return reasons why the answer that these seeds give is exploratory, as phrases.
+
+    Reasons are that an earlier analysis spent all of alpha, and that seeds are missing.
 
     Args:
         planned: number of seeds of the study.
@@ -254,9 +274,15 @@ def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[See
 
 
 def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:
-    """Add runs of the same arms from other evidence; each arm and seed is used once.
+    """Return evidence with added runs of the same arms from other evidence.
 
-    If there are several replicates, seeds are renumbered so that they stay distinct.
+    Each arm and seed is used once. A run of the other evidence replaces a failed run. If there are
+    several replicates, seeds are renumbered so that they stay distinct.
+
+    Args:
+        evidence: evidence of the current sweep.
+        replicate: replicate number of the current sweep.
+        parts: the other evidence, each with its replicate number.
     """
     other_runs = [(number, run) for number, part in parts for run in part.runs]
     several = any(seed_of(run, number)[0] != replicate for number, run in other_runs)
@@ -292,14 +318,19 @@ def _number(seed: Seed, several: bool) -> int:
 
 
 def seed_of(run: Run, replicate: int) -> Seed:
-    """Return the replicate and the original seed of a run, whether it was renumbered or not."""
+    """Return the (replicate, seed) pair of a run, with the seed as it was before renumbering.
+
+    Args:
+        run: the run, which has the key `replicate` if its seed was renumbered.
+        replicate: replicate number of a run that was not renumbered.
+    """
     if "replicate" not in run:
         return replicate, run["seed"]
     return run["replicate"], run["seed"] - PER_REPLICATE * run["replicate"]
 
 
 def _evidence(sweep: Sweep, results: Path) -> Evidence | None:
-    """Return the evidence of an earlier sweep; None if it cannot be read any more."""
+    """Return the evidence of an earlier sweep; None if its files cannot be read any more."""
     folder = results / sweep.folder
     try:
         return gather(folder) if folder.resolve().is_relative_to(results.resolve()) else None

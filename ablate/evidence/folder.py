@@ -1,9 +1,10 @@
-"""The evidence of a study: everything from which its verdict and its report are computed.
+"""Load and save the evidence of a study, from which its verdict and its report are computed.
 
-experiments/<name>/, and the folder of every sweep that has a study:
-    study.json       the study, the regime, when the study was registered, and a seal
+Evidence is in experiments/<name>/, and in the folder of every sweep that has a study:
+    study.json       the study, the setting, when the study was registered, and a seal
     registered.json  the study as it was registered
-    runs.jsonl       one line per run            screening.jsonl   runs that tuned a nuisance
+    runs.jsonl       one line per run
+    screening.jsonl  runs that tuned a nuisance parameter, such as the learning rate
     statistics.npz   BLEU statistics per sentence, of every run and split
 """
 
@@ -44,11 +45,12 @@ WIDTH = 10  # number of statistics per sentence
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of one sweep for one study.
+    """The evidence of one study: its runs with their results, the setting, and the registration.
 
-    `statistics` holds sacreBLEU's sufficient statistics, by run identity and split. `groups` holds
-    the group number of every sentence by split, if the corpus defines groups. `registered` is the
-    study as it was registered, or empty if only its hash is known.
+    `statistics` has sacreBLEU's sufficient statistics of each test sentence, by run identity and
+    split. `groups` has the group number of every sentence by split, if the corpus defines groups.
+    `registered` is the study as it was registered, or empty if only the hash of that study is
+    known. `screening` has the runs that tuned a nuisance parameter.
     """
 
     name: str
@@ -63,7 +65,7 @@ class Evidence:
 
     @property
     def short(self) -> "Evidence | None":
-        """The same study at its short budget; None if its runs have only one budget."""
+        """The evidence at the short budget of every run; None if the runs have only one budget."""
         steps = self.regime.get("short")
         if steps is None:
             return None
@@ -76,14 +78,21 @@ class Evidence:
     def made_up(
         cls, study: Mapping[str, object], runs: Iterable[Mapping[str, object]], **parts: Any
     ) -> "Evidence":
-        """Create evidence for planned or simulated runs, with only the fields that the rules
-        use.
+        """Create evidence for planned or simulated runs that have only the fields a verdict needs.
+
+        Args:
+            study: the study.
+            runs: the planned or simulated runs.
+            parts: further fields of the evidence, by name.
         """
         fields: Any = {"name": "", "regime": {}, "registration": {}, **parts}
         return cls(study=cast(Study, study), runs=cast(list[Run], [*runs]), **fields)
 
     def save(self, folder: Path) -> None:
-        """Write all files; study.json with its seal comes last."""
+        """Write all files of the evidence.
+
+        Study.json, which seals the other files, is written last.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         _write_lines(folder / RUNS, self.runs)
         if self.screening:
@@ -92,13 +101,17 @@ class Evidence:
         self.seal(folder)
 
     def seal(self, folder: Path) -> None:
-        """Write the registered study, and study.json with a seal of the other files."""
+        """Write registered.json, and study.json with a seal of the files that are already written."""
         about: Any = {part: getattr(self, part) for part in PARTS}
         write_about(folder, about, self.registered, seal_of(folder, self.runs, self.screening))
 
     @classmethod
     def load(cls, folder: Path, statistics: bool = True) -> "Evidence":
-        """Read evidence, without the statistics of sentences if they are not needed.
+        """Read evidence and check its seal.
+
+        Args:
+            folder: the folder of the evidence.
+            statistics: whether to read the statistics of sentences, too.
 
         Raises:
             UserError: a file is missing, damaged, malformed, or does not match its seal; the
@@ -114,7 +127,8 @@ class Evidence:
         """Read evidence without checking its seal.
 
         Raises:
-            UserError: see `load`, except for the seal.
+            UserError: a file is missing, damaged or malformed; the message names the file and the
+                run.
         """
         about = read_parts(folder)
         check_about(folder / ABOUT, about)
@@ -141,10 +155,11 @@ def _write_lines(path: Path, runs: list[Run]) -> None:
 def _write_statistics(
     path: Path, statistics: dict[str, dict[str, Rows]], groups: dict[str, Groups]
 ) -> None:
-    """Write one array per split and size: sentences x runs x statistics, in the smallest type.
+    """Write one array of shape (sentences, runs, statistics) per split, in the smallest integer
+    type.
 
-    All runs of a sentence are adjacent, which LZMA compresses well. Arms whose corpora have another
-    size get separate arrays.
+    All runs of a sentence are adjacent, because LZMA compresses this order well. Arms whose corpora
+    have another number of sentences get separate arrays.
     """
     arrays = {f"{split}{GROUPS_OF}": groups[split] for split in groups}
     for split in sorted({split for splits in statistics.values() for split in splits}):
@@ -180,7 +195,15 @@ def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
 
 
 def _read_groups(path: Path, statistics: dict[str, dict[str, Rows]]) -> dict[str, Groups]:
-    """Return the groups in a file whose statistics could be read."""
+    """Return the group number of every sentence, by split, from a statistics file.
+
+    Args:
+        path: the file.
+        statistics: statistics that were read from this file, by run identity and split.
+
+    Raises:
+        UserError: the groups of a split are not one number per sentence.
+    """
     with np.load(path, allow_pickle=False) as arrays:
         names = [name for name in arrays if name.endswith(GROUPS_OF)]
         by_split = {name.removesuffix(GROUPS_OF): arrays[name] for name in names}

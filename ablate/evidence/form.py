@@ -1,4 +1,4 @@
-"""Check the form of evidence that is read from files."""
+"""Check that evidence in files has the expected keys and types."""
 
 import json
 import sys
@@ -40,7 +40,12 @@ WORDS = {
 
 
 def check_about(path: Path, about: Mapping[str, Any]) -> None:
-    """Raise UserError unless study.json contains a valid study, regime and registration."""
+    """Raise UserError unless study.json contains a valid study, setting and registration.
+
+    Args:
+        path: the file, for the message.
+        about: the content of the file.
+    """
     study = about["study"]
     check_form(f"{path}: study", study, Study)
     check_form(f"{path}: regime", about["regime"], Regime)
@@ -58,7 +63,7 @@ def check_about(path: Path, about: Mapping[str, Any]) -> None:
 
 
 def _check_asked(where: str, history: Any) -> None:
-    """Check the history of a claim from the analysis log."""
+    """Raise UserError unless the history of a claim has the keys and types of `Asked`."""
     check_form(where, history, Asked)
     if not all(isinstance(seeds, list) for seeds in history["looks"]):
         raise UserError(f"{where}: looks must hold lists of seeds")
@@ -67,9 +72,13 @@ def _check_asked(where: str, history: Any) -> None:
 def read_runs(path: Path, factors: list[str]) -> list[Run]:
     """Return the runs in a file, one per line.
 
+    Args:
+        path: the file.
+        factors: factors for which every run must have a level.
+
     Raises:
         UserError: the file is missing or damaged, a line is not a run, or two runs have the same
-            cell.
+            cell number, or the same arm and seed.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -88,7 +97,7 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
 
 
 def check_arms(where: str, runs: list[Any]) -> None:
-    """Raise UserError unless runs with the same label have the same levels.
+    """Raise UserError unless runs with the same label of their arm have the same levels.
 
     Tables and figures group runs by label.
     """
@@ -104,7 +113,15 @@ def check_arms(where: str, runs: list[Any]) -> None:
 
 
 def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
-    """Raise UserError for an item that is not a run with these factors, or for duplicates."""
+    """Raise UserError for an item that is not a run with these factors, or for two equal runs.
+
+    Two runs are equal if they have the same cell number, or the same levels, seed and tuned value.
+
+    Args:
+        where: description of the source, for the message.
+        runs: the items to check.
+        factors: factors for which every run must have a level.
+    """
     seen: dict[str, int] = {}
     for number, run in enumerate(runs, 1):
         _check_run(f"{where}, run number {number}", run, factors)
@@ -123,6 +140,11 @@ def check_form(where: str, value: Any, form: type) -> None:
     """Raise UserError unless a value is an object with the keys and types of a TypedDict.
 
     Nested values are not checked.
+
+    Args:
+        where: description of the value, for the message.
+        value: the value.
+        form: the TypedDict.
     """
     if not isinstance(value, dict):
         raise UserError(f"{where} is {_shown(value)}; it must be an object")
@@ -136,7 +158,7 @@ def check_form(where: str, value: Any, form: type) -> None:
 
 @cache
 def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
-    """Return the type of every key, and whether null is allowed."""
+    """Return for every key of a TypedDict the type of its value, and whether null is allowed."""
     return {
         name: (_kind(hint), NoneType in get_args(hint))
         for name, hint in get_type_hints(form).items()
@@ -144,7 +166,7 @@ def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
 
 
 def _kind(hint: Any) -> Any:
-    """Return the type that a value with this annotation has in a file."""
+    """Return the type that a value with this annotation has after it is read from JSON."""
     if isinstance(hint, UnionType):
         hint = next(kind for kind in get_args(hint) if kind is not NoneType)
     plain = dict if is_typeddict(hint) else get_origin(hint) or hint
@@ -176,7 +198,12 @@ def _check_run(where: str, run: Any, factors: list[str]) -> None:
 
 
 def _check_end(where: str, end: Any) -> None:
-    """Check the outcome of a run at one of its budgets."""
+    """Raise UserError unless status, metrics and curve of a run have valid values.
+
+    Args:
+        where: description of the run, for the message.
+        end: the outcome of the run at one of its budgets.
+    """
     if end["status"] not in STATUSES:
         raise UserError(
             f"{where}: status={_shown(end['status'])}; allowed is {', '.join(STATUSES)}"
@@ -190,7 +217,7 @@ def _check_end(where: str, end: Any) -> None:
 
 
 def _check_curve(where: str, curve: Any) -> None:
-    """Check that a curve consists of lists of numbers of equal lengths."""
+    """Raise UserError unless a curve consists of lists of numbers of equal lengths."""
     lists = all(isinstance(values, list) for values in curve.values())
     if not lists or len({len(values) for values in curve.values()}) > 1:
         raise UserError(f"{where}: curve must hold lists of equal length")

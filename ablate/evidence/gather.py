@@ -1,4 +1,4 @@
-"""Collect the evidence of a study from the records of its runs."""
+"""Collect the evidence of a study from the folders in which its runs stored their results."""
 
 import json
 import statistics
@@ -36,11 +36,11 @@ SCREENING = "screening"  # folder inside the sweep's, of the runs that tuned a n
 
 
 def gather(sweep: Path) -> Evidence:
-    """Read the runs of a sweep and their records, checking the seals.
+    """Return the evidence of a sweep, read from the folders of its runs; seals are checked.
 
     Raises:
-        UserError: the folder is not a sweep that has started, a record is damaged, or the sweep's
-            study.json was changed.
+        UserError: the folder is not a sweep that has started, a stored result is damaged, or the
+            sweep's study.json was changed.
     """
     about = read_about(sweep)
     links = read_links(sweep)
@@ -103,12 +103,12 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
 
 
 def _ends(link: Link) -> list[Link | Outcome]:
-    """Return the outcome of a run at its budget, and at the short one if it exists."""
+    """Return the outcomes of a run: at its full budget, and at the short budget if there is one."""
     return [link, link["short"]] if "short" in link else [link]
 
 
 def _end(link: Link | Outcome) -> End:
-    """Return the outcome of a run at one of its budgets."""
+    """Return the outcome of a run at one of its budgets, in the form of runs.jsonl."""
     folder = Path(link["folder"]) if "folder" in link else None
     if folder:
         _check(folder, link["training"])
@@ -125,7 +125,7 @@ def _end(link: Link | Outcome) -> End:
 
 
 def _check(folder: Path, identity: str) -> None:
-    """Raise UserError for a result that is missing or was changed."""
+    """Raise UserError if the stored result of a run is missing or was changed."""
     try:
         result = read_result(folder, identity)
     except UserError as error:
@@ -135,8 +135,9 @@ def _check(folder: Path, identity: str) -> None:
 
 
 def _cost(folder: Path) -> dict[str, float]:
-    """Return the median seconds per step, from log lines without validation between; {} if
-    unknown.
+    """Return {"update_seconds": ...} with the median seconds per optimiser step; {} if unknown.
+
+    Only pairs of log lines without a validation in between are used.
     """
     lines = [
         json.loads(text)
@@ -148,7 +149,10 @@ def _cost(folder: Path) -> dict[str, float]:
 
 
 def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
-    """Round metrics and curves for evidence; values of a probe (no curve) keep all digits."""
+    """Return metrics and curve of a run, rounded for evidence.
+
+    If the curve is empty, the run is a probe, and its metrics keep all digits.
+    """
     if not curve:
         return metrics, curve
     points = {name: [_rounded(x, EXACT) for x in values] for name, values in curve.items()}
@@ -156,14 +160,17 @@ def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
 
 
 def curve_of(folder: Path) -> Curve:
-    """Return the metrics that every validation has, by optimiser step."""
+    """Return the curves of a run over its validations, by metric, with the optimiser step.
+
+    Metrics that are missing at a validation are left out.
+    """
     points = _logged(folder, CURVES[0])
     common = [name for name in CURVES if all(name in line for line in points)]
     return {name: [line[name] for line in points] for name in ("step", *common)} if points else {}
 
 
 def _training(folder: Path) -> Curve:
-    """Return the training nll at evenly spaced steps, including the last one."""
+    """Return the training nll at evenly spaced steps, including the last step."""
     logged = _logged(folder, TRAINING)
     count = min(len(logged), POINTS)
     points = [logged[len(logged) * number // count - 1] for number in range(1, count + 1)]
@@ -172,13 +179,13 @@ def _training(folder: Path) -> Curve:
 
 
 def _rounded(value: Any, digits: int) -> Any:
-    """Round a float to significant digits; return a count or any other value unchanged."""
+    """Round a float to significant digits; return any other value, or a whole number, unchanged."""
     counts = not isinstance(value, float) or value.is_integer()
     return value if counts else float(f"{value:.{digits}g}")
 
 
 def _logged(folder: Path, name: str) -> list[Metrics]:
-    """Return the log lines that have a metric, ordered by optimiser step."""
+    """Return the lines of a run's metrics.jsonl that have a metric, ordered by optimiser step."""
     by_step: dict[int, Metrics] = {}
     path = folder / "metrics.jsonl"
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
@@ -200,7 +207,10 @@ def _commit(folder: Path) -> dict[str, str]:
 
 
 def _draws(folder: Path) -> dict[str, int]:
-    """Return {"draws": ...} with the number of random draws of a probe; {} if it makes none."""
+    """Return {"draws": ...} with the number of random draws of a probe.
+
+    The result is {} for a run that makes no draws.
+    """
     probe = read_json(folder / IDENTITY).get("config", {}).get("probe") or {}
     return {"draws": probe["draws"]} if probe.get("draws") else {}
 
@@ -208,8 +218,9 @@ def _draws(folder: Path) -> dict[str, int]:
 def _code(link: Link) -> str:
     """Return a digest of everything except the config that determines the numbers of a run.
 
-    It covers the source of every module that training and testing execute, the libraries, the data
-    and the kind of device. Runs of one arm share it, unless their code differs.
+    The digest covers the source of every module that training and testing execute, the libraries,
+    the data and the kind of device. Runs of one arm have the same digest, unless their code
+    differs.
     """
     trained = read_json(Path(link["folder"]) / IDENTITY)
     tested = read_json(Path(link["evaluation"]) / IDENTITY) if "evaluation" in link else {}
@@ -228,7 +239,7 @@ def _statistics(link: Link | Outcome) -> dict[str, Rows]:
 
 
 def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
-    """Yield the tested splits of a run with their number of sentences, for any kind of score."""
+    """Yield each tested split of a run with its number of sentences, for any kind of score."""
     for path in Path(link["evaluation"]).glob(f"*{STATISTICS}") if "evaluation" in link else ():
         with np.load(path, allow_pickle=False) as arrays:
             for name in [name for name in arrays.files if name != "groups"][:1]:
@@ -236,7 +247,7 @@ def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
 
 
 def _corpus(link: Link) -> str:
-    """Return the description of the corpus in the record of a run; "" in older records."""
+    """Return the description of the corpus that a run stored; "" for a run of an older version."""
     path = Path(link["folder"], "environment.json") if "folder" in link else None
     return str(read_json(path).get("corpus", "")) if path else ""
 
@@ -253,6 +264,9 @@ def _groups(link: Link) -> dict[str, Groups]:
 
 def read_rows(path: Path) -> Rows | None:
     """Return the BLEU statistics of every sentence; None for a task without translations.
+
+    Args:
+        path: a file TEST_SET.stats.npz, which an evaluation wrote.
 
     Raises:
         UserError: the file is damaged.

@@ -1,10 +1,10 @@
-"""Join the evidence of pieces of one registered study that ran on separate machines.
+"""Join evidence of one registered study whose runs were made on separate machines.
 
-A piece is the folder of a finished sweep, or evidence. The runs of all pieces must be disjoint, and
-the runs of an arm must come from the same code: every run has a digest (`code`) of the source of
-all executed modules, the data, the libraries and the kind of device. All seeds of an arm share this
-digest. Pieces without a common arm cannot be compared this way, and must name the same unchanged
-commit and the same versions.
+A piece is the folder of a finished sweep, or a folder of evidence, with some of the study's runs.
+The runs of all pieces must be disjoint, and the runs of an arm must come from the same code. Every
+run has a digest (`code`) of the source of all executed modules, the data, the libraries and the
+kind of device. All seeds of an arm share this digest. Pieces without a common arm cannot be
+compared this way, so they must name the same unchanged commit and the same versions.
 
 A part of a study (`part=true`) has no verdict, so its runs have not been analysed. A piece with a
 verdict was an interim analysis, which spends alpha. Joined pieces without all planned seeds form a
@@ -42,7 +42,7 @@ OF_ONE_PART = (
 
 @dataclass(frozen=True)
 class Piece:
-    """Evidence of a part of a study, with the lines of its analysis log."""
+    """Evidence with some of the runs of a study, with the lines of its analysis log."""
 
     folder: Path
     evidence: Evidence
@@ -51,7 +51,7 @@ class Piece:
 
     @classmethod
     def read(cls, folder: Path) -> "Piece":
-        """Read a piece and check its seal.
+        """Read the evidence in a folder and check its seal.
 
         Raises:
             UserError: the folder has no finished sweep, a file is damaged, or the study differs
@@ -77,17 +77,20 @@ class Piece:
 
     @property
     def hash(self) -> str:
-        """The hash of the registered form of the study."""
+        """The hash that identifies the registered form of the study."""
         return self.evidence.registration["hash"]
 
     @property
     def runs(self) -> dict[str, Run]:
-        """Runs with a result, by arm and seed; a failed run may be repeated in another piece."""
+        """The runs with a result, by arm and seed.
+
+        Failed runs are left out, because another piece may repeat them.
+        """
         return {_of(run): run for run in self.evidence.runs if run["status"] != "failed"}
 
 
 def replicate(levels: Levels, seed: int) -> str:
-    """Return a key for an arm and a seed."""
+    """Return a key that identifies an arm (by its levels) and a seed."""
     return json.dumps([levels, seed], sort_keys=True, default=str)
 
 
@@ -96,12 +99,12 @@ def _of(run: Run) -> str:
 
 
 def is_part(evidence: Evidence) -> bool:
-    """Return whether evidence is a part of a study, without a verdict."""
+    """Return whether evidence has only some of the runs of a study, and therefore no verdict."""
     return bool(evidence.registration.get("part"))
 
 
 def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
-    """Return the joined evidence of all pieces, and the lines of its analysis log.
+    """Return the joined evidence of all pieces, and the joined lines of their analysis logs.
 
     Raises:
         UserError: pieces overlap; differ in study, setting, code or data; or have more seeds than
@@ -190,7 +193,7 @@ def _check_code(first: Piece, other: Piece) -> None:
 
 
 def _codes(piece: Piece) -> dict[str, set[str]]:
-    """Return the digests of the code, by arm."""
+    """Return the digests of the code that made the runs, by arm."""
     by_arm: dict[str, set[str]] = {}
     for run in piece.runs.values():
         by_arm.setdefault(run["arm"], set()).add(run.get("code", ""))
@@ -200,7 +203,7 @@ def _codes(piece: Piece) -> dict[str, set[str]]:
 def _same_source(first: Piece, other: Piece) -> bool:
     """Return whether two pieces have the same versions and the same source.
 
-    A changed commit counts as the same source if the digests of the sweeps' source agree.
+    A commit with local changes counts as the same source if the digests of the source agree.
     """
     made_by = [_made_by(piece) for piece in (first, other)]
     if len(made_by[0] | made_by[1]) != 1:
@@ -209,7 +212,7 @@ def _same_source(first: Piece, other: Piece) -> bool:
 
 
 def _made_by(piece: Piece) -> set[str]:
-    """Return the commits and versions of the runs."""
+    """Return the distinct commits and versions of the runs, as JSON."""
     return {
         json.dumps([run.get("commit"), run["versions"]], sort_keys=True)
         for run in piece.runs.values()
@@ -235,7 +238,12 @@ def _check_groups(first: Piece, other: Piece) -> None:
 
 
 def _without_repeated_failures(pieces: Sequence[Piece]) -> Iterator[Run]:
-    """Yield all runs; a failed run only if no other run of its arm and seed exists."""
+    """Yield the runs of all pieces.
+
+    Leave out a failed run if a piece has the same run with a result.
+
+    Of several failed runs with the same arm and seed, only the first is yielded.
+    """
     ended = {key for piece in pieces for key in piece.runs}
     seen: set[str] = set()
     for run in (run for piece in pieces for run in piece.evidence.runs):
@@ -253,7 +261,7 @@ def _screening(pieces: Sequence[Piece]) -> Iterator[Run]:
 
 
 def _numbered(runs: Iterator[Run], first: int) -> list[Run]:
-    """Return runs ordered by arm and seed, with cell numbers from `first` on."""
+    """Return runs ordered by arm and seed, with cell numbers that start at `first`."""
     every = [*runs]
     arms = {arm: number for number, arm in enumerate(dict.fromkeys(run["arm"] for run in every))}
     ordered = sorted(every, key=lambda run: (arms[run["arm"]], run["seed"]))
@@ -261,7 +269,7 @@ def _numbered(runs: Iterator[Run], first: int) -> list[Run]:
 
 
 def _seeds(runs: Sequence[Run]) -> set[int]:
-    """Return the seeds for which every arm has a run."""
+    """Return the seeds with which every arm has a run."""
     arms: dict[str, set[int]] = {}
     for run in runs:
         arms.setdefault(run["arm"], set()).add(run["seed"])
@@ -279,7 +287,13 @@ def _sentences(pieces: Sequence[Piece]) -> dict[str, int]:
 def _registration(
     pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]
 ) -> Registration:
-    """Return the first registration of the study, with the combined history of its questions."""
+    """Return the earliest registration of the study, with the joined history of its questions.
+
+    Args:
+        pieces: the pieces.
+        lines: the joined lines of their analysis logs.
+        runs: the joined runs.
+    """
     all_of = [piece.evidence.registration for piece in pieces]
     asked = _asked(pieces, lines, runs)
     earliest = min(all_of, key=lambda registration: registration["time"])
@@ -299,7 +313,7 @@ def _registration(
 
 
 def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) -> dict[str, Asked]:
-    """Return the history of every statistical claim, by name."""
+    """Return the history of every statistical claim in the analysis logs, by name of the claim."""
     study, replicate = pieces[0].evidence.study, pieces[0].sweep.replicate
     claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]
     histories = {name_of(claim): Asked(looks=[], tried=[], regimes=0) for claim in claims}
@@ -318,12 +332,12 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
 
 
 def _judged_seeds(piece: Piece) -> list[int]:
-    """Return the seeds whose results a piece has."""
+    """Return the seeds with which a piece has results."""
     return sorted({run["seed"] for run in piece.runs.values()})
 
 
 def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
-    """Return the seeds that any sweep in the logs has started for this study."""
+    """Return the (replicate, seed) pairs that any sweep in the logs has started for this study."""
     sweeps = (line for line in lines if isinstance(line, Sweep) and line.study == current.study)
     return {
         seed
@@ -334,11 +348,11 @@ def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
 
 
 def _whole_command(command: str) -> str:
-    """Return the command of a piece without the overrides that select the piece."""
+    """Return the command of a piece without the overrides that select its runs."""
     words = [word for word in shlex.split(command) if not word.startswith(OF_ONE_PART)]
     return shlex.join(words)
 
 
 def seeds_told(evidence: Evidence) -> str:
-    """Describe how many of the planned seeds every arm has."""
+    """Return a phrase such as "8 of 12 planned seeds" for the seeds that every arm has."""
     return f"{len(_seeds(evidence.runs))} of {evidence.study['seeds']} planned seeds"

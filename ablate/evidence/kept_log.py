@@ -1,4 +1,7 @@
-"""Check evidence against its manifest and analysis log, to find runs that were removed."""
+"""Find runs that were removed from evidence, by its analysis log and by the manifest.
+
+The manifest lists all studies in a folder of committed evidence (ablate.evidence.manifest).
+"""
 
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from ablate.phrases import listed
 def check_log(folder: Path, evidence: Evidence) -> None:
     """Raise UserError if the analysis log has seeds that are missing among the runs.
 
-    The log is beside kept evidence, or in the results folder of a sweep. Older evidence, and
+    The log is beside committed evidence, or in the results folder of a sweep. Older evidence, and
     evidence from W&B, has no log.
 
     Raises:
@@ -40,7 +43,14 @@ def check_log(folder: Path, evidence: Evidence) -> None:
 
 
 def _place_of_log(folder: Path, sweep: str) -> Path | None:
-    """Return the folder of the analysis log: that of the evidence, or else that of all results."""
+    """Return the folder that has the analysis log: the folder of the evidence, else of all results.
+
+    The result is None if neither has a log.
+
+    Args:
+        folder: the folder of the evidence.
+        sweep: the folder of its sweep, relative to the folder of all results.
+    """
     if (folder / BOOK).exists():
         return folder
     results = Path(str(folder).removesuffix(sweep))
@@ -48,10 +58,11 @@ def _place_of_log(folder: Path, sweep: str) -> Path | None:
 
 
 def check_manifest(folder: Path, evidence: Evidence) -> None:
-    """Raise UserError if kept evidence differs from its line in the manifest.
+    """Raise UserError if committed evidence differs from its line in the manifest.
 
     Raises:
-        UserError: the manifest is damaged, or evidence that it names is missing.
+        UserError: the manifest is damaged, or the runs or the analysis log are not those that the
+            manifest describes.
     """
     folder = folder.resolve()
     study = read_manifest(folder.parent).get(folder.name)

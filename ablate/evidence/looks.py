@@ -1,4 +1,4 @@
-"""The interim analyses that a study plans, and whether its runs match one of them."""
+"""Compute the planned interim analyses of a study, and check whether its runs match one of them."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,8 +10,9 @@ USUAL = 3  # number of analyses of a study with enough seeds that sets none
 
 
 def planned_looks(study: Study) -> list[int]:
-    """Return the number of seeds of each planned analysis; the last is the total number of
-    seeds.
+    """Return the number of seeds at each planned analysis.
+
+    The last number is the total number of seeds.
     """
     seeds = study["seeds"]
     chance = any(claim["kind"] != "exact" for claim in study["claims"])
@@ -20,10 +21,10 @@ def planned_looks(study: Study) -> list[int]:
 
 
 def at_a_look(runs: Sequence[Run], study: Study) -> bool:
-    """Return whether all arms of all claims exist with the seeds of a planned analysis.
+    """Return whether the runs have all arms of all claims, with the seeds of a planned analysis.
 
-    An arm may have fewer seeds than the others if it ended at an earlier analysis. If a study does
-    not set its analyses, only the last one counts.
+    An arm may have fewer seeds than the others if it stopped at an earlier analysis. If a study
+    does not set the number of its analyses, only the analysis of all seeds counts.
     """
     if not all(_has(runs, levels) for levels in _arms(study)):
         return False

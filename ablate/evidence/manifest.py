@@ -1,9 +1,9 @@
-"""The manifest: a list of all studies whose evidence was ever kept in a folder.
+"""Keep the manifest, a list of all studies whose evidence was ever saved in a folder.
 
 experiments/manifest.jsonl gets a sealed line whenever `ablate judge SWEEP to=experiments/NAME`
-keeps evidence: the claims of the study, and a digest of its runs. Lines are only appended. A
-deleted folder, or one that was sealed again without some of its runs, differs from the manifest;
-the ledger, the site and `judge` then report it.
+saves evidence: the claims of the study, and a digest of its runs. Lines are only appended. If a
+folder was deleted, or was sealed again without some of its runs, the folder differs from the
+manifest. The ledger (the list of all verdicts), the site and `judge` then report the difference.
 """
 
 import json
@@ -26,7 +26,7 @@ FOLDER = "experiments"  # name of folders in which evidence is kept
 
 @dataclass(frozen=True)
 class KeptStudy:
-    """A line of the manifest.
+    """A line of the manifest, which describes the saved evidence of one study.
 
     Args:
         name: name of the folder.
@@ -34,7 +34,7 @@ class KeptStudy:
             understand a claim, and "" for a claim that has only one.
         runs: number of runs.
         digest: digest of all runs, as in the seal of study.json.
-        logged: whether a copy of the analysis log was kept, too.
+        logged: whether a copy of the analysis log was saved, too.
     """
 
     name: str
@@ -45,7 +45,7 @@ class KeptStudy:
 
 
 def read_manifest(folder: Path) -> dict[str, KeptStudy]:
-    """Return the last manifest line of every study, by name.
+    """Return the last manifest line of every study, by name of the study's folder.
 
     Raises:
         UserError: the file cannot be read, or a line was changed after it was written.
@@ -69,7 +69,14 @@ def _lines(path: Path) -> Iterator[KeptStudy]:
 
 
 def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
-    """Append a line for evidence that was saved in a folder of experiments.
+    """Append a line to the manifest, for evidence that was saved in a folder of experiments/.
+
+    Do nothing for evidence in another folder, or if the last line of the study says the same.
+
+    Args:
+        folder: the folder of the evidence.
+        evidence: the evidence.
+        logged: whether a copy of the analysis log was saved, too.
 
     Raises:
         UserError: the manifest is damaged or cannot be written.
@@ -90,5 +97,5 @@ def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
 
 
 def digest_of_runs(sealed: Mapping[str, object]) -> str:
-    """Return the digest of all runs in the seal of a study.json."""
+    """Return one digest of all runs, computed from the seal in a study.json."""
     return digest(sealed.get(RUNS))

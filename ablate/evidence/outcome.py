@@ -1,4 +1,4 @@
-"""Return the value that a run contributes to a test, even if the run diverged."""
+"""Return the value of a run in a statistical test, even if the run diverged."""
 
 from ablate.evidence.threshold import steps_to, threshold
 from ablate.evidence.types import Run
@@ -14,10 +14,14 @@ HARDLY = 0.05  # fraction of the unigram nll: a run with a smaller gain has lear
 
 
 def is_unstable(run: Run, metric: str) -> bool:
-    """Return whether a stability claim counts a run as unstable.
+    """Return whether a claim about the rate of failed runs counts a run as failed.
 
-    A run also counts as collapsed if it translates no better than an untrained model and its loss
-    is barely below the unigram loss.
+    A run also counts as collapsed if its BLEU is no better than that of an untrained model, and its
+    loss is barely below the unigram loss.
+
+    Args:
+        run: the run.
+        metric: "diverged", "collapsed", or "unstable" for both.
     """
     if run["status"] in UNSTABLE[metric]:
         return True
@@ -32,11 +36,11 @@ def is_unstable(run: Run, metric: str) -> bool:
 def value(run: Run, metric: str) -> float:
     """Return the metric of a run; a diverged or collapsed run gets BLEU 0 or the unigram nll.
 
-    Excluding such runs would favour the arm that has them. The metrics `diverged`, `collapsed` and
-    `unstable` are 1 or 0.
+    Excluding such runs would favour the arm to which they belong. The metrics `diverged`,
+    `collapsed` and `unstable` are 1 or 0.
 
     Raises:
-        KeyError: the run does not have the metric, and no worst value is defined for it.
+        KeyError: the run does not have the metric, and no worst value is defined for the metric.
     """
     if metric in UNSTABLE:
         return float(is_unstable(run, metric))

@@ -1,14 +1,14 @@
-"""Check whether a study is still the one that was registered before its runs.
+"""Check whether a study is still the study that was registered before its runs.
 
 A registration covers everything that decides a verdict: the settings of the arms, the metrics,
-kinds, margins and alpha of the claims, and the planned seeds. It does not cover wording
-(statements, sources, reasons), names of claims and levels, and the modules of classes: a better
-sentence or another folder does not make a verdict exploratory. A study with another decision rule
-than the registered one is exploratory, and so is a study with earlier runs. The analysis log
-records when each form was first started (ablate.evidence.analysis_log).
+kinds, margins and alpha of the claims, and the planned seeds. A registration does not cover wording
+(statements, sources, reasons), names of claims and levels, and the modules of classes, because a
+better sentence or another folder does not make a verdict exploratory. A study is exploratory if its
+decision rule is not the registered one, or if it had earlier runs. The analysis log records when
+each form of a study was first started (ablate.evidence.analysis_log).
 
-`registered.json` holds the registered form. Older evidence stores the whole study there, under
-another hash.
+`registered.json` has the registered form. Older evidence stores the whole study in this file, and
+its hash is computed in another way.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ NO_LEVELS: Mapping[str, str] = {}
 
 
 class Deciding(TypedDict):
-    """The parts of a study that decide its verdicts."""
+    """The values in a study file that decide its verdicts."""
 
     factors: list[str]
     seeds: int | None
@@ -51,7 +51,7 @@ class Deciding(TypedDict):
 class Form(TypedDict):
     """The form of a study that is registered before its runs.
 
-    `levels` has a digest of the settings of each `factor=level`; `arms` has a digest of all
+    `levels` has a digest of the settings of each `factor=level`. `arms` has a digest of all
     settings of each arm.
     """
 
@@ -61,9 +61,11 @@ class Form(TypedDict):
 
 
 def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NO_LEVELS) -> Deciding:
-    """Return the parts of a study that decide its verdicts, including all defaults.
+    """Return the values of a study that decide its verdicts, including all defaults.
 
-    A level in `levels` (by `factor=level`) is replaced by the digest of its settings.
+    Args:
+        study: the study.
+        levels: digest of the settings of each `factor=level`, which replaces the name of the level.
     """
 
     tune, match = study.get("tune"), study.get("match")
@@ -77,12 +79,21 @@ def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NO_LEVELS) ->
 
 
 def study_hash(study: Mapping[str, object]) -> str:
-    """Return a hash of 16 hexadecimal digits of the deciding parts, with levels by name."""
+    """Return a hash of 16 hexadecimal digits of the values that decide a study's verdicts.
+
+    Levels enter by name, not by their settings.
+    """
     return digest(deciding(study))
 
 
 def form(study: Study, levels: Mapping[str, Sets], arms: Iterable[Sets]) -> Form:
-    """Return the form to register; `levels` and `arms` are their settings."""
+    """Return the form of a study that is registered before its runs.
+
+    Args:
+        study: the study.
+        levels: settings of each `factor=level`, by dotted config key.
+        arms: all settings of each arm, by dotted config key.
+    """
     strict = [bool(claim.get(WITHHOLDS)) for claim in study["claims"]]
     decides = deciding(study)
     for claim, withholds in zip(decides["claims"], strict, strict=True):
@@ -111,14 +122,16 @@ def _former_hash(study: Mapping[str, Any]) -> str:
 
 
 def portable(sets: Sets) -> dict[str, object]:
-    """Return the settings of a level, with classes of this package by name, without their
-    module.
+    """Return settings in which a class of this package is named without its module.
+
+    Args:
+        sets: settings by dotted config key.
     """
     return {key: class_name(key, value) for key, value in sets.items()}
 
 
 def class_name(key: str, value: Any) -> Any:
-    """Return the value of a key; for a class of this package, its name without the module."""
+    """Return the value of a config key; if it names a class of this package, without the module."""
     ours = key.rpartition(".")[2] == TARGET and str(value).startswith(OURS)
     return value.rpartition(".")[2] if ours else value
 
@@ -126,10 +139,16 @@ def class_name(key: str, value: Any) -> Any:
 def departures(
     study: Study, registration: Registration, registered: Mapping[str, object], runs: list[Any]
 ) -> list[str]:
-    """Describe how a study differs from the registered one; each difference makes it exploratory.
+    """Return sentences on how a study differs from the registered study.
 
-    `registered` is the registered form; if it is empty, the study cannot be compared. Each run
-    stores the hash of the form under which it was started (key `study`), except older runs.
+    Each difference makes the verdicts of the study exploratory.
+
+    Args:
+        study: the present study.
+        registration: the registration, with the hash of the registered form.
+        registered: the registered form; if it is empty, the study cannot be compared.
+        runs: the runs. Each stores the hash of the form under which it was started (key `study`),
+            except runs of older versions.
     """
     registered_hash = registration.get("hash")
     before = _checked(registered, registered_hash)
@@ -159,7 +178,7 @@ def departures(
 
 
 def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Mapping[str, Any]:
-    """Return the study of a registered form; {} if it does not match this hash."""
+    """Return the study in a registered form; {} if the form does not have the expected hash."""
     study: Any = registered.get("study", registered)
     try:
         same = registration_hash(registered) == expected_hash and bool(deciding(study))
@@ -169,15 +188,21 @@ def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Map
 
 
 def _taken(before: Mapping[str, Any], study: Study) -> list[str]:
-    """Return the claims that were registered with a condition that withholds them but have lost
-    it.
+    """Return the names of claims that were registered with the key `cannot` and have lost the key.
+
+    The key makes a claim that an arm cannot do something harder to support.
     """
     pairs = zip(before.get("claims", []), study["claims"], strict=False)
     return [name_of(now) for then, now in pairs if then.get(WITHHOLDS) and not now.get(WITHHOLDS)]
 
 
 def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
-    """Describe the deciding keys that differ, using the present names of claims."""
+    """Describe the keys that affect a verdict and differ, using the present names of claims.
+
+    Args:
+        before: the registered study.
+        study: the present study.
+    """
     names = [name_of(claim) for claim in study["claims"]]
     forms = [deciding(part) for part in (before, study)]
     if len(forms[0]["claims"]) != len(names):
@@ -198,7 +223,12 @@ def _given(
 ) -> dict[str, object]:
     """Return the values of some keys, with numbers as floats, so that 2 and 2.0 are equal.
 
-    Levels of an arm are replaced by their settings, if they have any.
+    Levels of an arm are replaced by the digest of their settings, if `levels` has one.
+
+    Args:
+        node: a mapping from a study file, such as a claim.
+        defaults: the keys to return, with their defaults.
+        levels: digest of the settings of each `factor=level`.
     """
     values = {key: _number(node.get(key, usual)) for key, usual in defaults.items()}
     for name in values.keys() & ARMS:
@@ -216,5 +246,5 @@ def _number(value: Any) -> Any:
 
 
 def digest(value: Any) -> str:
-    """Return a hash of 16 hexadecimal digits of plain data, independent of the order of keys."""
+    """Return a hash of 16 hexadecimal digits of JSON data, independent of the order of keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,12 +1,12 @@
-"""Read and write study.json, and its seal, which detects edited evidence.
+"""Read and write study.json with its seal: digests by which edited evidence is detected.
 
 A seal contains a digest of every run in runs.jsonl and screening.jsonl, of statistics.npz, and of
 study.json except the study (which is covered by the hash of its registration). The code that writes
-evidence writes the seal; every reader verifies it. Changed values or statuses, removed runs and
-damaged files are rejected.
+evidence writes the seal. Every function that reads evidence for a verdict verifies the seal.
+Changed values or statuses, removed runs and damaged files are rejected.
 
-It is not a signature. It detects damage and careless edits; deliberate forgery is found by running
-the study again: `python -m ablate +experiment=NAME -m`.
+A seal is not a signature. It detects damage and careless edits. Deliberate forgery is found by
+running the study again: `python -m ablate +experiment=NAME -m`.
 """
 
 import hashlib
@@ -30,10 +30,13 @@ Runs = list[Run]
 
 
 def write_about(folder: Path, about: About, registered: Mapping[str, object], seal: Seal) -> None:
-    """Write study.json with its seal, and the registered form of the study.
+    """Write study.json with its seal, and registered.json with the registered form of the study.
 
-    `about` has the keys `PARTS`; `registered` is empty if no form is kept; `seal` holds the digests
-    of the other files.
+    Args:
+        folder: the folder of the evidence.
+        about: the content of study.json, with the keys `PARTS`.
+        registered: the registered form; empty if it is not known, so that no file is written.
+        seal: the digests of the other files.
     """
     if registered:
         text = json.dumps(finite(dict(registered)), allow_nan=False)
@@ -43,7 +46,9 @@ def write_about(folder: Path, about: About, registered: Mapping[str, object], se
 
 
 def read_about(folder: Path) -> About:
-    """Return the content of study.json, with the registered form under `registered` if it exists.
+    """Return the content of study.json after checking its digest in the seal.
+
+    The key `registered` has the content of registered.json, {} without this file.
 
     Raises:
         UserError: a file is missing, damaged, or was changed after it was sealed.
@@ -61,6 +66,8 @@ def read_about(folder: Path) -> About:
 
 def read_parts(folder: Path) -> About:
     """Return the content of study.json without checking its seal.
+
+    The key `registered` has the content of registered.json, {} without this file.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -99,13 +106,26 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def seal_of(folder: Path, runs: Runs, screening: Runs) -> Seal:
-    """Return the digests of the runs, and of the statistics in the folder."""
+    """Return the seal of a folder of evidence: digests of each run and of statistics.npz.
+
+    Args:
+        folder: the folder of the evidence.
+        runs: the runs of the study.
+        screening: the runs that tuned a nuisance parameter.
+    """
     seal = {RUNS: _of_runs(runs), SCREENING: _of_runs(screening)}
     return {**seal, STATISTICS: _of_file(folder / STATISTICS)}
 
 
 def verify(folder: Path, about: About, runs: Runs, screening: Runs) -> None:
-    """Raise UserError for the first run or file that does not match its seal."""
+    """Raise UserError for the first run or file that does not match its digest in the seal.
+
+    Args:
+        folder: the folder of the evidence.
+        about: the content of study.json, with the seal.
+        runs: the runs of the study.
+        screening: the runs that tuned a nuisance parameter.
+    """
     sealed = about["seal"]
     for name, lines in ((RUNS, runs), (SCREENING, screening)):
         _verify_runs(folder / name, sealed.get(name), lines, about)

@@ -14,7 +14,7 @@ BLEU = "bleu"
 
 
 def bleu(rows: Int[np.ndarray, "sentences 10"]) -> float:
-    """Return corpus BLEU from statistics per sentence."""
+    """Return corpus BLEU (0 to 100) from sacreBLEU's sufficient statistics of each sentence."""
     # imports torch, which checking a study does not need
     from ablate.metric.bleu import bleu_of_resamples
 
@@ -22,7 +22,11 @@ def bleu(rows: Int[np.ndarray, "sentences 10"]) -> float:
 
 
 def contributions(rows: Int[np.ndarray, "sentences 10"]) -> Float[np.ndarray, " sentences"]:
-    """Return the contribution of each sentence to corpus BLEU; their mean is BLEU (0 to 100)."""
+    """Return the contribution of each sentence to corpus BLEU; their mean is BLEU (0 to 100).
+
+    Args:
+        rows: sacreBLEU's sufficient statistics of each sentence.
+    """
     score = bleu(rows)
     if score == 0:
         return np.zeros(len(rows))
@@ -33,14 +37,22 @@ def contributions(rows: Int[np.ndarray, "sentences 10"]) -> Float[np.ndarray, " 
 def by_group(
     parts: Float[np.ndarray, "seeds sentences"], groups: Int[np.ndarray, " sentences"]
 ) -> Float[np.ndarray, "seeds groups"]:
-    """Return contributions of groups of sentences in the same units, with the same mean."""
+    """Return contributions of groups of sentences, scaled so that their mean stays the same.
+
+    Args:
+        parts: contributions of sentences, for each seed.
+        groups: group number of each sentence.
+    """
     _, number = np.unique(groups, return_inverse=True)
     sums = np.stack([np.bincount(number, weights=row) for row in parts])
     return sums * sums.shape[1] / parts.shape[1]
 
 
 def _gradient(sums: Float[np.ndarray, " 10"]) -> Float[np.ndarray, " 10"]:
-    """Return the gradient of log BLEU; n-gram orders without a match contribute nothing."""
+    """Return the gradient of log BLEU with respect to the summed sufficient statistics.
+
+    N-gram orders without a match contribute nothing.
+    """
     sys_len, ref_len = sums[:2]
     counts, totals = sums[2:6], sums[6:]
     matched = counts > 0

@@ -32,7 +32,7 @@ Row = dict[str, str]
 
 
 def by_arm(runs: list[Run]) -> dict[str, list[Run]]:
-    """Return the runs of every arm by label, in the order of the sweep.
+    """Return the runs of every arm by the label of the arm, in the order of the sweep.
 
     Arms with different levels have different labels (ablate.evidence.form.check_arms).
     """
@@ -43,9 +43,9 @@ def by_arm(runs: list[Run]) -> dict[str, list[Run]]:
 
 
 def by_label(runs: list[Run]) -> dict[str, list[Run]]:
-    """Return the runs of every arm by what a person calls it, in the order of the sweep.
+    """Return the runs of every arm by the arm's name in words, in the order of the sweep.
 
-    Two arms that would have the same name have their overrides beside it.
+    If two arms have the same name, their overrides follow in brackets.
     """
     arms = by_arm(runs)
     labels = {arm: arm_label(members[0]["levels"]) or arm for arm, members in arms.items()}
@@ -57,9 +57,7 @@ def by_label(runs: list[Run]) -> dict[str, list[Run]]:
 
 
 def rows(runs: list[Run]) -> list[Row]:
-    """Return for each arm the mean and standard deviation of every metric, status counts, and
-    time.
-    """
+    """Return a row per arm: mean and standard deviation of every metric, status counts, and time."""
     ended = [run for run in runs if run["status"] != "failed"]
     metrics = [c for c in COLUMNS if any(c in run["metrics"] for run in ended)]
     metrics += sorted({k for run in ended for k in run["metrics"] if k.startswith(PROBE)})
@@ -103,10 +101,12 @@ def _spread(scores: list[float], digits: int) -> str:
 
 
 def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> Table:
-    """Return the table for a terminal; the file has more columns.
+    """Return the table of arms for a terminal, which has fewer columns than the Markdown file.
 
-    `asked` are the metrics of the claims: if there are any, only these metrics of a probe are
-    shown.
+    Args:
+        title: title of the table.
+        table_rows: one row per arm.
+        asked: metrics of the claims. If there are any, other metrics of a probe are not shown.
     """
     table = Table(
         title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0)
@@ -140,7 +140,7 @@ def _shown(name: str, asked: Collection[str]) -> bool:
 
 
 def as_markdown(table_rows: list[Row]) -> str:
-    """Return the table as Markdown."""
+    """Return the table of arms as Markdown; "" without rows."""
     if not table_rows:
         return ""
     head = list(table_rows[0])

@@ -1,6 +1,6 @@
-"""When a validation curve first reaches a value, by linear interpolation.
+"""Compute when a validation curve first reaches a value, by linear interpolation.
 
-What differs: nothing; a run that never reaches the value counts with its whole budget, so that a
+What differs: nothing. A run that never reaches the value counts with its whole budget, so that a
 mean over runs is a lower bound.
 """
 
@@ -17,7 +17,7 @@ Point = tuple[Number, Number]
 
 
 def threshold(metric: str) -> float | None:
-    """Return the nll of a metric such as "steps_to/nll_1.0", None for any other."""
+    """Return the nll in the name of a metric such as "steps_to/nll_1.0"; None for any other name."""
     if not metric.startswith(BEGINNING):
         return None
     try:
@@ -28,10 +28,12 @@ def threshold(metric: str) -> float | None:
 
 
 def steps_to(run: Run, nll: float) -> float:
-    """Return the number of steps until a run's validation nll reaches `nll`, at most all steps.
+    """Return the number of steps until a run's validation nll has fallen to `nll`.
+
+    A run that never reaches this value gets all its steps.
 
     Raises:
-        KeyError: the run has no validation, or diverged before.
+        KeyError: the run has no validation, or diverged before it reached the value.
     """
     curve = run["curve"]
     steps = first_at(curve["step"], curve[NLL], nll)
@@ -43,8 +45,12 @@ def steps_to(run: Run, nll: float) -> float:
 def first_at(
     steps: Sequence[Number | None], values: Sequence[Number | None], target: Number
 ) -> float:
-    """Return the step at which a falling curve first reaches a target; infinity if it never
-    does.
+    """Return the step at which a falling curve first reaches a target; infinity if it never does.
+
+    Args:
+        steps: step of each point of the curve.
+        values: value of each point; points with None are ignored.
+        target: the value to reach.
     """
     before: Point | None = None
     for step, now in zip(steps, values, strict=True):

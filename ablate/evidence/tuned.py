@@ -1,4 +1,4 @@
-"""Determine which values of a nuisance parameter were tried for each run."""
+"""Return which values of a tuned nuisance parameter, such as the learning rate, each run tried."""
 
 import itertools
 from collections.abc import Iterable
@@ -9,22 +9,29 @@ from ablate.evidence.types import Run, Tune
 
 
 def screening_seeds(replicates: Iterable[int], tune: Tune) -> dict[int, int]:
-    """Return the screening seed of every replicate; missing ones continue after the largest."""
+    """Return, for every seed of the study, the seed of the runs that tune the parameter for it.
+
+    If `tune` gives too few seeds, the next ones continue after the largest.
+
+    Args:
+        replicates: seeds of the study.
+        tune: the study's settings for tuning.
+    """
     given = dict.fromkeys(tune["seeds"])
     counted = itertools.count(max(given) + 1)
     return dict(zip(sorted({*replicates}), itertools.chain(given, counted), strict=False))
 
 
 def ordered(values: Iterable[Any]) -> bool:
-    """Return whether all values are numbers, so that they have an order; booleans are none."""
+    """Return whether all values are numbers and not booleans, so that they have an order."""
     return all(isinstance(x, int | float) and not isinstance(x, bool) for x in values)
 
 
 def tried(evidence: Evidence) -> dict[int, list[Any]]:
-    """Return the values that were tried for every run, by cell.
+    """Return the values of the nuisance parameter that were tried for every run, by cell number.
 
-    If an arm tuned once for all replicates, or nothing is recorded, these are the values of the
-    study.
+    If an arm tuned once for all seeds, or if no tuning run is recorded, the result is the list of
+    values in the study.
     """
     tune = evidence.study.get("tune")
     assert tune is not None

@@ -1,4 +1,4 @@
-"""The contents of study.json, runs.jsonl and verdict.json, as typed dictionaries.
+"""Define the contents of study.json, runs.jsonl and verdict.json as typed dictionaries.
 
 Files are checked against the same declarations (ablate.evidence.form).
 """
@@ -23,7 +23,7 @@ Curve = dict[str, list[int | float | None]]
 
 
 class Regime(TypedDict):
-    """The setting in which a study was run, to which its effects apply."""
+    """The setting in which a study was run (data, size, budget, device); its effects hold there."""
 
     scale: str
     data: str
@@ -41,7 +41,11 @@ class Regime(TypedDict):
 
 
 class Asked(TypedDict):
-    """The history of a claim in the analysis log (ablate.evidence.earlier_sweeps)."""
+    """The history of a claim in the analysis log (ablate.evidence.earlier_sweeps).
+
+    `looks` has the seeds of each earlier analysis, `tried` the reasons why the claim is
+    exploratory, and `regimes` the number of other settings in which the question was asked.
+    """
 
     looks: list[list[int]]
     tried: list[str]
@@ -49,7 +53,7 @@ class Asked(TypedDict):
 
 
 class Registration(TypedDict):
-    """When a study was first registered, and what was analysed before."""
+    """The registration of a study: when it was first started, and what was analysed before."""
 
     hash: str
     time: float
@@ -66,7 +70,10 @@ Seal = dict[str, str | dict[str, str]]  # digests by file; for runs, by cell
 
 
 class About(TypedDict):
-    """The content of study.json; `registered` comes from another file and may be empty."""
+    """The content of study.json.
+
+    `registered` comes from another file and may be empty.
+    """
 
     name: str
     study: Study
@@ -77,7 +84,7 @@ class About(TypedDict):
 
 
 class End(TypedDict):
-    """The outcome of a run at one of its budgets."""
+    """The outcome of a run at its full or at its short budget."""
 
     identity: str
     status: str
@@ -89,7 +96,7 @@ class End(TypedDict):
 
 
 class Run(End):
-    """One run of a sweep."""
+    """A run of a sweep in runs.jsonl: its arm, its seed and its outcome."""
 
     cell: int
     seed: int
@@ -111,7 +118,10 @@ class Run(End):
 
 
 class Failures(TypedDict):
-    """How many runs of an arm failed to learn, and the exact interval of the rate."""
+    """The number of runs of an arm that failed to learn, and the exact interval of their rate.
+
+    `runs` failed, and `of` ended.
+    """
 
     runs: int
     of: int
@@ -119,7 +129,10 @@ class Failures(TypedDict):
 
 
 class ControlOutcome(TypedDict):
-    """The outcome of the positive control of a claim that something is not lost."""
+    """The outcome of a positive control, for a claim that nothing is lost.
+
+    The control is an arm that should lose more than the margin. `loses` says whether it does.
+    """
 
     arm: str
     effect: float
@@ -128,7 +141,7 @@ class ControlOutcome(TypedDict):
 
 
 class Planned(TypedDict):
-    """Number of seeds needed for power 0.8 if the effect is true; null if no number suffices."""
+    """A number of seeds for power 0.8 if `effect` is true; null if no number suffices."""
 
     effect: float
     seeds: int | None
@@ -147,7 +160,10 @@ class Learning(TypedDict):
 
 
 class Target(TypedDict):
-    """Steps that a baseline needs to reach a value; null if more than the long budget."""
+    """The number of steps that a baseline needs to reach a value of a metric.
+
+    The number is null if it exceeds the long budget.
+    """
 
     metric: str
     updates: float | None
@@ -157,7 +173,10 @@ class Target(TypedDict):
 
 
 class Cases(TypedDict):
-    """The cases of an exact claim. A case counts if its check detected a deliberate fault."""
+    """The cases of an exact claim, each a value that must be within a tolerance.
+
+    A case counts if its check detected a deliberate fault.
+    """
 
     of: int
     counted: int
@@ -205,7 +224,7 @@ class ClaimResult(TypedDict):
 
 
 class Answer(ClaimResult):
-    """The result of a claim at one budget."""
+    """The result of a claim at one of the budgets of the runs."""
 
     failed_runs: int
     exploratory: bool
@@ -214,13 +233,17 @@ class Answer(ClaimResult):
 
 
 class Short(Answer):
-    """The result at the short budget, and how long the baseline takes to reach it."""
+    """The result of a claim at the short budget of the runs, and its time to target.
+
+    The time to target is the number of steps that the baseline needs to reach the treatment's
+    score.
+    """
 
     time_to_target: Target | None
 
 
 class Entry(Question, Answer):
-    """A claim in verdict.json."""
+    """A claim in verdict.json: the question and its answer."""
 
     primary: bool
     arms: list[str]
@@ -237,14 +260,14 @@ class ReportedClaim(Entry):
 
 
 class Spread(TypedDict):
-    """Mean and standard deviation of a metric over seeds; no deviation for a single seed."""
+    """Mean and standard deviation of a metric over seeds; the deviation of a single seed is null."""
 
     mean: float
     sd: float | None
 
 
 class Arm(TypedDict):
-    """An arm in verdict.json."""
+    """An arm in verdict.json: its levels, its numbers of runs by outcome, and its mean metrics."""
 
     arm: str
     label: str  # what a person calls it

@@ -1,4 +1,4 @@
-"""Read runs from a CSV or TSV file: a header, then a row per run, or per run and step."""
+"""Read results from a CSV or TSV file: a header, then a row per run, or per run and step."""
 
 import csv
 import gzip
@@ -17,10 +17,15 @@ DELIMITERS = (",", "\t", ";")
 
 
 def read(path: Path, wanted: Iterable[str] = ()) -> Table:
-    """Return the rows of a file.
+    """Return the rows of a CSV or TSV file as a table.
+
+    Args:
+        path: the file, which may be compressed with gzip.
+        wanted: columns that are kept however many different texts they have.
 
     Raises:
-        UserError: it cannot be read, it is empty, or a row has more or fewer cells than the header.
+        UserError: the file cannot be read, is empty, or has a row with more or fewer cells than the
+            header.
     """
     try:
         with named(path), opened(path) as file:
@@ -33,7 +38,7 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
 
 
 def opened(path: Path) -> TextIOWrapper:
-    """Open a text file for reading, which may be compressed."""
+    """Open a UTF-8 text file for reading; a file that ends in .gz is decompressed."""
     open_ = gzip.open if path.suffix == ".gz" else open
     return open_(path, "rt", encoding="utf-8-sig", newline="")
 
@@ -52,7 +57,14 @@ def _table(path: Path, rows: Any, wanted: Iterable[str]) -> Table:
 
 
 def _whole(path: Path, rows: list[list[str]], names: list[str], before: int) -> Iterable[list[str]]:
-    """Yield the rows that are not blank."""
+    """Yield the rows that are not blank, and raise UserError for a row of another length.
+
+    Args:
+        path: the file, for the message.
+        rows: cells of each row.
+        names: names of the columns.
+        before: number of rows before the first given row, for the message.
+    """
     for number, row in enumerate(rows, before + 1):
         if len(row) == len(names):
             yield row
@@ -64,7 +76,11 @@ def _whole(path: Path, rows: list[list[str]], names: list[str], before: int) -> 
 
 
 def _unique(path: Path, names: list[str]) -> list[str]:
-    """Return the names of the columns; a column without a name is called by its number."""
+    """Return the stripped names of the columns; a column without a name is called "column NUMBER".
+
+    Raises:
+        UserError: two columns have the same name.
+    """
     column_names = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
     twice = next((name for name in column_names if column_names.count(name) > 1), None)
     if twice is not None:

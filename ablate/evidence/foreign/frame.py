@@ -1,4 +1,4 @@
-"""Read runs from a pandas data frame, or from any object with its interface."""
+"""Read results of runs from a pandas data frame, or from any object with its interface."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,15 +18,15 @@ from ablate.evidence.foreign.table import (
 
 
 def is_frame(value: Any) -> bool:
-    """Return whether a value is a data frame."""
+    """Return whether a value has the interface of a pandas data frame."""
     return hasattr(value, "columns") and hasattr(value, "iloc")
 
 
 def read(frame: Any, wanted: Iterable[str] = ()) -> Table:
-    """Return the rows of a frame; a named index becomes a column.
+    """Return the rows of a data frame as a table; a named index becomes a column.
 
     Raises:
-        UserError: it has no rows, or two columns have the same name.
+        UserError: the frame has no rows, or two columns have the same name.
     """
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()

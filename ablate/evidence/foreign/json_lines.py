@@ -1,4 +1,7 @@
-"""Read runs from a JSONL file: an object per run, or per run and step; nested keys become `a.b`."""
+"""Read results from a JSONL file with an object per run, or per run and step.
+
+Nested keys become `a.b`.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,10 +16,14 @@ ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
 def read(path: Path, wanted: Iterable[str] = ()) -> Table:
-    """Return the objects of a file as rows.
+    """Return the JSON objects in a file as the rows of a table.
+
+    Args:
+        path: the file, which may be compressed with gzip.
+        wanted: columns that are kept however many different texts they have.
 
     Raises:
-        UserError: it cannot be read, or a line is not a JSON object.
+        UserError: the file cannot be read, or a line is not a JSON object.
     """
     with named(path), opened(path) as file:
         return from_records(str(path), _objects(path, file), wanted)
@@ -28,7 +35,14 @@ def from_records(
     wanted: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Table:
-    """Return flat records as a table; a missing key is an empty cell."""
+    """Return objects without nested objects as the rows of a table; a missing key is an empty cell.
+
+    Args:
+        source: description of the source, for messages.
+        records: one object per row.
+        wanted: columns that are kept however many different texts they have.
+        notes: remarks about the source that are shown with a verdict.
+    """
     builder = TableBuilder(source, wanted)
     builder.add_records(records)
     return builder.table(notes)
@@ -53,7 +67,12 @@ def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, object]]:
 
 
 def flat(row: Mapping[str, object], before: str = "") -> dict[str, object]:
-    """Return nested objects as one object, with dots between the keys."""
+    """Return nested objects as one object, with dots between the keys.
+
+    Args:
+        row: the nested objects.
+        before: prefix of all keys.
+    """
     flattened: dict[str, object] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):

@@ -1,9 +1,10 @@
-"""Read runs of Lightning's CSVLogger: every folder with a metrics.csv is a run.
+"""Read the runs of Lightning's CSVLogger; every folder with a metrics.csv is a run.
 
-Columns: `run`, the path of the folder below the source; `folder_1`, ... its parts; the
-hyperparameters of the hparams.yaml beside it; and the columns of metrics.csv. Rows are those of
-metrics.csv, with empty cells at steps without a metric. If the study names no columns `run` and
-`step`, the last value of each metric counts.
+Columns: `run`, the path of the run's folder below the given folder; `folder_1`, `folder_2`, ... the
+names in this path; the hyperparameters in hparams.yaml of the same folder; and the columns of
+metrics.csv. Without the column `step`, a run is a row with the last value of each metric. If the
+study asks for the column `step`, each row of metrics.csv is a row, with empty cells at steps
+without a metric.
 """
 
 import csv
@@ -22,6 +23,10 @@ RUN = "run"
 
 def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     """Return the runs below a folder: a row per run, or per step if the column `step` is wanted.
+
+    Args:
+        place: path of the folder.
+        wanted: columns that are kept however many different texts they have.
 
     Raises:
         UserError: the folder does not exist, or has no metrics.csv with rows.
@@ -59,7 +64,7 @@ def _about(root: Path, folder: Path) -> Row:
 
 
 def _settings(path: Path) -> Row:
-    """Return the hyperparameters of a run."""
+    """Return the hyperparameters in a file hparams.yaml; {} if the file has no mapping."""
     with named(path):
         settings = read_yaml(path)
         return flat(settings) if isinstance(settings, dict) else {}

@@ -8,11 +8,11 @@ from ablate.evidence.foreign.table import EMPTY, Column, Numbers, Table
 
 
 class Curves(NamedTuple):
-    """The recorded values of a metric, ordered by run and step.
+    """The recorded values of one metric in all runs, ordered by run and step.
 
     Args:
         rows: row number of each value in the table.
-        runs: number of the run of each value.
+        runs: index of the run of each value.
         steps: step of each value.
         values: values, including recorded NaN and infinite ones.
         first: for each run, its first row in the table.
@@ -28,8 +28,14 @@ class Curves(NamedTuple):
 def curves(table: Table, run: str, step: str, metric: str) -> Curves:
     """Return the curves of a metric over all runs.
 
+    Args:
+        table: a table with a row per run and step.
+        run: name of the column that identifies the run.
+        step: name of the column with the step.
+        metric: name of the column with the metric.
+
     Raises:
-        UserError: there is no such column, or a column of numbers has a text.
+        UserError: the table has no such column, or a cell of `step` or `metric` is a text.
     """
     runs, labels = table.column(run, "run").labels()
     steps, values = table.numbers(step, "step"), table.numbers(metric, "metric")
@@ -43,12 +49,21 @@ def curves(table: Table, run: str, step: str, metric: str) -> Curves:
 
 
 def last_rows(curves: Curves) -> tuple[np.ndarray, Numbers]:
-    """Return the row of each run's last value, and the value; NaN for a run without a value."""
+    """Return for each run the row number and the value of the metric at its last step.
+
+    The value is NaN for a run without a value.
+    """
     return _pick(curves, np.flatnonzero(np.diff(curves.runs, append=-1)))
 
 
 def best_rows(curves: Curves, by: Column, better: str) -> tuple[np.ndarray, Numbers]:
-    """Return for each run the row in which the column `by` is best, and the metric in this row."""
+    """Return for each run the row in which the column `by` is best, and the metric in this row.
+
+    Args:
+        curves: the curves of the metric.
+        by: the column that selects the row, such as a validation score.
+        better: "lower" or "higher", the better direction of `by`.
+    """
     scores = by.numbers[curves.rows] * (1.0 if better == "lower" else -1.0)
     scores = np.where(np.isfinite(scores), scores, np.inf)
     order = np.lexsort((curves.steps, scores, curves.runs))
@@ -57,10 +72,13 @@ def best_rows(curves: Curves, by: Column, better: str) -> tuple[np.ndarray, Numb
 
 
 def steps_to(curves: Curves, target: float, better: str) -> tuple[np.ndarray, Numbers, np.ndarray]:
-    """Return for each run a row, the step at which its curve reaches a target, and whether it does.
+    """Return for each run the step at which its curve first reaches a target value.
 
-    Between two values the step is interpolated. For a run that does not reach the target, the step
-    is its last one.
+    Between two values the step is interpolated. A run that does not reach the target gets its last
+    step. A run whose last value is not finite gets NaN.
+
+    Returns:
+        the first row of each run, the step, and whether the run reaches the target.
     """
     sign = 1.0 if better == "lower" else -1.0
     count = len(curves.first)

@@ -1,4 +1,7 @@
-"""Read runs from a Parquet file; requires pyarrow, which the extra `parquet` installs."""
+"""Read results of runs from a Parquet file.
+
+Requires pyarrow, which the extra `parquet` installs.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +11,7 @@ from ablate.evidence.foreign.table import CHUNK, Table, TableBuilder
 
 
 def read(path: Path, wanted: Iterable[str] = ()) -> Table:
-    """Return the rows of a file.
+    """Return the rows of a Parquet file as a table.
 
     Raises:
         UserError: pyarrow is not installed, or the file cannot be read.

@@ -1,4 +1,4 @@
-"""Read files that a user gives, in formats with a parser of their own."""
+"""Read files that a user gives, and turn errors of the parsers into messages with the path."""
 
 import zlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from ablate.errors import UserError
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Turn errors in a block that reads a file into UserErrors with the path.
+    """Turn an error in a `with` block that reads a file into a UserError that names the file.
 
     Raises:
         UserError: the file cannot be read, is not UTF-8 (with the line), or is nested too deeply.
@@ -30,7 +30,7 @@ def named(path: Path) -> Iterator[None]:
 
 
 def read_yaml(path: Path) -> Any:
-    """Return the data of a YAML file; Python objects in the file are not constructed.
+    """Return the data in a YAML file; tags for Python objects are rejected.
 
     Raises:
         UserError: the file is missing, not UTF-8, or not YAML.

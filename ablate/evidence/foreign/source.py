@@ -1,4 +1,7 @@
-"""Choose the reader of a source: by its scheme, its file ending, or the files in its folder."""
+"""Read a table of runs with the module for its format.
+
+The format follows from the scheme of the source, its file ending, or the files in its folder.
+"""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -29,15 +32,15 @@ IN_FOLDER = {
 
 
 def read(source: Any, wanted: Iterable[str] = ()) -> Table:
-    """Return the runs of a source.
+    """Return the results of runs in a source as a table.
 
     Args:
         source: a data frame; the path of a file; a folder of TensorBoard, Lightning or W&B; or
-            scheme://path with one of the schemes above. ablate.referee.compare adds wandb://.
+            scheme://path with a scheme in `SCHEMES`. ablate.referee.compare adds wandb://.
         wanted: columns that are kept however many different texts they have.
 
     Raises:
-        UserError: there is no such source, or it cannot be read.
+        UserError: the source does not exist or cannot be read.
     """
     if frame.is_frame(source):
         return frame.read(source, wanted)

@@ -1,4 +1,4 @@
-"""A table of runs, stored by columns, as every reader of foreign runs returns it.
+"""Store a table of runs by columns; the modules for all formats of foreign runs return it.
 
 A column stores numbers as an array and texts as integer codes, so that a million rows stay small. A
 column of texts alone has no array of numbers, and a column of numbers alone has no array of codes.
@@ -34,7 +34,7 @@ Row = dict[str, Any]  # the cells of a row, or plain data by its keys
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table: for each row a number, a text, or nothing.
 
     Args:
         numbers: the cells that are numbers; NaN for all others.
@@ -48,11 +48,14 @@ class Column:
     texts: list[str]
 
     def take(self, rows: np.ndarray) -> "Column":
-        """Return some rows of the column; `rows` is a mask or row numbers."""
+        """Return the column with some of its rows; `rows` is a mask or row numbers."""
         return Column(self.numbers[rows], self.codes[rows], self.texts)
 
     def constant(self, rows: np.ndarray) -> str | None:
-        """Return the label that all given rows share, "" if all are empty, None if they differ."""
+        """Return the text that all given rows have, "" if all are empty, None if they differ.
+
+        A number is returned as text, such as "3".
+        """
         codes, numbers = self.codes[rows], self.numbers[rows]
         if not len(codes) or (codes != codes[0]).any():
             return None
@@ -63,14 +66,15 @@ class Column:
         return number_text(float(numbers[0])) if (numbers == numbers[0]).all() else None
 
     def first_text(self) -> tuple[int, str] | None:
-        """Return the row and the text of the first cell that is neither a number nor empty."""
+        """Return the row number and the text of the first cell that is neither a number nor empty."""
         wrong = [code for code, text in enumerate(self.texts) if text.lower() not in MISSING]
         rows = np.flatnonzero(np.isin(self.codes, wrong)) if wrong else np.empty(0, int)
         return (int(rows[0]), self.texts[self.codes[rows[0]]]) if len(rows) else None
 
     def labels(self) -> tuple[Codes, list[str]]:
-        """Return for each cell an index into a list of labels, and the list;
-        empty cells have -1.
+        """Return for each cell an index into a list of labels, and this list.
+
+        The label of a cell is its text, or its number as text. Empty cells have the index -1.
         """
         places = np.maximum(self.codes, -1, dtype=np.int32)
         named = list(self.texts)
@@ -90,11 +94,11 @@ class Table:
     """A table with a run (or a step of a run) in each row.
 
     Args:
-        source: description of the source, for readers.
+        source: description of the source, for messages and reports.
         columns: columns by name.
         rows: number of rows.
         digests: hash of each row; empty if the source has none.
-        notes: remarks about the source for readers of a verdict.
+        notes: remarks about the source that are shown with a verdict.
         unread: names of columns that were dropped because they have too many different texts.
     """
 
@@ -106,10 +110,14 @@ class Table:
     unread: tuple[str, ...] = ()
 
     def column(self, name: str, key: str) -> Column:
-        """Return a column; `key` is the config key that asks for it, for messages.
+        """Return the column with a name.
+
+        Args:
+            name: name of the column.
+            key: the config key that names the column, for the message.
 
         Raises:
-            UserError: there is no such column.
+            UserError: the table has no such column.
         """
         if name not in self.columns:
             names = [*self.columns]
@@ -117,10 +125,14 @@ class Table:
         return self.columns[name]
 
     def numbers(self, name: str, key: str) -> Numbers:
-        """Return a column of numbers, with NaN for empty cells.
+        """Return the numbers of a column, with NaN for empty cells.
+
+        Args:
+            name: name of the column.
+            key: the config key that names the column, for the message.
 
         Raises:
-            UserError: there is no such column, or it has a text.
+            UserError: the table has no such column, or a cell is a text.
         """
         column = self.column(name, key)
         if (text := column.first_text()) is not None:
@@ -140,21 +152,21 @@ class Table:
 
 
 def number_text(number: float) -> str:
-    """Return a number as a label: "3" for 3.0, else the shortest text for the same number."""
+    """Return a number as text: "3" for 3.0, else the shortest text that parses to the same number."""
     if math.isfinite(number) and number == int(number) and abs(number) < 1e15:
         return str(int(number))
     return repr(number)
 
 
 def label_of(given: Any) -> str:
-    """Return the label under which a user's value occurs in a column."""
+    """Return the text by which a column represents a value that a user gives, such as "3" for 3.0."""
     cell = _plain(given)
     number = _number(cell)
     return _text(str(cell)) if number is None else number_text(number)
 
 
 def meant(word: str, names: Sequence[str]) -> str:
-    """Return the end of a message about an unknown name: a suggestion, or the allowed names."""
+    """Return the end of a message about an unknown name: a similar name, or the allowed names."""
     by_case = [name for name in names if name.lower() == word.lower()]
     near = by_case or difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     if near:
@@ -179,9 +191,11 @@ class TableBuilder:
         self.count = 0
 
     def add(self, piece: Mapping[str, Sequence[Any]]) -> None:
-        """Add rows, given by columns; cells are texts, numbers, or None.
+        """Add a chunk of rows, given as lists of cells by column.
 
-        A column that is missing in some chunks is empty in their rows.
+        Cells are texts, numbers, or None.
+
+        A column that is missing in a chunk is empty in the rows of this chunk.
         """
         rows = len(next(iter(piece.values()), ()))
         for name in [name for name in piece if name not in self.columns]:
@@ -203,10 +217,13 @@ class TableBuilder:
             self.add({name: [row.get(name) for row in piece] for name in names})
 
     def table(self, notes: Iterable[str] = ()) -> Table:
-        """Return the table.
+        """Return a table of all rows that were added.
+
+        Args:
+            notes: remarks about the source that are shown with a verdict.
 
         Raises:
-            UserError: it has no rows.
+            UserError: no row was added.
         """
         if not self.count:
             raise UserError(f"{self.source} has no rows: a table needs at least one row per run")
@@ -217,7 +234,10 @@ class TableBuilder:
 
 
 class Collector:
-    """Collects the cells of a column while rows are read; the first `empty` rows are empty."""
+    """Collects the cells of a column while rows are read; the first `empty` rows are empty.
+
+    If the column has more than `most` different texts, all its cells are dropped.
+    """
 
     def __init__(self, most: float | int = math.inf, empty: int = 0) -> None:
         self.most = most
@@ -229,7 +249,7 @@ class Collector:
             self.add([None] * empty)
 
     def add(self, cells: Sequence[Any]) -> None:
-        """Add the cells of some rows."""
+        """Add the cells of some rows to the end of the column."""
         if self.dropped:
             return
         kinds = {*map(type, cells)}
@@ -245,7 +265,7 @@ class Collector:
             self.dropped, self.numbers, self.codes, self.texts = True, [], [], {}
 
     def _add_mixed(self, cells: Sequence[Cell]) -> None:
-        """Add cells with texts or empty cells; equal cells are parsed once."""
+        """Add cells of which some are texts or empty; equal cells are parsed once."""
         numbers: dict[Cell, float] = {}
         codes: dict[Cell, int] = {}
         for cell in dict.fromkeys(cells):
@@ -263,16 +283,16 @@ class Collector:
         return self.texts.setdefault(text, len(self.texts)) if text else EMPTY
 
     def column(self) -> Column:
-        """Return the column, and release its chunks."""
+        """Return the column of all added cells, and free the memory of the chunks."""
         numbers, codes = _joined(self.numbers, math.nan), _joined(self.codes, np.int8(NUMBER))
         self.numbers, self.codes = [], []
         return Column(numbers, codes, list(self.texts))
 
 
 def _joined(pieces: Sequence[np.ndarray | int], value: Any) -> np.ndarray:
-    """Concatenate chunks; a chunk that is a length n stands for n times `value`.
+    """Concatenate chunks of a column; a chunk that is an integer n stands for n times `value`.
 
-    If all chunks are lengths, the array takes the memory of a single value.
+    If all chunks are integers, the array takes the memory of a single value.
     """
     if all(isinstance(piece, int) for piece in pieces):
         return np.broadcast_to(value, sum(int(piece) for piece in pieces))
@@ -300,7 +320,7 @@ def _plain(cell: Any) -> Cell:
 
 
 def _numbers(cells: Sequence[Cell], kinds: set[type]) -> Numbers | None:
-    """Return the cells as numbers, or None if a cell might not be a number."""
+    """Return the cells as numbers; None if a cell is a text, or must be parsed by `_number`."""
     try:
         numbers = np.fromiter(map(float, cells), np.float64, len(cells))
     except (ValueError, OverflowError):

@@ -1,9 +1,9 @@
-"""Read runs of TensorBoard: every folder with event files is a run, every tag a column.
+"""Read the runs of TensorBoard; every folder with event files is a run, every tag a column.
 
-All scalars are read, not a sample. Further columns: `run`, the path of the folder below the source;
-`folder_1`, `folder_2`, ... its parts, which often contain arm and seed; `_step`; `_wall_time` and
-`_started`, in seconds. There is a row for each run with the last value of each tag; if the column
-`_step` is wanted, a row for each step.
+All scalars are read, not a sample. Further columns: `run`, the path of the run's folder below the
+given folder; `folder_1`, `folder_2`, ... the names in this path, which often contain arm and seed;
+`_step`; `_wall_time` and `_started`, in seconds since 1970. There is a row for each run with the
+last value of each tag. If the column `_step` is wanted, there is a row for each step.
 """
 
 import math
@@ -26,7 +26,12 @@ Scalar = tuple[str, int, float, float]  # tag, step, value, seconds
 
 
 def read(place: Any, wanted: Iterable[str] = ()) -> Table:
-    """Return the scalars of all runs below a folder.
+    """Return the scalars of all runs below a folder: a row per run, or per step if `_step` is
+    wanted.
+
+    Args:
+        place: path of the folder.
+        wanted: columns that are kept however many different texts they have.
 
     Raises:
         UserError: the folder does not exist, or has no event file with scalars.
@@ -51,7 +56,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
 
 
 def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[Row]:
-    """Return the rows of one run; if a tag has two values at a step, the later counts."""
+    """Return a row per step of one run; if a tag has two values at a step, the later value counts."""
     name = folder.relative_to(root).as_posix()
     parts = {f"folder_{k}": part for k, part in enumerate(folder.relative_to(root).parts, 1)}
     by_step: dict[int, Row] = {}
@@ -65,7 +70,7 @@ def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[
 
 
 def _scalars(path: Path, notes: list[str]) -> Iterator[Scalar]:
-    """Yield the scalars of a file up to its last complete record."""
+    """Yield the scalars of an event file up to its last complete record."""
     try:
         for message in _records(path.read_bytes()):
             seconds, step = double(first(message, 1)), signed(first(message, 2))
@@ -78,7 +83,7 @@ def _scalars(path: Path, notes: list[str]) -> Iterator[Scalar]:
 
 
 def _values(message: bytes) -> Iterator[tuple[str, float]]:
-    """Yield tag and value of each scalar in the summaries of a message."""
+    """Yield tag and value of each scalar in an event, which is a Protocol Buffers message."""
     for summary in _parts(message, SUMMARY):
         for value in _parts(summary, VALUE):
             scalar = _scalar(value)
@@ -87,7 +92,7 @@ def _values(message: bytes) -> Iterator[tuple[str, float]]:
 
 
 def _parts(message: bytes, number: int) -> Iterator[bytes]:
-    """Yield the nested messages with a field number."""
+    """Yield the nested messages that have a field number."""
     for key, part in fields(message):
         if key == number and isinstance(part, bytes):
             yield part
@@ -102,7 +107,7 @@ def _scalar(value: bytes) -> float | None:
 
 
 def _of_tensor(tensor: bytes) -> float | None:
-    """Return the value of a tensor with one number; None for any other tensor."""
+    """Return the number in an encoded tensor with one element; None for any other tensor."""
     form = OF_TYPE.get(signed(first(tensor, 1)), "")
     content = first(tensor, 4) or first(tensor, 5 if form == "<f" else 6)
     if not form or not isinstance(content, bytes) or len(content) != struct.calcsize(form):
@@ -111,7 +116,11 @@ def _of_tensor(tensor: bytes) -> float | None:
 
 
 def _records(content: bytes) -> Iterator[bytes]:
-    """Yield the messages of an event file after checking their checksums."""
+    """Yield the message of each record in an event file after checking its checksums.
+
+    Raises:
+        DamagedError: a checksum is wrong, or the file ends in the middle of a record.
+    """
     place = 0
     while place < len(content):
         if place + 12 > len(content):

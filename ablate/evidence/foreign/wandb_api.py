@@ -1,6 +1,7 @@
-"""Read runs of a W&B project by the public API: a row per run, or per step if `_step` is wanted.
+"""Read the runs of a W&B project by the public API.
 
-Columns are those of offline runs (ablate.evidence.foreign.wandb_offline).
+The table has a row per run, or per step if the column `_step` is wanted. The columns are those of
+offline runs (ablate.evidence.foreign.wandb_offline).
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ from ablate.evidence.foreign.wandb_offline import STEP, merged
 
 
 def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
-    """Return the runs of a project, or of a group in it.
+    """Return the runs of a W&B project, or of a group in the project.
 
     Args:
         api: `wandb.Api()`.
@@ -22,7 +23,7 @@ def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
         wanted: columns that are needed; with `_step` the whole history is read.
 
     Raises:
-        UserError: the path is malformed, W&B does not have it, or it has no runs.
+        UserError: the path is malformed, W&B does not have the project, or the project has no runs.
     """
     entity, project, group = place_of(place)
     wanted = [*wanted]
@@ -41,7 +42,9 @@ def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
 
 
 def place_of(place: str) -> tuple[str, str, str]:
-    """Return entity, project and group; the group may be "".
+    """Return entity, project and group of a path ENTITY/PROJECT or ENTITY/PROJECT/GROUP.
+
+    The group is "" if the path has none.
 
     Raises:
         UserError: the path is malformed.
@@ -61,7 +64,7 @@ def _rows(run: Any, *, by_step: bool) -> Iterator[Row]:
 
 
 def _plain(row: Row) -> Row:
-    """Return results in which W&B's words for NaN and infinity are numbers."""
+    """Return results with W&B's words "NaN", "Infinity" and "-Infinity" replaced by floats."""
     words = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
     return {k: words.get(v, v) if isinstance(v, str) else v for k, v in row.items()}
 

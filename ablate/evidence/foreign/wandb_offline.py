@@ -1,8 +1,8 @@
 """Read offline runs of W&B: folders offline-run-* (and run-*) with a file run-ID.wandb.
 
-Columns: `run` (its id), `name`, `group`, `job_type`, `state`, `_started` in seconds; the keys of
-the config; the keys of the summary. If the column `_step` is wanted, each row is a step of the
-history.
+Columns: `run` (the id of the run), `name`, `group`, `job_type`, `state`, `_started` in seconds
+since 1970; the keys of the config; the keys of the summary. If the column `_step` is wanted, each
+row is a step of the history.
 """
 
 import json
@@ -33,7 +33,7 @@ STEP = "_step"
 
 
 def read(place: Any, wanted: Iterable[str] = ()) -> Table:
-    """Return the offline runs below a folder.
+    """Return the offline runs below a folder: a row per run, or per step if `_step` is wanted.
 
     Raises:
         UserError: the folder does not exist, or has no run.
@@ -51,7 +51,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
 
 @dataclass
 class _Run:
-    """The content of the records of a run that were read so far."""
+    """The content of a run's .wandb file, as far as the file has been read."""
 
     about: Row
     config: Row = field(default_factory=dict)
@@ -59,7 +59,7 @@ class _Run:
     history: list[Row] = field(default_factory=list)
 
     def take(self, kind: int, part: bytes) -> None:
-        """Add the content of a record."""
+        """Add the content of a record; `kind` is its field number in W&B's log format."""
         if kind == RUN:
             self.about |= _about(part)
             self.config |= _items(first(part, 4))
@@ -73,7 +73,7 @@ class _Run:
             self.about["state"] = "failed" if signed(first(part, 1)) else "finished"
 
     def rows(self, by_step: bool) -> list[Row]:
-        """Return a row with the last results, or a row per step."""
+        """Return a row with the last value of each metric, or with `by_step` a row per step."""
         last = self.summary
         for row in self.history:  # a run that was killed has no summary
             last = last | row
@@ -96,8 +96,9 @@ def _run(path: Path, by_step: bool, notes: list[str]) -> list[Row]:
 
 
 def merged(about: Row, config: Row, results: Row) -> Row:
-    """Return a row of results and config; a config key that is also a result gets the
-    prefix `config.`.
+    """Return a row with the results, config and attributes (such as id and state) of a run.
+
+    A config key that is also a result gets the prefix `config.`.
     """
     row = flat(results)
     settings = {key: value for key, value in flat(config).items() if not key.startswith("_wandb")}
@@ -116,7 +117,7 @@ def _about(run: bytes) -> Row:
 
 
 def _items(message: Any) -> Row:
-    """Return the updates in a message, by key."""
+    """Return the values in an encoded message of W&B's config, summary or history, by key."""
     updates: Row = {}
     for number, item in fields(message or b""):
         if number != 1 or not isinstance(item, bytes):
@@ -132,12 +133,16 @@ def _items(message: Any) -> Row:
 
 
 def _is_setting(value: Any) -> bool:
-    """Return whether a value has the form of W&B's config files, with a description."""
+    """Return whether a value has the form {"value": ..., "desc": ...} of W&B's config files."""
     return isinstance(value, dict) and value.keys() <= {"value", "desc"} and "value" in value
 
 
 def _records(content: bytes) -> Iterator[bytes]:
-    """Yield the messages of a log in LevelDB's format after checking their checksums."""
+    """Yield the records of a log in LevelDB's format after checking their checksums.
+
+    Raises:
+        DamagedError: a checksum is wrong, or the log ends in the middle of a record.
+    """
     place, pieces = HEADER, b""
     while place < len(content):
         left = BLOCK - place % BLOCK

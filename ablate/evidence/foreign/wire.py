@@ -1,7 +1,7 @@
 """Decode Protocol Buffers, and compute the checksums of files that contain such messages.
 
 A verdict needs only a few fields of TensorBoard's event files and of offline W&B runs. This module
-reads them without the two libraries, which take seconds to import. Source:
+reads them without the libraries of TensorBoard and W&B, which take seconds to import. Source:
 protobuf.dev/programming-guides/encoding; Castagnoli 1993 for CRC-32C.
 """
 
@@ -14,11 +14,13 @@ Field = int | bytes
 
 
 class DamagedError(ValueError):
-    """Raised for bytes that are not a valid message."""
+    """The error for bytes that are not a valid Protocol Buffers message or record of a file."""
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Field]]:
-    """Yield number and value of each field: an integer, or bytes for any other type.
+    """Yield number and value of each field in an encoded Protocol Buffers message.
+
+    The value is an integer for a varint, and undecoded bytes for any other type.
 
     Raises:
         DamagedError: the message ends in the middle of a field, or has an unknown type.
@@ -56,25 +58,30 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def first(message: bytes, number: int) -> Field | None:
-    """Return the last value of a field, which is the valid one; None if the field is missing."""
+    """Return the last value of a field, which is the valid value; None if the field is missing.
+
+    Args:
+        message: an encoded Protocol Buffers message.
+        number: field number.
+    """
     return next((value for key, value in reversed([*fields(message)]) if key == number), None)
 
 
 def text(message: bytes, number: int) -> str:
-    """Return a text field; "" if it is missing."""
+    """Return a text field of an encoded message by its field number; "" if the field is missing."""
     value = first(message, number)
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 
 def signed(value: Field | None) -> int:
-    """Return a 64-bit integer with its sign; 0 if it is missing."""
+    """Return the value of a varint field as a signed 64-bit integer; 0 if the field is missing."""
     if not isinstance(value, int):
         return 0
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def double(value: Field | None) -> float:
-    """Return a 64-bit float; 0 if it is missing."""
+    """Return the value of a 64-bit float field; 0 if the field is missing."""
     return float(struct.unpack("<d", value)[0]) if isinstance(value, bytes) else 0.0
 
 
