@@ -109,7 +109,9 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A line of the analysis log: an analysis of a sweep, with the seeds that finished or failed."""
+    """A line of the analysis log: an analysis of a sweep, with the seeds that finished or
+    failed.
+    """
 
     folder: str
     time: float
@@ -241,7 +243,9 @@ def write(results: Path, line: Sweep | Analysis) -> None:
 
 
 def _restore(results: Path, log: "AnalysisLog") -> None:
-    """Append lines that the log has lost, from the copies that sweeps keep beside their verdicts."""
+    """Append lines that the log has lost, from the copies that sweeps keep beside their
+    verdicts.
+    """
     there: list[Sweep | Analysis] = [*log.sweeps, *log.looks]
     present = {_line(line) for line in there}
     copies = sorted(results.glob(f"sweeps/*/*/{BOOK}"))
@@ -258,7 +262,10 @@ def _restore(results: Path, log: "AnalysisLog") -> None:
 
 @contextmanager
 def _alone(results: Path) -> Iterator[Path]:
-    """Lock the analysis log and yield its path; drop an incomplete last line of a killed process."""
+    """Lock the analysis log and yield its path.
+
+    Drop an incomplete last line of a killed process.
+    """
     path, locks = results / BOOK, results / "locks"
     with writing(path):
         locks.mkdir(parents=True, exist_ok=True)
@@ -269,7 +276,9 @@ def _alone(results: Path) -> Iterator[Path]:
 
 
 def copy_book(sweep: Path, target: Path) -> None:
-    """Copy the analysis log of a sweep's folder, if it has one, to a folder of committed evidence."""
+    """Copy the analysis log of a sweep's folder, if it has one, to a folder of committed
+    evidence.
+    """
     if (sweep / BOOK).exists():
         write_text(target / BOOK, (sweep / BOOK).read_text(encoding="utf-8"))
 
@@ -311,7 +320,9 @@ def family(claim: Claim) -> str:
 
 
 def place(claim: Claim) -> Rule:
-    """Return the metric of a claim, and the levels that both arms share, as `metric` and `where`."""
+    """Return the metric of a claim, and the levels that both arms share, as `metric` and
+    `where`.
+    """
     treatment, baseline = claim["treatment"], claim["baseline"]
     shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
     return {"metric": claim["metric"], "where": claim["where"] | shared}
@@ -332,7 +343,9 @@ def concerns(claim: Claim, level: str) -> bool:
 
 
 def rule(claim: Claim, study: Study) -> Rule:
-    """Return the fields of a claim and its study that decide the verdict, such as kind and margin."""
+    """Return the fields of a claim and its study that decide the verdict, such as kind and
+    margin.
+    """
     claim_fields: Mapping[str, object] = claim
     common: Mapping[str, object] = study
     given = {key: claim_fields[key] for key in RULE} | {key: common[key] for key in OF_STUDY}

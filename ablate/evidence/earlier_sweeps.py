@@ -154,7 +154,9 @@ class EarlierSweeps:
         return [sweep for sweep in self.before(claim) if not self._changed(sweep, claim)]
 
     def before(self, claim: Claim) -> list[Sweep]:
-        """Return the sweeps in other folders that asked a claim's question earlier in this setting."""
+        """Return the sweeps in other folders that asked a claim's question earlier in this
+        setting.
+        """
         sweeps = self.log.before(self.current, question(claim), rule(claim, self.study))
         return [sweep for sweep in sweeps if sweep.folder != self.current.folder]
 
@@ -202,7 +204,9 @@ class EarlierSweeps:
         return descriptions
 
     def _in_family(self, claim: Claim) -> list[str]:
-        """Describe earlier sweeps that measured a claim's contrast in another metric or study file."""
+        """Describe earlier sweeps that measured a claim's contrast in another metric or study
+        file.
+        """
         begun = min(sweep.time for sweep in self.log.sweeps if sweep.same(self.current))
         earlier = [
             sweep

@@ -101,7 +101,9 @@ class Evidence:
         self.seal(folder)
 
     def seal(self, folder: Path) -> None:
-        """Write registered.json, and study.json with a seal of the files that are already written."""
+        """Write registered.json, and study.json with a seal of the files that are already
+        written.
+        """
         about: Any = {part: getattr(self, part) for part in PARTS}
         write_about(folder, about, self.registered, seal_of(folder, self.runs, self.screening))
 

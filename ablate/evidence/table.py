@@ -57,7 +57,9 @@ def by_label(runs: list[Run]) -> dict[str, list[Run]]:
 
 
 def rows(runs: list[Run]) -> list[Row]:
-    """Return a row per arm: mean and standard deviation of every metric, status counts, and time."""
+    """Return a row per arm: mean and standard deviation of every metric, status counts, and
+    time.
+    """
     ended = [run for run in runs if run["status"] != "failed"]
     metrics = [c for c in COLUMNS if any(c in run["metrics"] for run in ended)]
     metrics += sorted({k for run in ended for k in run["metrics"] if k.startswith(PROBE)})

@@ -260,7 +260,10 @@ class ReportedClaim(Entry):
 
 
 class Spread(TypedDict):
-    """Mean and standard deviation of a metric over seeds; the deviation of a single seed is null."""
+    """Mean and standard deviation of a metric over seeds.
+
+    The deviation of a single seed is null.
+    """
 
     mean: float
     sd: float | None

@@ -66,7 +66,9 @@ class Column:
         return number_text(float(numbers[0])) if (numbers == numbers[0]).all() else None
 
     def first_text(self) -> tuple[int, str] | None:
-        """Return the row number and the text of the first cell that is neither a number nor empty."""
+        """Return the row number and the text of the first cell that is neither a number nor
+        empty.
+        """
         wrong = [code for code, text in enumerate(self.texts) if text.lower() not in MISSING]
         rows = np.flatnonzero(np.isin(self.codes, wrong)) if wrong else np.empty(0, int)
         return (int(rows[0]), self.texts[self.codes[rows[0]]]) if len(rows) else None
@@ -152,14 +154,18 @@ class Table:
 
 
 def number_text(number: float) -> str:
-    """Return a number as text: "3" for 3.0, else the shortest text that parses to the same number."""
+    """Return a number as text: "3" for 3.0, else the shortest text that parses to the same
+    number.
+    """
     if math.isfinite(number) and number == int(number) and abs(number) < 1e15:
         return str(int(number))
     return repr(number)
 
 
 def label_of(given: Any) -> str:
-    """Return the text by which a column represents a value that a user gives, such as "3" for 3.0."""
+    """Return the text by which a column represents a value that a user gives, such as "3" for
+    3.0.
+    """
     cell = _plain(given)
     number = _number(cell)
     return _text(str(cell)) if number is None else number_text(number)

@@ -56,7 +56,10 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
 
 
 def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[Row]:
-    """Return a row per step of one run; if a tag has two values at a step, the later value counts."""
+    """Return a row per step of one run.
+
+    If a tag has two values at a step, the later value counts.
+    """
     name = folder.relative_to(root).as_posix()
     parts = {f"folder_{k}": part for k, part in enumerate(folder.relative_to(root).parts, 1)}
     by_step: dict[int, Row] = {}
