@@ -1,3 +1,4 @@
-"""Derive verdicts from evidence: claims, kinds and decisions as data; only `wording`
-writes sentences.
+"""Derive the verdicts of a study from its evidence, as data.
+
+Only the subpackage `wording` writes sentences.
 """

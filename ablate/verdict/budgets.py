@@ -1,9 +1,9 @@
-"""Combine the verdicts of a study at its two budgets.
+"""Combine the verdicts of a study whose runs are tested at two budgets of training steps.
 
-The verdict of a claim is that of the long budget, with a note whether learning had levelled off.
-The verdict at the short budget is stored under `short`, with the steps that the baseline needs to
-reach the treatment's score at the short budget. Each verdict is judged separately: the two share
-runs, but answer different questions.
+The verdict of a claim is the verdict at the long budget, with a note whether learning had levelled
+off. The verdict at the short budget is stored under `short`, with the number of steps that the
+baseline needs to reach the treatment's score at the short budget. The two verdicts are judged
+separately: they share runs, but answer different questions.
 """
 
 from typing import cast
@@ -16,7 +16,17 @@ from ablate.verdict.judge import ASKED
 
 
 def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:
-    """Return the entries of the long budget, each with its entry of the short budget (`short`)."""
+    """Return the claims of verdict.json at the long budget, each with its result at the short
+    budget.
+
+    The result at the short budget is in the key `short`.
+
+    Args:
+        long: the judged claims at the long budget.
+        early: the judged claims at the short budget.
+        evidence: the runs at the long budget.
+        short: the runs at the short budget.
+    """
     asked = list(zip(evidence.study["claims"], long, early, strict=True))
     early_entries = [
         _confirmed(claim, late_entry, early_entry) for claim, late_entry, early_entry in asked
@@ -31,9 +41,10 @@ def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evide
 
 
 def _confirmed(claim: Claim, late: Entry, early: Entry) -> Entry:
-    """Return the early entry; leave *cannot* claims open unless the long budget supports them.
+    """Return the result of a claim at the short budget, undecided if longer training refutes it.
 
-    An arm that is still learning may look as if it could not learn.
+    Only a claim that an arm *cannot* do something may become undecided: if the result at the long
+    budget does not support the claim, the arm may only have been too slow.
     """
     if late["verdict"] == SUPPORTED:
         return early

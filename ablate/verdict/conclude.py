@@ -1,8 +1,8 @@
 """Derive the verdicts of a study from its evidence; the result is deterministic.
 
-With several claims, verdicts use Holm-adjusted p-values (ablate.stats.holm); intervals are not
+With several claims, verdicts use Holm-adjusted p-values (ablate.stats.holm). Intervals are not
 adjusted. The p-values and intervals of each claim already account for interim analyses
-(ablate.stats.spending). With two budgets, each has verdicts of its own.
+(ablate.stats.spending). If the runs are tested at two budgets, each budget has separate verdicts.
 """
 
 import statistics
@@ -41,10 +41,10 @@ UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 def conclude(evidence: Evidence) -> Verdict:
     """Return the content of verdict.json: a verdict per claim, the arms, and all caveats.
 
-    If the study differs from the registered one, every verdict is exploratory.
+    If the study differs from the registered study, every verdict is exploratory.
 
     Raises:
-        UserError: the record of a run and its statistics disagree.
+        UserError: the recorded BLEU of a run and its statistics per sentence disagree.
     """
     registration = UNREGISTERED | evidence.registration
     findings, claims = _judged(evidence, registration)
@@ -77,7 +77,7 @@ def conclude(evidence: Evidence) -> Verdict:
 
 
 def _judged(evidence: Evidence, registration: Registration) -> tuple[list[Finding], list[Entry]]:
-    """Return the finding on every claim, and its entry in verdict.json."""
+    """Return the statistical result of every claim, and the claim as in verdict.json."""
     decided = decide(evidence)
     undecided = sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
     findings = [finding for finding, _, _ in decided]
@@ -90,8 +90,9 @@ def _judged(evidence: Evidence, registration: Registration) -> tuple[list[Findin
 
 
 def _regime(evidence: Evidence) -> Regime:
-    """Return the setting of a study; a size that is a factor has its levels
-    instead of the default.
+    """Return the setting of a study.
+
+    A size or other setting that is a factor has the list of its levels instead of the default.
     """
     setting: Any = dict(evidence.regime)
     for factor in evidence.study["factors"]:
@@ -104,9 +105,7 @@ def _regime(evidence: Evidence) -> Regime:
 
 
 def alpha_spent(findings: list[Finding]) -> float:
-    """Return the largest part of a claim's alpha that the interim analyses so
-    far may have spent.
-    """
+    """Return how much alpha the interim analyses so far may have spent, at most, on any claim."""
     parts = [
         finding.claim["alpha"]
         if isinstance(finding.result, Exact)
@@ -117,7 +116,7 @@ def alpha_spent(findings: list[Finding]) -> float:
 
 
 def versions(runs: list[Run]) -> dict[str, str | list[str]]:
-    """Return the versions of the packages that the runs used; a list if runs differ."""
+    """Return the version of each package that the runs used; a list of versions if runs differ."""
     names = dict.fromkeys(name for run in runs for name in run["versions"])
     by_name = {n: sorted({r["versions"][n] for r in runs if n in r["versions"]}) for n in names}
     return {name: used[0] if len(used) == 1 else used for name, used in by_name.items()}

@@ -1,7 +1,7 @@
-"""Compute the paired differences that a claim is about.
+"""Compute the paired differences between the arms of a claim.
 
-A contrast is a weighted sum of runs with the same seed (ablate.verdict.sides). For BLEU it is also
-split into contributions of the test sentences.
+A contrast is a weighted sum of runs with the same seed (ablate.verdict.sides). For BLEU, each
+difference is also split into contributions of the test sentences.
 """
 
 import math
@@ -28,10 +28,11 @@ SAME_SCORE = 1e-6  # allowed difference between a recorded BLEU and the BLEU of 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Paired differences in units of the metric, positive if the treatment is better.
+    """The paired differences of a claim in units of the metric, positive if the treatment is
+    better.
 
     `parts` splits each difference into contributions of the test sentences, whose mean is the
-    difference; None if the metric has no statistics per sentence.
+    difference. `parts` is None if the metric has no statistics per sentence.
     """
 
     seeds: list[int]
@@ -50,18 +51,18 @@ class Contrast:
 
     @property
     def runs(self) -> list[Run]:
-        """All runs of the arms, including failed ones."""
+        """All runs of the arms, including failed runs."""
         return [run for side in self.sides for run in side.every]
 
     @property
     def estimate(self) -> Estimate:
-        """The mean difference with its errors."""
+        """The mean difference with its standard errors."""
         mean_difference = estimate(self.differences, self.parts, self.plus)
         units = GROUPS if self.grouped else mean_difference.units
         return replace(mean_difference, units=units, looks=self.looks)
 
     def among_learned(self) -> "Contrast":
-        """Return the contrast restricted to seeds whose runs have all learned."""
+        """Return the contrast restricted to seeds whose runs have all learned the task."""
         kept = np.flatnonzero(self.learned)
         return replace(
             self,
@@ -74,8 +75,10 @@ class Contrast:
 
 
 class Pair(NamedTuple):
-    """For one seed: the difference, its terms with positive weight, and the contribution
-    of each sentence.
+    """The difference for one seed.
+
+    `plus` is the sum of its terms with positive weight. `parts` has the contribution of each
+    sentence.
     """
 
     difference: float
@@ -84,11 +87,11 @@ class Pair(NamedTuple):
 
 
 def contrast(claim: Claim, evidence: Evidence) -> Contrast:
-    """Return the contrast of a claim; not for exact claims without arms.
+    """Return the paired differences of a claim that compares arms.
 
     Raises:
         ContrastError: a trend has fewer than two levels, or a level without a logarithm.
-        UserError: a record and its statistics disagree.
+        UserError: the recorded BLEU of a run and its statistics per sentence disagree.
     """
     arms = sides(claim, evidence)
     every = {seed for side in arms for seed in side.runs}
@@ -114,7 +117,7 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
 
 
 def _difference(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) -> Pair | None:
-    """Return the difference of a seed; None if a run or its metric is missing."""
+    """Return the difference between the arms for a seed; None if a run or its metric is missing."""
     for side in sides:
         runs = side.runs.get(seed, [])
         planned = max((len(side_runs) for side_runs in side.runs.values()), default=0)
@@ -150,8 +153,9 @@ def _scaled(score: float, log: bool) -> float:
 def _parts(
     run: Run, metric: str, evidence: Evidence, log: bool
 ) -> Float[np.ndarray, " sentences"] | None:
-    """Return the contributions of sentences to a run's BLEU; zeros for a run that
-    diverged or collapsed.
+    """Return the contributions of sentences to a run's BLEU; zeros if it diverged or collapsed.
+
+    The result is None if the metric is not BLEU, or if the run has no statistics of sentences.
     """
     split, _, name = metric.rpartition("/")
     if name != BLEU:
@@ -173,7 +177,11 @@ def _parts(
 
 
 def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> Pair:
-    """Return the weighted mean over the pairs of runs of the fraction that `differ` gives."""
+    """Return the difference for the metric `changed`: the fraction of sentences translated
+    differently.
+
+    The fraction is averaged over pairs of runs.
+    """
     split = metric.rpartition("/")[0]
     total: Any = 0.0
     plus = 0.0
@@ -189,10 +197,12 @@ def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> P
 def differ(
     pair: tuple[Run, Run], split: str, evidence: Evidence
 ) -> Float[np.ndarray, " sentences"]:
-    """Return for each sentence 1 if its statistics differ between two runs, else 0.
+    """Return for each sentence 1 if its BLEU statistics differ between two runs, else 0.
+
+    If one run has no translations because it diverged or collapsed, all sentences have 1.
 
     Raises:
-        KeyError: neither run has statistics of this split.
+        KeyError: neither run has statistics of this split, or their numbers of sentences differ.
     """
     rows = [evidence.statistics.get(run["identity"], {}).get(split) for run in pair]
     present = [row for row in rows if row is not None]

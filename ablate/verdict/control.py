@@ -1,6 +1,7 @@
-"""The positive control of a claim that nothing is lost: an arm that loses more than the margin.
+"""Compute the positive control of a claim that nothing is lost.
 
-If the control loses in the same runs, these runs could have shown the loss that the claim denies.
+The control is an arm that should lose more than the margin. If the control loses in the same runs,
+these runs could have shown the loss that the claim denies.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from ablate.verdict.contrast import contrast
 
 @dataclass(frozen=True)
 class Control:
-    """The difference between the control arm and the baseline of the claim."""
+    """The difference between the control arm and the baseline of a claim, with its interval."""
 
     arm: str
     effect: float
@@ -21,7 +22,7 @@ class Control:
     loses: bool  # whether the whole interval is below minus the margin
 
     def entry(self) -> ControlOutcome:
-        """Return the control as in verdict.json."""
+        """Return the control as it is stored in verdict.json."""
         return {
             "arm": self.arm,
             "effect": self.effect,
@@ -31,7 +32,10 @@ class Control:
 
 
 def control(claim: Claim, evidence: Evidence) -> Control | None:
-    """Return the control of a claim; None if it names none, or if the control has too few runs."""
+    """Return the positive control of a claim.
+
+    The result is None if the claim names no control, or if the control has too few runs.
+    """
     loses = claim.get("loses")
     if not loses:
         return None

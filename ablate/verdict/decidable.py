@@ -1,8 +1,8 @@
 """Check whether a claim could have had more than one answer.
 
-It could not if every arm failed to learn, if the claim is about the learned behaviour of an arm
-that failed to learn, if the range of the metric is smaller than the margin, or if two arms compute
-the same numbers. Such a claim is undecided, and its verdict states the reason.
+There is only one possible answer if every arm failed to learn, if the claim is about the learned
+behaviour of an arm that failed to learn, if the range of the metric is smaller than the margin, or
+if two arms compute the same numbers. Such a claim is undecided, and its verdict states the reason.
 """
 
 import statistics
@@ -32,14 +32,21 @@ def one_way(
     evidence: Evidence,
     differences: Float[np.ndarray, " seeds"] = NO_DIFFERENCES,
 ) -> str:
-    """Return why a contrast can have only one answer; "" if several are possible."""
+    """Return the reason why a claim can have only one answer; "" if several answers are possible.
+
+    Args:
+        claim: the claim.
+        arms: the arms that the claim compares, with their runs.
+        evidence: the evidence of the study.
+        differences: the paired differences between the arms.
+    """
     reasons = (nothing_learned, unlearned, _no_room)
     explanations = (reason(claim, arms, evidence) for reason in reasons)
     return next(filter(None, explanations), "") or _identical(claim, differences)
 
 
 def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
-    """Return a reason if the arms compute the same numbers, so that neither can be better."""
+    """Return a reason if the arms of a claim that an arm is better compute the same numbers."""
     if claim["kind"] not in BETTER or not len(differences) or differences.any():
         return ""
     name = metric_in_words(claim["metric"], claim.get("measures")).name
@@ -47,7 +54,9 @@ def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
 
 
 def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return a reason if the baseline is too close to an end of the scale for the margin."""
+    """Return a reason if the baseline is too close to an end of the metric's range for the
+    margin.
+    """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if not metric or not claim["margin"] or claim["minus"] or claim["kind"] == "trend":
         return ""
@@ -64,7 +73,7 @@ def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
 
 
 def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -> str:
-    """Return a reason if both arms are near the best value.
+    """Return a reason if the baseline cannot gain more than the margin, and the treatment neither.
 
     A treatment far below the best value is worse than the baseline, which is an answer.
     """
@@ -92,9 +101,7 @@ def _less(verb: str, claim: Claim, metric: Metric, room: float) -> str:
 def _at_ceiling(
     claim: Claim, metric: Metric, means: tuple[float, float], evidence: Evidence
 ) -> str:
-    """Return a reason if both arms are at the best value and no control shows that a
-    loss is visible.
-    """
+    """Return a reason if both arms are at the best value, and no control shows a visible loss."""
     if metric.best is None or not isinstance(metric.wrong, float):
         return ""
     near = AT_BEST * abs(metric.best - metric.wrong)

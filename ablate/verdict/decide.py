@@ -1,4 +1,4 @@
-"""Decide every claim of a study; sentences are written elsewhere."""
+"""Decide every claim of a study; the sentences about it are written in ablate.verdict.wording."""
 
 from ablate.evidence.folder import Evidence
 from ablate.progress import track
@@ -10,12 +10,12 @@ from ablate.verdict.kind.base import Finding
 
 
 def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
-    """Return for every claim its finding, its p-values after Holm's correction, and its decision.
+    """Return for every claim its statistical result, its Holm-adjusted p-values, and its decision.
 
     Exact claims have no random error and therefore no p-values.
 
     Raises:
-        UserError: the record of a run and its statistics disagree.
+        UserError: the recorded BLEU of a run and its statistics per sentence disagree.
     """
     claims = evidence.study["claims"]
     counted = track(claims, "judging claims", len(claims))
@@ -33,7 +33,14 @@ def _decided(finding: Finding, p: Tests) -> tuple[Finding, Tests, Decision]:
 
 
 def decision(finding: Finding, p: Tests) -> Decision:
-    """Return the decision for p-values on the scale of alpha; failure rates give no grade."""
+    """Return the decision on a claim.
+
+    If the rates of failed runs decide, the decision has no grade.
+
+    Args:
+        finding: the statistical result of the claim.
+        p: p-values, multiplied so that each is compared with alpha.
+    """
     if finding.rates is not None:
         return Decision(side(p, finding.claim["alpha"]))
     return kind_of(finding.claim).decide(p, finding.claim["alpha"])

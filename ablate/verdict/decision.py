@@ -1,10 +1,10 @@
-"""The status of a verdict, and its grade.
+"""Define the status and the grade of a verdict, and read verdict.json.
 
-The status is supported, refuted or inconclusive. For a claim that an arm is better, the grade tells
-the size, from a fixed sequence of tests: *direction only* (above 0), then *large enough to matter*
-(at least the margin). An effect below the margin refutes the claim, because the margin is the
-smallest difference that the claim asserts: *too small to matter*, or, below 0, *the other way
-round*.
+The status is supported, refuted or inconclusive. For a claim that an arm is better, the grade
+states the size, from a fixed sequence of tests: *direction only* (above 0), then *large enough to
+matter* (at least the margin). An effect below the margin refutes the claim, because the margin is
+the smallest difference that the claim asserts. The grade is then *too small to matter*, or, for an
+effect below 0, *the other way round*.
 """
 
 import json
@@ -24,7 +24,10 @@ SMALL, OPPOSITE = "too small to matter", "the other way round"  # grades of refu
 
 @dataclass(frozen=True)
 class Decision:
-    """A status with its grade; the grade is "" for kinds of claims without grades."""
+    """The status of a verdict with its grade.
+
+    The grade is "" for kinds of claims without grades.
+    """
 
     status: str
     grade: str = ""
@@ -35,7 +38,14 @@ class Decision:
 
 
 def side(p: dict[str, float], alpha: float) -> str:
-    """Return the status for p-values on the scale of alpha; if both tests reject, refuted."""
+    """Return the status of a verdict: refuted, supported or inconclusive.
+
+    If both tests reject, the claim is refuted.
+
+    Args:
+        p: p-values of the two tests, multiplied so that each is compared with alpha.
+        alpha: the level.
+    """
     if p[REFUTED] <= alpha:
         return REFUTED
     return SUPPORTED if p[SUPPORTED] <= alpha else INCONCLUSIVE
@@ -43,17 +53,20 @@ def side(p: dict[str, float], alpha: float) -> str:
 
 @dataclass(frozen=True)
 class MarginThreshold:
-    """The decision for margins from `margin` up to the next threshold."""
+    """The decision that a claim would have with any margin from `margin` up to the next
+    threshold.
+    """
 
     margin: float
     decision: Decision
 
 
 def read_verdict(path: Path) -> Verdict:
-    """Return the content of a verdict.json; files of earlier versions have no seal.
+    """Return the content of a verdict.json.
 
     Raises:
-        UserError: the file is missing or damaged, or was changed after it was written.
+        UserError: the file is missing or damaged, or was changed after it was written. A file of an
+            earlier version has no seal, so changes are not detected.
     """
     from ablate.record.files import SEAL, check_seal  # numpy
 
@@ -73,20 +86,21 @@ def read_verdict(path: Path) -> Verdict:
 
 
 def is_exact(claim: Mapping[str, object]) -> bool:
-    """Return whether a claim is exact and is not about trained models, so that
-    nothing is random.
+    """Return whether a claim in verdict.json is exact and is not about trained models.
+
+    Such a claim has no random error.
     """
     return claim["kind"] == "exact" and not claim["p"]
 
 
 def was_trained(verdict: Verdict) -> bool:
-    """Return whether the runs of a verdict were trained; also true if no run has ended."""
+    """Return whether the runs of a verdict were trained; also true if every run failed."""
     ended = [arm for arm in verdict["arms"] if arm["metrics"]]
     return not ended or any("steps" in arm["metrics"] for arm in ended)
 
 
 def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
-    """Yield every claim of verdict.json, followed by the same claim at its short budget."""
+    """Yield every claim of verdict.json, followed by the same claim at its short budget, if any."""
     for claim in claims:
         yield claim
         if "short" in claim:

@@ -1,11 +1,11 @@
-"""Judge claims that must hold in every case: for the value of a probe, or the difference of two
-runs.
+"""Judge exact claims: a value must be near 0 in every case, or far from 0 in every case.
 
-Rule: supported if no value is further from 0 than the tolerance, refuted if a value is. If lower is
-better, negative values satisfy the claim. With a margin, the claim asserts a difference: every
-value must be at least as far from 0 as the margin. If the claim has a negative control (a
-deliberate fault), only cases count in which the control responded, because the others could not
-have failed. If no case counts, the claim is undecided.
+The value is that of a probe, or the difference between two runs. Rule: supported if no value is
+further from 0 than the tolerance, refuted if a value is. If lower is better, negative values
+satisfy the claim. With a margin, the claim asserts a difference: every value must be at least as
+far from 0 as the margin. If the claim has a negative control (a deliberate fault), only cases count
+in which the control responded, because the others could not have failed. If no case counts, the
+claim is undecided.
 """
 
 import math
@@ -27,7 +27,7 @@ DRAWS = re.compile(r"(\d+) draws\b")  # number of random draws in the list `fixe
 
 @dataclass(frozen=True)
 class Case:
-    """A value that must be 0, or must differ from 0; None if it was not measured."""
+    """A value that an exact claim restricts, for one seed; None if the value was not measured."""
 
     seed: int
     value: float | None
@@ -35,13 +35,13 @@ class Case:
 
     @property
     def counts(self) -> bool:
-        """Whether the case could have failed."""
+        """Whether the case could have violated the claim, as far as the negative control shows."""
         return self.control is None or self.control > MOVED
 
 
 @dataclass(frozen=True)
 class Exact:
-    """The cases of a claim and its verdict."""
+    """All cases of an exact claim, with the rule that gives its verdict."""
 
     cases: list[Case]
     runs: list[Run]  # all runs of the claim, including failed ones
@@ -53,7 +53,7 @@ class Exact:
 
     @property
     def counted(self) -> list[Case]:
-        """The cases that were measured and could have failed."""
+        """The cases that were measured and could have violated the claim."""
         return [case for case in self.cases if case.value is not None and case.counts]
 
     @property
@@ -63,7 +63,7 @@ class Exact:
 
     @property
     def values(self) -> list[float | None]:
-        """The values of the cases that count."""
+        """The values of the cases that count: those in `counted`."""
         return [case.value for case in self.counted]
 
     @property
@@ -72,49 +72,58 @@ class Exact:
         return sum(not self.holds(self.distance(case)) for case in self.counted)
 
     def signed(self, case: Case) -> float:
-        """Return the value if only positive values can violate the claim, else
-        its absolute value.
+        """Return the value of a case if only positive values can violate the claim.
+
+        Otherwise return its absolute value.
         """
         value = case.value or 0.0
         return value if self.one_sided else abs(value)
 
     def distance(self, case: Case) -> float:
-        """Return the distance of a value from 0; negative values have distance 0 in
-        one-sided claims.
+        """Return how far the value of a case is from 0.
+
+        If negative values satisfy the claim, they have distance 0.
         """
         distance = self.signed(case)
         return distance if math.isnan(distance) else max(distance, 0.0)
 
     def holds(self, distance: float) -> bool:
-        """Return whether a distance from 0 satisfies the claim."""
+        """Return whether a value at this distance from 0 satisfies the claim."""
         if self.margin:
             return self.margin <= distance < math.inf
         return distance <= self.tolerance
 
     @property
     def worst(self) -> float | None:
-        """The largest distance from 0; with a margin, the smallest."""
+        """The distance from 0 that is closest to violating the claim: the largest.
+
+        With a margin, the smallest.
+        """
         pick = min if self.margin else max
         return pick(map(self.distance, self.counted), default=None)
 
     @property
     def control(self) -> float | None:
-        """The smallest response of the control among the cases that count; None
-        without a control.
+        """The smallest response of the negative control among the cases that count.
+
+        The value is None for a claim without a control.
         """
         moved = (case.control for case in self.counted if case.control is not None)
         return min(moved, default=None)
 
     @property
     def verdict(self) -> str:
-        """The status by the rule of exact claims."""
+        """The status of the claim: supported, refuted, or inconclusive if no case counts."""
         if not self.counted:
             return INCONCLUSIVE
         return REFUTED if self.broken else SUPPORTED
 
 
 def examine(claim: Claim, evidence: Evidence) -> Exact:
-    """Return the cases of an exact claim."""
+    """Return all cases of an exact claim, with the rule of the claim.
+
+    Cases are single runs, or pairs of runs with the same seed if the claim names two arms.
+    """
     if not claim["treatment"]:
         runs = [run for run in evidence.runs if has(run, claim["where"])]
         ended = [run for run in runs if run["status"] != "failed"]
@@ -149,7 +158,10 @@ def _exact(
 
 
 def _draws(runs: list[Run], evidence: Evidence) -> int | None:
-    """Return the number of random draws of each run: as recorded, else as the study states."""
+    """Return the number of random draws behind each value of a probe.
+
+    The number is the recorded number, else the number that the study states, else None.
+    """
     recorded = {run.get("draws") for run in runs}
     if recorded and None not in recorded:
         return min(number for number in recorded if number is not None)
@@ -158,7 +170,10 @@ def _draws(runs: list[Run], evidence: Evidence) -> int | None:
 
 
 def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, float] | None:
-    """Return another arm of the study that violates the rule, with its distance from 0."""
+    """Return an arm outside the claim that violates its rule, with its distance from 0.
+
+    Else None.
+    """
     inside = {run["cell"] for run in cases.runs}
     for run in evidence.runs:
         value = None if run["cell"] in inside else measure(run)
@@ -171,7 +186,7 @@ def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, fl
 
 
 def _measured(run: Run, metric: str) -> float | None:
-    """Return the value of a run; NaN for null, which stands for a value that was not finite."""
+    """Return the metric of a run; None if the run lacks it, NaN if it was not finite."""
     if metric not in run["metrics"]:
         return None
     score = run["metrics"][metric]
@@ -190,7 +205,10 @@ def _difference(claim: Claim, pair: tuple[Run, Run], evidence: Evidence) -> floa
 
 
 def _moved(claim: Claim, runs: tuple[Run, ...] | list[Run]) -> float | None:
-    """Return the largest response of the control among the runs; NaN counts as no response."""
+    """Return the largest response of the negative control among the runs.
+
+    NaN counts as no response. The result is None if the claim has no control.
+    """
     if not claim["control"]:
         return None
     responses = (abs(_measured(run, claim["control"]) or 0.0) for run in runs)

@@ -24,7 +24,9 @@ FEWEST = 2  # smallest number of learned pairs for a verdict on their mean
 
 
 def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
-    """Return the number of runs that failed to learn in each arm, by the arm's label."""
+    """Return the number of runs that failed to learn in each arm of a claim, by label of the
+    arm.
+    """
     counted = {arm_label(side.levels): _count(side, claim["metric"]) for side in arms}
     return {
         arm: {"runs": failed, "of": ended, "interval": [*share_interval(failed, ended, LEVEL)]}
@@ -33,13 +35,12 @@ def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
 
 
 def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
-    """Return the failure rates by which a claim about quality may be decided; None for other
-    claims.
+    """Return the failure rates by which a claim about quality may be decided.
 
-    The rate of the arms that the treatment is compared with comes first, so that the difference is
-    positive if the treatment fails less often. For an interaction or a trend, arms of the same sign
-    are pooled: counts of unequal rates vary less than the binomial counts of the test (Hoeffding
-    1956).
+    The result is None for other claims, and if no run failed. The rate of the arms with which the
+    treatment is compared comes first, so that the difference is positive if the treatment fails
+    less often. For an interaction or a trend, arms whose weights have the same sign are pooled:
+    counts of unequal rates vary less than the binomial counts of the test (Hoeffding 1956).
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if metric is None or metric.wrong is None or _is_gap(claim):
@@ -55,7 +56,7 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
 
 
 def _count(side: Side, metric: str) -> tuple[int, int]:
-    """Return the number of runs that failed to learn, and of all runs that ended."""
+    """Return the number of runs that failed to learn, and the number of all runs that ended."""
     return sum(not has_learned(run, metric, side) for run in side.ended), len(side.ended)
 
 

@@ -1,8 +1,8 @@
 """Detect arms and runs at the floor of a metric: the score of a model that has learned nothing.
 
-If every arm of a contrast is at the floor, their equality is no evidence for a claim, and a
-difference means little; so there is no verdict. Exceptions are claims about runs that fail to
-learn, and metrics that need no learning.
+If every arm of a claim is at the floor, equal scores are no evidence for the claim, and a
+difference means little. Therefore such a claim has no verdict. Exceptions are claims about runs
+that fail to learn, and metrics that need no learning, such as the number of parameters.
 """
 
 import statistics
@@ -39,8 +39,10 @@ UNLEARNED = (
 
 
 def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return why a contrast cannot be judged if all its arms are at the floor; ""
-    if one is above.
+    """Return the reason why a claim cannot be judged, if all its arms are at the floor of the
+    metric.
+
+    The result is "" if an arm is above the floor.
     """
     if claim["metric"].partition("/")[0] in UNLEARNED:
         return ""
@@ -54,10 +56,10 @@ def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> s
 
 
 def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return why an arm that failed to learn leaves the claim undecided; "" if no arm does.
+    """Return the reason why an arm that failed to learn leaves a claim undecided; "" if none does.
 
-    A score may compare an arm that learned with one that did not. But measurements inside a model,
-    interactions, and the loss against a baseline are about models that learned.
+    A score may compare an arm that learned with one that did not. Other claims are about models
+    that learned: measurements inside a model, interactions, and the loss against a baseline.
     """
     place = claim["metric"].partition("/")[0]
     if place in (*UNLEARNED, "train") or claim["kind"] in UNLEARNED_KINDS:
@@ -79,8 +81,8 @@ def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:
     """Return whether a trained arm is at the floor of the metric, or of BLEU if BLEU is
     informative.
 
-    The metric skill has a floor of its own. With very short answers, BLEU is 0 in every arm and not
-    informative.
+    The metric `skill` has a floor of its own. BLEU is not informative if it is 0 in every arm, as
+    it is with very short answers.
     """
     if _never_trained(arm):
         return False
@@ -91,7 +93,7 @@ def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:
 
 
 def _never_trained(arm: Side) -> bool:
-    """Return whether an arm is untrained on purpose."""
+    """Return whether the runs of an arm are untrained on purpose."""
     return bool(arm.every) and all(
         run["metrics"].get("steps") == 0 or run["levels"].get("weights") == INITIAL
         for run in arm.every
@@ -101,11 +103,16 @@ def _never_trained(arm: Side) -> bool:
 def has_learned(run: Run, metric: str, arm: Side) -> bool:
     """Return whether a run has learned the task, so that its metric is meaningful.
 
-    It has not if it diverged or collapsed, scores no better than without learning, or is stuck on a
-    plateau: its gain in nll over the unigram model is less than half of the best gain in its arm.
-    Metrics that count such runs, and those that need no learning, are about all runs. A run that
-    collapsed on unseen sentences may have memorised its training sentences: in a claim about these
-    sentences, or about the gap to them, it counts as learned.
+    A run has not learned if it diverged or collapsed, scores no better than without learning, or is
+    stuck on a plateau: its gain in nll over the unigram model is less than half of the best gain in
+    its arm. Metrics that count failed runs, and metrics that need no learning, are about all runs.
+    A run that collapsed on unseen sentences may have memorised its training sentences. In a claim
+    about these sentences, or about the gap to unseen sentences, such a run counts as learned.
+
+    Args:
+        run: the run.
+        metric: the metric of the claim.
+        arm: the arm of the run, with all its runs.
     """
     place = metric.partition("/")[0]
     if metric in UNSTABLE or (place in UNLEARNED and place != "gap"):
@@ -151,7 +158,10 @@ def _at_floor(arm: Side, metric: str) -> bool:
 
 
 def _above(run: Run, metric: str) -> float | None:
-    """Return how far a run is above the floor of a metric; None if it has no such metric."""
+    """Return by how much a run is better than the floor of a metric.
+
+    The result is None if it lacks the metric.
+    """
     try:
         score = value(run, metric)
         if metric.endswith("bleu"):

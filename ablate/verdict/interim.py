@@ -1,4 +1,4 @@
-"""The interim analyses of a claim, as fractions of the planned seeds."""
+"""Return the interim analyses of a claim, as fractions of the planned seeds."""
 
 from collections.abc import Collection
 
@@ -11,9 +11,12 @@ UNASKED = Asked(looks=[], tried=[], regimes=0)
 
 
 def asked_of(claim: Question, evidence: Evidence) -> Asked:
-    """Return the entry of the analysis log for a claim; an empty one for evidence without a log.
+    """Return the history of a claim in the analysis log.
 
-    The log lists the claims that are not exact, in order, so that a renamed claim keeps its entry.
+    An empty history for evidence without a log.
+
+    The log lists the claims that are not exact, in order, so that a renamed claim keeps its
+    history.
     """
     asked = evidence.registration.get("asked", {})
     names = [
@@ -27,11 +30,16 @@ def asked_of(claim: Question, evidence: Evidence) -> Asked:
 
 
 def looks_of(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:
-    """Return the fraction of the planned seeds at each interim analysis, the current one last.
+    """Return the fraction of the planned seeds at each interim analysis; the current one is last.
 
-    `seeds` are those of the claim's finished runs. Earlier analyses of all of them, or of none, do
-    not count. After an analysis of all planned seeds no alpha is left: a later analysis is judged
-    as if it were the only one, and is exploratory.
+    An earlier analysis does not count if it had none, or all, of the present seeds. After an
+    analysis of all planned seeds no alpha is left. A later analysis is then judged as if it were
+    the only one, and is exploratory.
+
+    Args:
+        claim: the claim.
+        evidence: the evidence, with the history of each claim.
+        seeds: the seeds of the claim's finished runs.
     """
     planned = evidence.study["seeds"]
     saw = [len({*seeds} & {*seen}) for seen in asked_of(claim, evidence)["looks"]]

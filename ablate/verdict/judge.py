@@ -1,4 +1,4 @@
-"""Judge a claim: return its estimate and its verdict as an entry of verdict.json."""
+"""Judge a claim: return its estimate and its verdict in the form of verdict.json."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -45,9 +45,15 @@ def judged(
     *,
     primary: bool,
 ) -> Entry:
-    """Return the entry of a claim in verdict.json.
+    """Return a claim with its result, in the form of verdict.json.
 
-    `undecided` claims share alpha by Holm's correction.
+    Args:
+        finding: the statistical result of the claim.
+        p_adjusted: p-values after Holm's correction.
+        undecided: number of undecided claims, which share alpha by Holm's correction.
+        registration: the registration of the study.
+        evidence: the evidence of the study.
+        primary: whether the claim is the first of its study.
     """
     claim = finding.claim
     older, exploratory = age(finding.runs, registration)
@@ -67,16 +73,20 @@ def judged(
 
 
 def _in_order(claim: Claim) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a claim with their values; None for fields that it lacks."""
+    """Yield the fields of a claim in the order of verdict.json.
+
+    The result is None for a field that is missing.
+    """
     fields: Mapping[str, object] = claim
     return ((key, fields.get(key)) for key in ASKED)
 
 
 def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
-    """Return the number of runs that ended before the registration, and whether the claim is
+    """Return the number of runs that ended before the registration, and whether that is
     exploratory.
 
-    It is exploratory if all runs ended before, or if some did and the study was changed since.
+    A claim is exploratory if all its runs ended before the registration, or if some did and the
+    study was changed since.
     """
     ended = [run for run in runs if run["status"] != "failed"]
     older = sum(run["ended"] < registration["time"] for run in ended)
@@ -157,7 +167,10 @@ def _effect(
 
 
 def _counts(finding: Finding) -> dict[str, Any]:
-    """Return the numbers of runs, cases and sentences that some claims have."""
+    """Return the fields of verdict.json that depend on the kind of claim: sentences, rates, cases.
+
+    `sentences` is the number of test sentences. `rates` has the numbers of failed runs.
+    """
     estimate, cases = finding.result, finding.cases
     entry: dict[str, Any] = {}
     if isinstance(estimate, Estimate) and estimate.sentences and estimate.units == SENTENCES:
@@ -179,7 +192,12 @@ def _counts(finding: Finding) -> dict[str, Any]:
 
 
 def _of_kind(finding: Finding, outcome: Control | None) -> dict[str, Any]:
-    """Return fields that only some kinds of claims, or claims with interim analyses, have."""
+    """Return the fields of verdict.json that only some kinds of claims have.
+
+    Args:
+        finding: the statistical result of the claim.
+        outcome: the positive control of the claim, if any.
+    """
     estimate, kind, claim = finding.result, kind_of(finding.claim), finding.claim
     assert not isinstance(estimate, Exact)
     entry: dict[str, Any] = {}
@@ -197,7 +215,10 @@ def _of_kind(finding: Finding, outcome: Control | None) -> dict[str, Any]:
 
 
 def _bands(turns: list[MarginThreshold]) -> list[Band]:
-    """Return the verdicts for other margins (for exact claims: other tolerances)."""
+    """Return the verdicts that the claim would have with other margins.
+
+    For exact claims, the verdicts are those with other tolerances.
+    """
     return [
         {
             "from": turn.margin,

@@ -1,10 +1,10 @@
 """Check whether the arms of a claim were still learning at the end of training.
 
 Learning has levelled off if no arm gained half the margin or more in the last quarter of its steps,
-by the claim's metric on the validation sentences: then as many further steps would hardly change
-the effect. The metric skill is not measured during training; its value follows from the nll, as a
-fraction of the way from chance to the bound. Runs that diverged or collapsed do not count. A claim
-that an arm *cannot* do something is not supported while an arm is still learning.
+by the claim's metric on the validation sentences. Then a quarter more steps would hardly change the
+effect. The metric `skill` is not measured during training. Its value follows from the nll, as a
+fraction of the way from chance to the lowest possible nll. Runs that diverged or collapsed do not
+count. A claim that an arm *cannot* do something is not supported while an arm is still learning.
 """
 
 import statistics
@@ -29,10 +29,10 @@ SKILL = "val/skill"
 
 
 def learning(claim: Claim, evidence: Evidence) -> Learning:
-    """Return the gain of every arm, and the arms that are still learning, as in verdict.json.
+    """Return the gain of every arm in the last quarter of training, and the arms still learning.
 
-    There are no gains if the claim has no margin, if its metric has no curve, or if no arm has left
-    the floor.
+    The result has the form of verdict.json. There are no gains if the claim has no margin, if its
+    metric has no curve, or if no arm has left the floor of the metric.
     """
     log = claim["kind"] == "trend" and claim["scale"] == "log_log"
     metric = f"val/{claim['metric'].rpartition('/')[2]}"
@@ -49,8 +49,9 @@ def learning(claim: Claim, evidence: Evidence) -> Learning:
 
 
 def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
-    """Return the entry, left undecided if the claim is about what an arm *cannot* and
-    arms still learn.
+    """Return the result of a claim, undecided if an arm *cannot* do something but still learns.
+
+    Only a claim with the key `cannot`, about the limits of an arm, may become undecided.
     """
     if not claim.get("cannot"):
         return entry
@@ -60,7 +61,13 @@ def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
 
 
 def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
-    """Return the entry, left undecided if it supports that an arm *cannot* do something."""
+    """Return the result of a claim, undecided if it supports that an arm *cannot* do something.
+
+    Args:
+        claim: the claim.
+        entry: its result in the form of verdict.json.
+        when: the reason, which is stored in the result.
+    """
     if not claim.get("cannot") or entry["verdict"] != SUPPORTED:
         return entry
     nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # no test is decisive any more
@@ -68,7 +75,7 @@ def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
 
 
 def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
-    """Return the finished runs of every arm of a claim."""
+    """Return the finished runs of every arm of a claim, by label; {} if no arm has learned."""
     try:
         arms = sides(claim, evidence)
     except ContrastError:
@@ -82,7 +89,9 @@ def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
 
 
 def _gains(runs: Iterable[Run], metric: str) -> list[float]:
-    """Return the gain in the last quarter of the steps for each run with a curve of this metric."""
+    """Return the gain in the last quarter of the steps, for each run with a curve of this
+    metric.
+    """
     curves = [(run["curve"].get("step", []), _curve(run, metric)) for run in runs]
     return [
         _gain(np.array(steps, float), np.array(values, float))
@@ -92,7 +101,7 @@ def _gains(runs: Iterable[Run], metric: str) -> list[float]:
 
 
 def _curve(run: Run, metric: str) -> Sequence[float | None]:
-    """Return the values of a metric at every validation; [] if there are none."""
+    """Return the values of a metric at every validation of a run; [] if there are none."""
     if metric != SKILL:
         return run["curve"].get(metric, [])
     chance, bound = (run["metrics"].get(f"{level}/nll") for level in ("chance", "bound"))

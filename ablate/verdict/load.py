@@ -1,4 +1,4 @@
-"""Load evidence that can be judged."""
+"""Load the evidence of a study, and check that it can be judged."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Matched arms: the keys that a match sets, and its description."""
+"""Check and describe matched arms: models whose width or budget is chosen so that costs are
+equal.
+"""
 
 from collections.abc import Iterator
 
@@ -15,12 +17,12 @@ BUDGET = ("budget.steps", "budget.short")
 
 
 def keys(match: Match) -> tuple[str, ...]:
-    """Return the keys that a match sets, which may differ between arms."""
+    """Return the config keys that a match sets, which may differ between arms."""
     return BUDGET if match["by"] == "flops" else (match["key"],)
 
 
 def check_match(study: Study) -> None:
-    """Raise UserError for a match that cannot be solved."""
+    """Raise UserError if a study's match names no known cost, no arm, or a factor as its key."""
     match = study.get("match")
     if match is None:
         return
@@ -40,7 +42,7 @@ def check_match(study: Study) -> None:
 
 
 def describe(evidence: Evidence) -> Iterator[str]:
-    """Yield the sentence about the matched sizes of a study's arms."""
+    """Yield the sentence about the matched sizes of a study's arms; nothing without a match."""
     match = evidence.study.get("match")
     if not match:
         return

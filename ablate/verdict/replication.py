@@ -1,17 +1,17 @@
 """Compare the verdict on new seeds with the earlier verdict of a study.
 
-The question, the rule and the plan are the same; all random numbers are new; nothing is pooled. The
-outcomes for a claim:
+The question, the rule and the plan are the same. All random numbers are new. Nothing is pooled. The
+outcomes for a claim are:
 
     reproduced      the same verdict; if supported, at least the same grade
     weaker          the same verdict with a lower grade; or undecided, while the two effects agree
     not reproduced  another verdict; or undecided, while the effects do not agree
     open            there was no verdict to reproduce
 
-Two effects agree if they differ by no more than the root of the squared half-widths of their
-intervals: an interval for the difference of two independent estimates. A rule that only asks
-whether the new result is significant too would reject many true effects (Open Science Collaboration
-2015, Science 349, aac4716, which uses several rules).
+Two effects agree if they differ by no more than the root of the sum of the squared half-widths of
+their intervals. This is an interval for the difference of two independent estimates. A rule that
+only asks whether the new result is significant too would reject many true effects (Open Science
+Collaboration 2015, Science 349, aac4716, which uses several rules).
 """
 
 import math
@@ -33,7 +33,12 @@ GRADES = ("", DIRECTION, LARGE)  # grades of supported claims, ascending
 
 
 def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
-    """Return the outcome of a replication, given the entries of a claim in the two verdicts."""
+    """Return the outcome of a replication in a word, such as "reproduced".
+
+    Args:
+        first: the claim in the original verdict.
+        fresh: the same claim in the verdict on new seeds.
+    """
     if first["verdict"] == INCONCLUSIVE:
         return OPEN
     if fresh["verdict"] == first["verdict"]:
@@ -64,7 +69,7 @@ def _towards(effect: float, interval: Sequence[float], other: float) -> float:
 
 
 class Short(TypedDict):
-    """The part of a verdict that a replication stores."""
+    """The fields of a claim's result that are stored with its replication."""
 
     verdict: str
     grade: str
@@ -75,7 +80,9 @@ class Short(TypedDict):
 
 
 class Replication(TypedDict):
-    """A claim in contest.json."""
+    """A claim in contest.json: its original result, its result on new seeds, and their
+    comparison.
+    """
 
     id: str
     reading: str
@@ -87,10 +94,14 @@ class Replication(TypedDict):
 
 
 def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> list[Replication]:
-    """Return what came of the claims of two verdict.json of one study, beside both verdicts.
+    """Return the replication of each claim, from the verdicts of one study on old and new seeds.
 
-    Exact claims are left out, since fresh seeds add nothing to them. All are exploratory where
-    fresh seeds were asked before.
+    Exact claims are left out, since new seeds add nothing to them.
+
+    Args:
+        first: the original verdict.
+        fresh: the verdict on new seeds.
+        asked_before: whether an earlier replication exists, so that this one is exploratory.
     """
     return [
         {

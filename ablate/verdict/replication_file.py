@@ -1,4 +1,4 @@
-"""Read and check contest.json: the verdicts on new seeds, stored beside the original verdicts."""
+"""Read and check contest.json: the results on new seeds, stored beside the original verdict."""
 
 import math
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ SAME = 1e-6  # relative tolerance of an effect, because verdict.json has fewer d
 
 
 def read_contest(folder: Path) -> list[Replication]:
-    """Return the replications in a folder; empty if there was none.
+    """Return the replications of the claims in a folder of evidence; [] if there was none.
 
     Raises:
         UserError: the file is damaged, or its outcomes do not follow from its verdicts.
@@ -37,8 +37,12 @@ def read_contest(folder: Path) -> list[Replication]:
 def used_replicate(folder: Path, following: int) -> int | None:
     """Return the number of the replicate whose seeds a replication used; None if there was none.
 
-    `following` is the replicate after those of the evidence. Files of earlier versions have no
-    number; they always used that replicate.
+    A replicate is a set of seeds, and its number is part of every random seed.
+
+    Args:
+        folder: folder of the evidence.
+        following: the first replicate number that the evidence does not use. Files of earlier
+            versions have no number, because they always used this one.
 
     Raises:
         UserError: the file is damaged.
@@ -55,7 +59,7 @@ def used_replicate(folder: Path, following: int) -> int | None:
 
 
 def _update(claim: Replication) -> None:
-    """Rename a field of earlier versions: `sentence` is now `evidence`."""
+    """Rename a field that earlier versions wrote: `sentence` becomes `evidence`."""
     for answer in (claim["first"], claim["fresh"]):
         former = cast(dict[str, str], answer)
         if "sentence" in former:
@@ -78,7 +82,7 @@ def _check(where: str, claim: Replication) -> None:
 
 
 def copy_contest(source: Path, target: Path) -> None:
-    """Copy contest.json beside evidence that is copied."""
+    """Copy contest.json, if there is one, from one folder of evidence to another."""
     from ablate.record.files import write_text  # numpy
 
     if (source / RESULT).exists():
@@ -86,8 +90,10 @@ def copy_contest(source: Path, target: Path) -> None:
 
 
 def asked_again(claim: Entry, contest: Iterable[Replication]) -> Replication | None:
-    """Return the replication of a claim; None if the verdict has changed since, or at
-    the short budget.
+    """Return the replication of a claim.
+
+    The result is None if there is none, if the verdict has changed since the replication, or if the
+    claim is the one at the short budget.
     """
     if "short" in claim and claim["steps"] == claim["short"]["steps"]:
         return None

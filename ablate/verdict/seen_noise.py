@@ -1,5 +1,6 @@
-"""Classify the noise behind a verdict, and give the measured rate of false verdicts
-with such noise.
+"""Classify the noise of a claim's paired differences, and give the rate of false verdicts.
+
+The rate was measured in simulations with such noise (ablate.stats.false_rates).
 """
 
 from typing import NamedTuple
@@ -21,9 +22,10 @@ from ablate.verdict.kind.base import Finding
 
 
 class SeenNoise(NamedTuple):
-    """A reason to doubt the nominal level, from `ablate.stats.false_rates`.
+    """A reason why false verdicts are more frequent than the nominal level promises.
 
-    `rate` is the measured rate of false verdicts, `nominal` the rate that the level promises.
+    `rate` is the rate of false verdicts in simulations, `nominal` the rate that the level promises,
+    and `seeds` the number of pairs.
     """
 
     reason: str
@@ -33,7 +35,10 @@ class SeenNoise(NamedTuple):
 
 
 def seen_noise(finding: Finding) -> SeenNoise | None:
-    """Return the worst rate of false verdicts with such noise; None if no mean decided."""
+    """Return the worst simulated rate of false verdicts with the noise of a claim.
+
+    The result is None if the claim was not decided by a mean of paired differences.
+    """
     effect, paired = finding.result, finding.paired
     if finding.problem or finding.rates or paired is None or not isinstance(effect, Estimate):
         return None

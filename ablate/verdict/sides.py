@@ -1,9 +1,9 @@
-"""Select the runs that a claim compares: the arms of its contrast, with their weights.
+"""Select the runs that a claim compares: its arms, with the weight of each in the difference.
 
-The contrast is treatment minus baseline; for an interaction, minus the same difference at other
-levels; for a trend, the sum over the levels of a factor with the weights of a least-squares slope.
-Factors that the claim does not fix are averaged over, at the levels that all arms have. The sign is
-chosen so that positive is better.
+The contrast is treatment minus baseline. For an interaction, the same difference at other levels is
+subtracted. For a trend, the contrast is the sum over the levels of a factor with the weights of a
+least-squares slope. Factors that the claim does not fix are averaged over, at the levels that all
+arms have. The sign is chosen so that positive is better.
 """
 
 import math
@@ -19,12 +19,15 @@ from ablate.record.label import key, say
 
 
 class ContrastError(UserError):
-    """Raised if the existing runs cannot form the contrast of the claim."""
+    """The error if the existing runs cannot form the difference that a claim is about."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """The runs of an arm of a contrast by seed, in an order that all seeds share."""
+    """An arm in the comparison of a claim: its weight, its levels, and its runs by seed.
+
+    The runs of each seed are in the same order of their levels.
+    """
 
     weight: float
     levels: Levels
@@ -32,7 +35,7 @@ class Side:
 
     @property
     def every(self) -> list[Run]:
-        """All runs of all seeds."""
+        """All runs of all seeds, including failed runs."""
         return [run for runs in self.runs.values() for run in runs]
 
     @property
@@ -42,37 +45,43 @@ class Side:
 
 
 def sides(claim: Question, evidence: Evidence) -> list[Side]:
-    """Return the arms of a contrast, restricted to levels of the other factors
-    that all arms have.
+    """Return the arms that a claim compares.
+
+    Their runs are restricted to the levels of other factors that all arms have.
     """
     arms = [_side(*side, evidence) for side in _sides(claim, evidence)]
     return _shared(arms, evidence.study["factors"])
 
 
 def ended_in(sides: list[Side]) -> set[int]:
-    """Return the seeds for which every arm has runs and none failed with an error."""
+    """Return the seeds for which every arm has runs, none of which failed with an error."""
     shared = set.intersection(*(set(side.runs) for side in sides)) if sides else set()
     return shared - {run["seed"] for s in sides for run in s.every if run["status"] == "failed"}
 
 
 def has(run: Run, levels: Levels) -> bool:
-    """Return whether a run has these levels."""
+    """Return whether the arm of a run has these levels."""
     return within(run["levels"], levels)
 
 
 def within(arm: Levels, levels: Levels) -> bool:
-    """Return whether an arm has these levels."""
+    """Return whether an arm, given by its levels, has the level of each factor in `levels`."""
     return all(factor in arm and arm[factor] == level for factor, level in levels.items())
 
 
 def slope_levels(claim: Question, arms: Iterable[Levels]) -> list[int | float]:
-    """Return the numeric levels of a trend, ascending."""
+    """Return the numeric levels of the factor over which a trend is claimed, ascending.
+
+    Args:
+        claim: the claim, with the factor in `over`.
+        arms: the levels of every arm.
+    """
     values = [levels.get(claim["over"]) for levels in arms if within(levels, claim["where"])]
     return sorted({v for v in values if isinstance(v, int | float) and not isinstance(v, bool)})
 
 
 def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
-    """Return weight and levels of each arm, including the arms that are subtracted."""
+    """Return weight and levels of each arm, including the arms that an interaction subtracts."""
     sign = 1.0 if claim["better"] == "higher" else -1.0
     if claim["kind"] == "trend":
         arms: list[tuple[float, Levels]] = [
@@ -88,7 +97,7 @@ def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
 
 
 def slope(claim: Question, arms: Iterable[Levels]) -> dict[int | float, float]:
-    """Return the weight of each level in the least-squares slope over the levels.
+    """Return the weight of each level in the least-squares slope over the levels of a factor.
 
     Raises:
         ContrastError: fewer than two levels are numbers, or a level has no logarithm.
@@ -116,7 +125,7 @@ def _side(weight: float, levels: Levels, evidence: Evidence) -> Side:
 
 
 def _shared(sides: list[Side], factors: list[str]) -> list[Side]:
-    """Return the sides with only the runs at levels of the other factors that all sides have."""
+    """Return the arms with only the runs at levels of the other factors that all arms have."""
     fixed = {factor for side in sides for factor in side.levels}
     free = [factor for factor in factors if factor not in fixed]
     groups = [{_group(r, free) for runs in s.runs.values() for r in runs} for s in sides]
@@ -139,5 +148,5 @@ def _group(run: Run, free: list[str]) -> str:
 
 
 def names(claim: Question) -> list[str]:
-    """Return the labels of treatment and baseline; none if the claim has no arms."""
+    """Return the labels of treatment and baseline; [] if the claim has no arms."""
     return [say(claim["treatment"]), say(claim["baseline"])] if claim["treatment"] else []

@@ -1,10 +1,10 @@
-"""Planned interim analyses: check their number of seeds, and find the arms that can stop after one.
+"""Check the planned interim analyses of a study, and find the arms that can stop after each.
 
 `study.looks: 3` runs a sweep in three stages and judges after each. A claim is over if it is
 decided, or if it is unlikely to be decided: if the conditional power of both decisions, given the
-trend so far, is below 10 %. Stopping for that reason is non-binding: alpha is spent as if no claim
-stopped for it (ablate.stats.spending). An arm stops when every claim that uses it is over. Exact
-claims keep no arm running, because their cases are no sample.
+trend so far, is below 10 %. Stopping for a low conditional power is non-binding: alpha is spent as
+if no claim stopped for this reason (ablate.stats.spending). An arm stops when every claim that uses
+it is over. Exact claims keep no arm running, because their cases are no sample.
 
 Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional power).
 """
@@ -30,7 +30,7 @@ FUTILE = 0.1  # conditional power below which a claim is not continued
 
 
 def check_looks(study: Study) -> None:
-    """Raise UserError for interim analyses of too few seeds."""
+    """Raise UserError if a study plans interim analyses with too few seeds."""
     looks, seeds = study.get("looks"), study["seeds"]
     if looks is None or looks == 1:
         return
@@ -43,8 +43,9 @@ def check_looks(study: Study) -> None:
 
 
 def needed(evidence: Evidence) -> list[Levels]:
-    """Return the arms that continue after an interim analysis: those of claims
-    that are not over.
+    """Return the levels of the arms that continue after an interim analysis.
+
+    These are the arms of claims that are neither decided nor unlikely to be decided.
     """
     budgets = [evidence, *([evidence.short] if evidence.short else [])]
     claims = [
@@ -60,15 +61,17 @@ def needed(evidence: Evidence) -> list[Levels]:
 
 
 def over(finding: Finding, decision: Decision) -> bool:
-    """Return whether a claim needs no further seeds."""
+    """Return whether a claim needs no further seeds, because it is decided or unlikely to be."""
     return not finding.p or decision.status != INCONCLUSIVE or _futile(finding)
 
 
 def conditional_power(p: float, share: float, level: float) -> float:
     """Return the probability of a decision with all seeds if the present trend continues.
 
-    `share` is the fraction of the seeds so far, `p` their one-sided p-value, and `level` the
-    one-sided level of the last analysis.
+    Args:
+        p: one-sided p-value of the seeds so far.
+        share: the seeds so far as a fraction of all seeds.
+        level: one-sided level of the last analysis.
     """
     if share >= 1:
         return float(p <= level)
@@ -90,7 +93,7 @@ def _futile(finding: Finding) -> bool:
 
 
 def _arms(claim: Claim, evidence: Evidence) -> Iterable[Levels]:
-    """Return the levels of every arm that a claim uses, including its control."""
+    """Return the levels of every run that a claim uses, including its positive control."""
     runs = [run for side in sides(claim, evidence) for run in side.every]
     if loses := claim.get("loses"):
         arm = claim["where"] | claim["baseline"] | loses

@@ -31,7 +31,7 @@ TOGETHER = (
 
 
 class Rule(NamedTuple):
-    """A condition on the value of one key."""
+    """A condition on the value of one key in a study file, with the allowed values in words."""
 
     key: str
     holds: Callable[[Any], bool]
@@ -39,7 +39,9 @@ class Rule(NamedTuple):
     words: tuple[str, ...] = ()  # the allowed values, if they are words
 
     def explain(self, given: Any) -> str:
-        """Return which values are allowed, and a suggestion."""
+        """Return the end of an error message: which values are allowed, or a similar allowed
+        word.
+        """
         return likely(str(given), self.words) if self.words else f"allowed is {self.allowed}"
 
 
@@ -67,7 +69,9 @@ OF_CLAIM = (
 
 
 def check_study(study: Study) -> None:
-    """Raise UserError for a study with a claim that no rule can decide."""
+    """Raise UserError for a study with an invalid value, or with a claim that no rule can
+    decide.
+    """
     given: Mapping[str, object] = study
     for rule in OF_STUDY:
         if not rule.holds(given[rule.key]):
@@ -110,7 +114,7 @@ def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
 
 
 def _check_range(name: str, claim: Claim) -> None:
-    """Raise UserError for a margin that the range of the metric cannot reach."""
+    """Raise UserError for a margin as large as the whole range of the metric."""
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if metric is None or metric.best is None or claim["kind"] in ("exact", "trend"):
         return
@@ -124,7 +128,7 @@ def _check_range(name: str, claim: Claim) -> None:
 
 
 def _check_loses(name: str, claim: Claim) -> None:
-    """Raise UserError for `loses` in a claim of a kind without a positive control."""
+    """Raise UserError for a positive control (`loses`) in a kind of claim that has none."""
     takers = [kind for kind in KINDS if KINDS[kind].controlled]
     if claim.get("loses") and claim["kind"] not in takers:
         raise UserError(
@@ -133,7 +137,7 @@ def _check_loses(name: str, claim: Claim) -> None:
 
 
 def _check_cannot(name: str, claim: Claim) -> None:
-    """Raise UserError for `cannot` in a claim of a kind that does not support it."""
+    """Raise UserError for the key `cannot` in a claim of a kind that does not support it."""
     if claim.get("cannot") and claim["kind"] not in CANNOT:
         allowed = " and ".join(CANNOT)
         raise UserError(
@@ -142,7 +146,7 @@ def _check_cannot(name: str, claim: Claim) -> None:
 
 
 def _check_plan(name: str, claim: Claim) -> None:
-    """Raise UserError for `plan_for` with an effect that the rule would not call supported."""
+    """Raise UserError for an effect `plan_for` with which the claim would not be supported."""
     planned, margin = claim.get("plan_for"), claim["margin"]
     if planned is None:
         return

@@ -1,13 +1,13 @@
-"""Time to target: the steps that the baseline needs to reach the treatment's short-budget nll.
+"""Compute the steps that the baseline needs to reach the treatment's short-budget nll.
 
-For each seed: the step at which the validation nll of the baseline's long run has fallen to that of
-the treatment at the short budget, interpolated between two validations. A run that never reaches it
-is censored: it needs more than the long budget. The result is the median over the seeds, with the
-interval that inverts the sign test: two order statistics, which tolerate censored seeds.
+For each seed: the step at which the validation nll of the baseline's long run has fallen to the nll
+of the treatment at the short budget, interpolated between two validations. A run that never reaches
+this nll is censored: it needs more than the long budget. The result is the median over the seeds,
+with the interval that inverts the sign test: two order statistics, which tolerate censored seeds.
 
 Source: Conover 1999, Practical Nonparametric Statistics, section 3.2 (interval of a quantile).
 What differs: nothing.
-What to expect: at least the nominal coverage for any distribution; fewer than 6 seeds have no .95
+What to expect: at least the nominal coverage for any distribution. Fewer than 6 seeds have no .95
     interval. A target that is reached before the first validation counts as reached there.
 """
 
@@ -30,11 +30,15 @@ WITHOUT = ("exact", "stability", "trend")  # kinds that do not compare the losse
 
 
 def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | None:
-    """Return the time to target as in verdict.json; null stands for more steps than the long
-    budget.
+    """Return the steps that the baseline needs to reach the treatment's nll, as in verdict.json.
 
-    None if the claim does not compare two arms, if both arms test the same training, or if no run
-    was validated.
+    null stands for more steps than the long budget. The result is None if the claim does not
+    compare two arms, if both arms have the same training runs, or if no run was validated.
+
+    Args:
+        entry: the claim.
+        long: the evidence at the long budget.
+        short: the evidence at the short budget.
     """
     if entry["kind"] in WITHOUT or entry["minus"] or not entry["baseline"]:
         return None
@@ -60,12 +64,17 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
 
 
 def _curves(entry: Entry, evidence: Evidence, side: int) -> list[object]:
-    """Return the validation curves of the runs of one side."""
+    """Return the validation curves of an arm's runs; `side` is 0 for the treatment, else 1."""
     return [run["curve"] for run in sides(entry, evidence)[side].every]
 
 
 def _needed(early: list[Run], late: list[Run]) -> list[float]:
-    """Return the steps by pair of runs; infinite if the long run never reaches the target."""
+    """Return the steps for each pair of runs; infinite if the long run never reaches the target.
+
+    Args:
+        early: runs of the treatment at the short budget.
+        late: runs of the baseline at the long budget.
+    """
     steps = []
     for early_run, late_run in zip(early, late, strict=False):
         curve = late_run["curve"]
@@ -79,7 +88,7 @@ def _needed(early: list[Run], late: list[Run]) -> list[float]:
 
 
 def _interval(updates: Sequence[Number], alpha: float) -> Point | None:
-    """Return order statistics around the median; None if the seeds are too few."""
+    """Return two order statistics as the interval of the median; None if the seeds are too few."""
     ordered, n = sorted(updates), len(updates)
     rank = int(stats.binom.ppf(alpha / 2, n, 0.5))
     return (ordered[rank - 1], ordered[n - rank]) if rank else None

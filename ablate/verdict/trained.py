@@ -1,9 +1,10 @@
 """Judge an exact claim about trained models, whose value varies between seeds.
 
-The estimate is the mean over the seeds of each seed's worst distance from 0. Supported if the 1 - 2
-alpha interval is within the tolerance (with a margin: beyond it), refuted if it is on the other
-side, else undecided. Each decision is a one-sided test at alpha. If two arms agree in every run,
-they compute the same numbers, so nothing is random and the claim stays exact.
+For each seed, the worst distance from 0 is taken; the estimate is the mean over seeds. The claim is
+supported if the 1 - 2 alpha interval is within the tolerance (with a margin: beyond the margin),
+refuted if the interval is on the other side, else undecided. Each decision is a one-sided test at
+alpha. If two arms agree in every run, they compute the same numbers. Then nothing is random, and
+the claim stays exact.
 """
 
 import math
@@ -26,18 +27,22 @@ UNTRAINED = ("probe", "parameters", "steps", "unigram_nll", "unigram_bpb", "chan
 
 @dataclass(frozen=True)
 class TrainedValue(Estimate):
-    """The mean distance from 0 over seeds. `away`: it must be at least the bound, not at most."""
+    """The mean over seeds of the distance from 0, for an exact claim about trained models.
+
+    With `away`, the claim is that the mean is at least the bound (a margin). Otherwise the claim is
+    that the mean is at most the bound (a tolerance).
+    """
 
     away: bool = False
     holding: int = 0  # number of seeds whose value satisfies the claim
 
     def tests(self, bound: float) -> Tests:
-        """Return the one-sided p-values of both decisions."""
+        """Return the one-sided p-values of the decisions supported and refuted."""
         near, far = self.p_at_least(bound), self.p_at_most(bound)
         return {SUPPORTED: far, REFUTED: near} if self.away else {SUPPORTED: near, REFUTED: far}
 
     def turns(self, alpha: float) -> list[MarginThreshold]:
-        """Return the decision for every bound from 0 on, as thresholds."""
+        """Return the decision for every bound from 0 on, as a list of thresholds."""
         low, high = self.interval(1 - 2 * alpha)
         first, last = (SUPPORTED, REFUTED) if self.away else (REFUTED, SUPPORTED)
         return [
@@ -48,12 +53,15 @@ class TrainedValue(Estimate):
 
 
 def took_steps(runs: Iterable[Run]) -> bool:
-    """Return whether any run was trained."""
+    """Return whether any run made an optimiser step."""
     return any((run["metrics"].get("steps") or 0) > 0 for run in runs)
 
 
 def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValue | None:
-    """Return the estimate over seeds; None if training does not affect the values."""
+    """Return the mean of a claim's values over seeds.
+
+    The result is None if training does not affect the values.
+    """
     constructed = claim["metric"].partition("/")[0] in UNTRAINED
     identical = bool(claim["treatment"]) and not any(case.value for case in cases.counted)
     if constructed or identical or not took_steps(cases.runs):
@@ -73,7 +81,7 @@ def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValu
 
 
 def _worst_by_seed(cases: Exact) -> dict[int, float]:
-    """Return the worst distance of every seed, ignoring values that are not finite."""
+    """Return the worst distance from 0 for every seed, ignoring values that are not finite."""
     pick = min if cases.margin else max
     by_seed: dict[int, list[float]] = {}
     for case in cases.counted:

@@ -1,4 +1,4 @@
-"""All kinds of claims by name; each is a class with its checks, its rule and its power."""
+"""List all kinds of claims by name; each is a class with its checks, its rule and its power."""
 
 from collections.abc import Mapping
 
@@ -21,5 +21,5 @@ KINDS: dict[str, Kind] = {
 
 
 def kind_of(claim: Mapping[str, object]) -> Kind:
-    """Return the kind of a claim."""
+    """Return the object with the rule for a claim, by the claim's key `kind`."""
     return KINDS[str(claim["kind"])]

@@ -1,9 +1,9 @@
-"""The interface of kinds of claims.
+"""Define the interface of kinds of claims, such as superiority and equivalence.
 
-Each condition of a rule is a one-sided test, at alpha / 2 (one end of a two-sided interval) or at
-alpha. Rules are therefore applied to p-values, which Holm's correction can adjust. Below, a p-value
-is one-sided and unadjusted; "on the scale of alpha" it is multiplied so that it is compared with
-alpha.
+Each condition of a decision rule is a one-sided test, at alpha / 2 (for an end of a two-sided
+interval) or at alpha. Rules are therefore applied to p-values, which Holm's correction can adjust.
+In the docstrings of kinds, a p-value is one-sided and unadjusted. A p-value "on the scale of alpha"
+is multiplied so that it is compared with alpha.
 """
 
 import math
@@ -35,7 +35,7 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a claim on the evidence, before its verdict."""
+    """The statistical result of a claim before its verdict: estimate, p-values, and obstacles."""
 
     claim: Claim
     result: Tested | Exact
@@ -53,7 +53,7 @@ class Finding:
 
 
 class Kind(ABC):
-    """A kind of claim: its checks, its rule and its power."""
+    """A kind of claim, such as superiority: how it is checked, decided and planned."""
 
     rule: str  # when a claim is supported and refuted, as a sentence for reports
     needs_margin = False
@@ -62,16 +62,22 @@ class Kind(ABC):
     whole: tuple[str, ...] = ()  # decisions whose test has all of alpha instead of half
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """Raise UserError for a claim that this rule cannot decide."""
+        """Raise UserError for a claim that this kind cannot decide.
+
+        Args:
+            name: name of the claim, for the message.
+            claim: the claim.
+            factors: factors of the study.
+        """
         check_arms(name, claim)
         if self.needs_margin and claim["margin"] == 0:
             raise UserError(f"{name}: margin=0, but {claim['kind']} needs a margin above 0")
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Return the finding on a claim.
+        """Return the statistical result of a claim.
 
         Raises:
-            UserError: the record of a run and its statistics disagree.
+            UserError: the recorded BLEU of a run and its statistics per sentence disagree.
         """
         try:
             paired = contrast(claim, evidence)
@@ -86,10 +92,10 @@ class Kind(ABC):
         return replace(self._among_learned(claim, learned), failures=failed)
 
     def _among_learned(self, claim: Claim, learned: Contrast) -> Finding:
-        """Decide by the failure rates, else by the pairs that learned.
+        """Return a result by the rates of failed runs, else by the pairs of runs that learned.
 
-        Each has half of alpha. If no distribution of the few failed runs between the arms could be
-        significant, the pairs have all of alpha.
+        Each of the two tests has half of alpha. If no distribution of the few failed runs between
+        the arms could be significant, the pairs have all of alpha.
         """
         effect, rates = learned.estimate, rates_of_failure(claim, learned.sides)
         if rates is not None and (tests := self.by_failures(rates, claim["alpha"])):
@@ -104,22 +110,30 @@ class Kind(ABC):
         return replace(finding, p=halved(finding.p))
 
     def by_failures(self, rates: Rates, alpha: float) -> Tests | None:
-        """Return the p-values of failure rates at half of alpha; None if these decide nothing."""
+        """Return the p-values of failure rates, tested at half of alpha.
+
+        The result is None if neither is significant.
+        """
         tests = halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
         return tests if min(self.scaled(tests).values()) <= alpha else None
 
     def could_decide(self, rates: Rates, alpha: float) -> bool:
-        """Return whether any distribution of the failures between the arms would be significant."""
+        """Return whether any distribution of the failed runs between the arms would be
+        significant.
+        """
         return any(self.by_failures(split, alpha) for split in rates.splits())
 
     def of_failures(self, better: float, worse: float) -> Tests:
-        """Return the p-values of each decision, given those for failing less
-        often and more often.
+        """Return the p-value of each decision, from the tests of the failure rates.
+
+        Args:
+            better: p-value of the test that the treatment fails less often.
+            worse: p-value of the test that the treatment fails more often.
         """
         return {SUPPORTED: better, REFUTED: worse}
 
     def with_effect(self, claim: Claim, estimate: Tested, paired: Contrast) -> Finding:
-        """Return a finding that the rule decides."""
+        """Return the result of a claim with the p-values of its estimate."""
         return Finding(
             claim, estimate, paired.runs, paired, self.tests(estimate, float(claim["margin"]))
         )
@@ -127,54 +141,77 @@ class Kind(ABC):
     def without(
         self, claim: Claim, why: str, estimate: Tested = NOTHING, paired: Contrast | None = None
     ) -> Finding:
-        """Return a finding without a decision; `why` is the reason."""
+        """Return the result of a claim that cannot be judged.
+
+        Args:
+            claim: the claim.
+            why: the reason.
+            estimate: the estimate, if there is one.
+            paired: the paired differences, if there are any.
+        """
         p = self.tests(NOTHING, float(claim["margin"]))
         return Finding(claim, estimate, paired.runs if paired else [], paired, p, why)
 
     @abstractmethod
     def tests(self, estimate: Any, margin: float) -> Tests:
-        """Return the one-sided p-value of each decision."""
+        """Return the one-sided p-value of the test for each decision, by name of the decision."""
 
     def scaled(self, p: Tests) -> Tests:
-        """Return p-values on the scale of alpha."""
+        """Return p-values multiplied so that each is compared with alpha, by name of the
+        decision.
+        """
         return {side: x if side in self.whole else min(1.0, 2 * x) for side, x in p.items()}
 
     @abstractmethod
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Apply the rule to p-values on the scale of alpha, adjusted or not."""
+        """Return the decision for p-values that are compared with alpha, adjusted or not."""
 
     def alone(self, estimate: Any, margin: float, alpha: float) -> Decision:
-        """Return the decision on an estimate without other claims."""
+        """Return the decision on an estimate without Holm's correction for other claims."""
         return self.decide(self.scaled(self.tests(estimate, margin)), alpha)
 
     @abstractmethod
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
-        """Return the decision for every margin from 0 on, as thresholds."""
+        """Return the decision for every possible margin from 0 on, as a list of thresholds."""
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return the bounds with which an interval is compared."""
+        """Return the values with which the ends of an interval are compared."""
         return (margin,)
 
     @abstractmethod
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return the true effect for which each decision is planned; it is never the
-        measured effect.
+        """Return the true effect for which seeds are planned, by name of the decision.
+
+        This effect comes from the claim and never from the measurement.
         """
 
     @abstractmethod
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the probability of a decision with `pairs` pairs of the same noise if
-        `effect` is true.
+        """Return the probability of a decision, if `effect` is true.
+
+        Args:
+            side: name of the decision.
+            estimate: an estimate with the noise to assume.
+            margin: the margin of the claim.
+            effect: the true effect.
+            pairs: number of paired seeds.
+            alpha: the level.
         """
 
     def planned(self, estimate: Any) -> bool:
-        """Return whether the noise is known, so that seeds can be planned."""
+        """Return whether the estimate has a known standard deviation, so that seeds can be
+        planned.
+        """
         return has_spread(estimate)
 
     def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
-        """Return the smallest true effect (for equality claims: margin) that has power .8."""
+        """Return the smallest true effect for which the claim would be supported with power .8.
+
+        For a kind that asserts a difference within the margin, return the smallest such margin
+        instead.
+        """
         if not self.planned(estimate):
             return None
 
@@ -190,8 +227,8 @@ class Kind(ABC):
     def seeds_needed(self, claim: Claim, estimate: Any, alpha: float) -> dict[str, "Plan"]:
         """Return for each planned decision the number of seeds at which it has power .8.
 
-        The noise is the measured one. The number is None if no number of seeds is enough, because
-        the test sentences are too few.
+        The standard deviation is the measured one. The number is None if no number of seeds is
+        enough, because the test sentences are too few.
         """
         if not self.planned(estimate):
             return {}
@@ -207,23 +244,28 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Plan:
-    """A number of seeds that decides with power .8 if the effect is true."""
+    """A number of seeds that gives power .8 if the effect is true; None if no number does."""
 
     effect: float
     seeds: int | None
 
     def entry(self) -> Planned:
-        """Return the plan as in verdict.json."""
+        """Return the plan as it is stored in verdict.json."""
         return {"effect": self.effect, "seeds": self.seeds}
 
 
 def halved(p: Tests) -> Tests:
-    """Return p-values of one of two tests that share alpha."""
+    """Return p-values multiplied by 2, because two tests share alpha."""
     return {side: min(1.0, 2 * x) for side, x in p.items()}
 
 
 def check_arms(name: str, claim: Claim) -> None:
-    """Raise UserError for a claim without two different arms."""
+    """Raise UserError unless a claim names two different arms.
+
+    Args:
+        name: name of the claim, for the message.
+        claim: the claim.
+    """
     if not claim["treatment"] or claim["treatment"] == claim["baseline"]:
         raise UserError(
             f"{name}: treatment={claim['treatment']} and baseline={claim['baseline']}; "
@@ -232,7 +274,7 @@ def check_arms(name: str, claim: Claim) -> None:
 
 
 def distinct(turns: list[MarginThreshold]) -> list[MarginThreshold]:
-    """Return the thresholds without those of empty intervals; the first is at 0."""
+    """Return the thresholds without those whose interval of margins is empty; the first is at 0."""
     kept = [t for t, after in zip(turns, [*turns[1:], None], strict=True) if _wide(t, after)]
     return [MarginThreshold(max(0.0, turn.margin), turn.decision) for turn in kept]
 
@@ -242,7 +284,10 @@ def _wide(turn: MarginThreshold, after: MarginThreshold | None) -> bool:
 
 
 def first(enough: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Return the smallest number for which `enough` holds; it must hold for all larger ones."""
+    """Return the smallest number from `low` to `high` for which `enough` is true; None if none is.
+
+    `enough` must stay true for all larger numbers.
+    """
     if not enough(high):
         return None
     while low < high:

@@ -1,7 +1,7 @@
-"""Equivalence: two arms differ by less than the margin m, by two one-sided tests (Schuirmann 1987).
+"""Decide claims of equivalence: two arms differ by less than the margin m.
 
-Supported if the 1 - 2 alpha interval is inside +-m, refuted if the 1 - alpha interval is outside,
-else undecided.
+The rule is the two one-sided tests (Schuirmann 1987): supported if the 1 - 2 alpha interval is
+inside +-m, refuted if the 1 - alpha interval is outside +-m, else undecided.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from ablate.verdict.kind.sameness import Sameness
 
 
 class Equivalence(Sameness):
-    """The mean paired difference is within the margin on both sides."""
+    """The kind of claim that the mean paired difference is within the margin on both sides."""
 
     rule = (
         "supported when the 90 % interval (1 - 2 alpha) lies within the margin on both sides, "
@@ -26,19 +26,24 @@ class Equivalence(Sameness):
     whole = (SUPPORTED,)
 
     def tests(self, estimate: Any, margin: float) -> Tests:
-        """Return the p-values: both sides must hold to support; one is enough to refute."""
+        """Return the p-values of the decisions supported and refuted.
+
+        Both one-sided tests must reject to support the claim. One is enough to refute it.
+        """
         return {
             SUPPORTED: max(estimate.p_at_most(-margin), estimate.p_at_least(margin)),
             REFUTED: min(estimate.p_at_most(margin), estimate.p_at_least(-margin)),
         }
 
     def of_failures(self, better: float, worse: float) -> Tests:
-        """Return the p-values: different failure rates refute equivalence."""
+        """Return the p-values of the decisions; different failure rates refute equivalence."""
         return {SUPPORTED: 1.0, REFUTED: min(better, worse)}
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
-        """Return the margins at which the wide interval is excluded and the narrow
-        one is included.
+        """Return the margins at which the decision changes.
+
+        They are the margin below which the 1 - alpha interval is outside, and the margin above
+        which the 1 - 2 alpha interval is inside.
         """
         (low, high), narrow = estimate.interval(1 - alpha), estimate.interval(1 - 2 * alpha)
         return distinct(
@@ -50,7 +55,7 @@ class Equivalence(Sameness):
         )
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return both sides of the margin."""
+        """Return minus the margin and the margin."""
         return (-margin, margin)
 
     def power(

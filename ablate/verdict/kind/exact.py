@@ -1,4 +1,7 @@
-"""Exact claims: a condition that must hold in every case; the rule is in ablate.verdict.exact."""
+"""Decide exact claims: a condition must hold in every case.
+
+See ablate.verdict.exact for the rule.
+"""
 
 from typing import Any
 
@@ -13,7 +16,10 @@ from ablate.verdict.trained import TrainedValue, trained_value
 
 
 class ExactKind(Kind):
-    """Every case is within the tolerance, or, with a margin, at least that far from 0."""
+    """The kind of claim that every value is within the tolerance of 0.
+
+    With a margin, the claim is that every value is at least as far from 0 as the margin.
+    """
 
     rule = (
         "supported when every case lies within the tolerance (or, if the claim has a margin, at "
@@ -24,7 +30,9 @@ class ExactKind(Kind):
     whole = (SUPPORTED, REFUTED)
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """Raise UserError unless there are two arms or none, and a tolerance or a margin."""
+        """Raise UserError unless the claim has two arms or none, and not both a tolerance and a
+        margin.
+        """
         if bool(claim["treatment"]) != bool(claim["baseline"]):
             raise UserError(
                 f"{name}: treatment={claim['treatment']} and baseline={claim['baseline']}; an "
@@ -39,7 +47,10 @@ class ExactKind(Kind):
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Check every case; estimate values that vary between trained models."""
+        """Return the cases of a claim.
+
+        For values that vary between trained models, also their mean.
+        """
         cases = examine(claim, evidence)
         value = trained_value(claim, cases, evidence)
         if value is None:
@@ -49,19 +60,22 @@ class ExactKind(Kind):
         return Finding(claim, value, cases.runs, cases=cases, p=tests, problem=problem)
 
     def tests(self, estimate: Any, margin: float) -> Tests:
-        """Return the p-values for trained models; none without training, as nothing is random."""
+        """Return the p-values of a claim about trained models.
+
+        The result is {} for other claims, which are not random.
+        """
         return estimate.tests(margin) if isinstance(estimate, TrainedValue) else {}
 
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Return the decision for trained models, whose test rejects."""
+        """Return the decision for p-values of a claim about trained models."""
         return Decision(side(p, alpha))
 
     def planned(self, estimate: Any) -> bool:
-        """Return False: exact claims name no effect, so seeds cannot be planned."""
+        """Return False: seeds cannot be planned, because exact claims name no effect."""
         return False
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return no effect."""
+        """Return no effect, because exact claims name none."""
         return {}
 
     def power(
@@ -88,5 +102,5 @@ class ExactKind(Kind):
         return [near, far] if estimate.worst > 0 else [MarginThreshold(0.0, far.decision)]
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return both sides of the margin."""
+        """Return minus the margin and the margin."""
         return (-margin, margin)

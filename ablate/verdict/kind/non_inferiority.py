@@ -1,7 +1,7 @@
-"""Non-inferiority: an arm is no worse than another by the margin m ("works as well").
+"""Decide claims of non-inferiority: an arm is not worse than another by the margin m or more.
 
-One-sided: supported if the 1 - alpha interval is above -m, refuted only if it is below -m. Being
-better never refutes it.
+The rule is one-sided: supported if the 1 - alpha interval is above -m, refuted if it is below -m.
+Being better never refutes the claim.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from ablate.verdict.kind.sameness import Sameness
 
 
 class NonInferiority(Sameness):
-    """The mean paired difference is above minus the margin."""
+    """The kind of claim that the mean paired difference is above minus the margin."""
 
     rule = (
         "supported when the whole interval lies above minus the margin, refuted when it lies below "
@@ -33,7 +33,7 @@ class NonInferiority(Sameness):
         return losses(*estimate.interval(1 - alpha))
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return the loss."""
+        """Return minus the margin, which is the loss that the claim excludes."""
         return (-margin,)
 
     def power(
@@ -46,7 +46,12 @@ class NonInferiority(Sameness):
 
 
 def losses(low: float, high: float) -> list[MarginThreshold]:
-    """Return the decision on "no loss of the margin" for every margin, given an interval."""
+    """Return the decision on "the loss is below the margin" for every margin from 0 on.
+
+    Args:
+        low: lower end of the interval of the difference.
+        high: upper end.
+    """
     return distinct(
         [
             MarginThreshold(0.0, Decision(REFUTED)),

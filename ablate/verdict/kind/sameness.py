@@ -1,8 +1,8 @@
-"""The common part of claims that nothing is lost: a margin, a positive control, equal arms to plan
-for.
+"""Define what equivalence and non-inferiority share.
 
-A positive control is an arm of the same runs that loses more than the margin. Without one, the runs
-may simply be unable to show a loss.
+Both need a margin and may name a positive control. Seeds are planned for equal arms. A positive
+control is an arm of the same runs that loses more than the margin. Without a control, the runs may
+simply be unable to show a loss.
 """
 
 from ablate.evidence.types import Claim
@@ -12,15 +12,17 @@ from ablate.verdict.kind.base import Kind
 
 
 class Sameness(Kind):
-    """The difference is at most the margin."""
+    """The kind of claim that a difference or a loss is smaller than the margin."""
 
     needs_margin = True
     controlled = True
 
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Return refuted if a loss is shown, supported if it is excluded."""
+        """Return refuted if a difference beyond the margin is shown, supported if it is
+        excluded.
+        """
         return Decision(side(p, alpha))
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return the planned effect: equal arms, or the claim's `plan_for`."""
+        """Return the true effect for which seeds are planned: 0, or the claim's `plan_for`."""
         return {SUPPORTED: claim.get("plan_for") or 0.0}

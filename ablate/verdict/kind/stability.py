@@ -1,5 +1,6 @@
-"""Stability: fewer runs of an arm fail; superiority of the difference of two
-proportions, by exact tests.
+"""Decide claims of stability: a smaller proportion of an arm's runs fail.
+
+The rule is that of superiority, for the difference of two proportions, by exact tests.
 """
 
 from typing import Any
@@ -23,13 +24,13 @@ PLANNED = 0.2  # proportion for which seeds are planned if a claim names none
 
 
 class Stability(Superiority):
-    """The proportion of runs that diverge or collapse differs between two arms."""
+    """The kind of claim that a smaller proportion of runs diverges or collapses in an arm."""
 
     rule = "the rule of superiority, for the difference between the shares of runs that fail"
     most_seeds = 100  # the tables of the test grow with the square
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """Raise UserError unless the metric counts unstable runs."""
+        """Raise UserError unless the metric of the claim counts diverged or collapsed runs."""
         check_arms(name, claim)
         if claim["metric"] not in UNSTABLE:
             raise UserError(
@@ -37,11 +38,13 @@ class Stability(Superiority):
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Return the finding on the numbers of unstable runs; the claim is about all runs."""
+        """Return the result of a claim from the numbers of failed runs among all runs."""
         return self.with_effect(claim, rates(claim, evidence), contrast(claim, evidence))
 
     def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
-        """Return the smallest proportion that is detected if no run of the other arm fails."""
+        """Return the smallest proportion of failed runs that has power .8 if the other arm has
+        none.
+        """
         if not estimate.known:
             return None
         from scipy import stats  # takes longer to import than all else here
@@ -54,22 +57,21 @@ class Stability(Superiority):
         return None
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return the planned effects that are proportions; without a margin, a
-        fifth of the runs.
+        """Return the true difference of proportions for which seeds are planned.
+
+        A claim without a margin plans for a fifth of the runs.
         """
         named = super().named(claim) or {SUPPORTED: PLANNED}
         return {side: share for side, share in named.items() if share <= 1}
 
     def planned(self, estimate: Any) -> bool:
-        """Return whether there are runs."""
+        """Return whether both arms have runs, so that more can be planned."""
         return bool(estimate.known)
 
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the exact power for equally many runs of each arm if no run of the
-        other arm fails.
-        """
+        """Return the exact power for `pairs` runs of each arm, if no run of the other arm fails."""
         from scipy import stats
 
         chance = stats.binom.pmf(np.arange(pairs + 1), pairs, effect)
@@ -77,8 +79,9 @@ class Stability(Superiority):
 
 
 def rates(claim: Claim, evidence: Evidence) -> Rates:
-    """Return the unstable runs of each arm, paired or not; the arm with positive
-    weight comes first.
+    """Return the numbers of failed runs of both arms, whether their seeds are paired or not.
+
+    The arm with positive weight in the difference comes first.
     """
     counts = []
     arms = sides(claim, evidence)
@@ -91,7 +94,14 @@ def rates(claim: Claim, evidence: Evidence) -> Rates:
 
 
 def _shown(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
-    """Return which tables of counts lead to this decision."""
+    """Return for each pair of counts of failed runs whether it leads to a decision.
+
+    Args:
+        side: name of the decision.
+        margin: the margin of the claim.
+        runs: number of runs of each arm.
+        alpha: the level.
+    """
     if side == LARGE:
         return np.asarray(p_values(runs, runs, margin) <= alpha / 2)
     below = alpha / 2 >= p_values(runs, runs, -margin).T

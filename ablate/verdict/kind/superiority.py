@@ -1,9 +1,10 @@
-"""Superiority: an arm is better; the effect is tested against 0 and then against the margin.
+"""Decide claims of superiority: an arm is better than another.
 
-With the two-sided 1 - alpha interval [l, u] and margin m: l >= m is supported, *large enough to
-matter*; 0 < l < m <= u supported, *direction only*; u < 0 refuted, *the other way round*; u < m
-refuted, *too small to matter*; anything else is undecided. The second test needs no part of alpha,
-since it can only reject if the first one does (fixed sequence: Maurer, Hothorn & Lehmacher 1995).
+The effect is tested against 0 and then against the margin. With the two-sided 1 - alpha interval
+[l, u] and margin m: l >= m is supported, *large enough to matter*; 0 < l < m <= u is supported,
+*direction only*; u < 0 is refuted, *the other way round*; u < m is refuted, *too small to matter*;
+anything else is undecided. The second test needs no part of alpha, since it can only reject if the
+first test does (fixed sequence: Maurer, Hothorn & Lehmacher 1995).
 """
 
 from typing import Any
@@ -30,7 +31,7 @@ from ablate.verdict.kind.base import Kind, distinct
 
 
 class Superiority(Kind):
-    """The mean paired difference is above 0."""
+    """The kind of claim that the mean paired difference is above 0."""
 
     rule = (
         "supported when the interval lies above 0 and reaches the margin (large enough to matter "
@@ -40,8 +41,10 @@ class Superiority(Kind):
     )
 
     def tests(self, estimate: Any, margin: float) -> Tests:
-        """Return p-values for a true effect of at most 0, of at least and at most m,
-        and of at least 0.
+        """Return the p-values of the decisions and their grades.
+
+        They are those of a true effect of at most 0, of at least m, of at most m, and of at least
+        0, where m is the margin.
         """
         p = {SUPPORTED: estimate.p_at_most(0.0), REFUTED: estimate.p_at_least(margin)}
         if not margin:
@@ -49,7 +52,7 @@ class Superiority(Kind):
         return p | {LARGE: estimate.p_at_most(margin), OPPOSITE: estimate.p_at_least(0.0)}
 
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Apply the rule in the docstring of this module."""
+        """Return the decision for p-values by the rule in the docstring of this module."""
         status = side(p, alpha)
         if status == REFUTED:
             return Decision(status, OPPOSITE if p.get(OPPOSITE, 0.0) <= alpha else SMALL)
@@ -72,8 +75,10 @@ class Superiority(Kind):
         )
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return the margin, or the claim's `plan_for`; for *large enough to matter*,
-        twice the margin.
+        """Return the true effect for which seeds are planned, by name of the decision.
+
+        For supported, it is the claim's `plan_for` or else the margin. For *large enough to
+        matter*, it is twice the margin.
         """
         margin = claim["margin"]
         named = {SUPPORTED: claim.get("plan_for") or margin, LARGE: 2 * margin}

@@ -1,4 +1,7 @@
-"""Trend: the metric rises over the ordered levels of a factor; superiority of a slope."""
+"""Decide claims of a trend: the metric rises over the ordered levels of a factor.
+
+The rule is that of superiority, for the slope.
+"""
 
 from ablate.errors import UserError
 from ablate.evidence.types import Claim
@@ -6,12 +9,12 @@ from ablate.verdict.kind.superiority import Superiority
 
 
 class Trend(Superiority):
-    """The slope is above 0."""
+    """The kind of claim that the slope of the metric over a factor is above 0."""
 
     rule = "the rule of superiority, for the slope"
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """Raise UserError unless the trend is over a factor of the study."""
+        """Raise UserError unless the claim's key `over` names a factor of the study."""
         if claim["over"] not in factors:
             raise UserError(
                 f"{name}: over={claim['over'] or 'nothing'}; a trend runs over a factor of the "

@@ -1,6 +1,6 @@
 """Write the caveats of a study as sentences.
 
-A caveat about some of the claims begins with their numbers: "Claims 1 and 3: ...".
+A caveat about some of the claims begins with the numbers of these claims: "Claims 1 and 3: ...".
 """
 
 import re
@@ -40,7 +40,13 @@ IDLE = 0.2  # number of cores that other processes may use during a time measure
 
 
 def caveats(evidence: Evidence, findings: list[Finding], claims: list[Entry]) -> list[str]:
-    """Return all caveats; those of the study come first."""
+    """Return all caveats of a study as sentences; caveats about the whole study come first.
+
+    Args:
+        evidence: the evidence of the study.
+        findings: the statistical result of each claim.
+        claims: each claim in the form of verdict.json.
+    """
     return [
         *_of_study(evidence),
         *_of_tuning(evidence),
@@ -64,7 +70,9 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[str]:
-    """Yield a caveat on arms whose tuned value is the largest or the smallest of those tried."""
+    """Yield a caveat if a tuned value is the largest or the smallest of the values that were
+    tried.
+    """
     tune = evidence.study.get("tune")
     if not tune or not ordered(tune["values"]):
         return
@@ -84,7 +92,13 @@ def _of_tuning(evidence: Evidence) -> Iterator[str]:
 def _at_end(
     evidence: Evidence, grids: dict[int, list[Any]], end: Callable[[list[Any]], Any]
 ) -> list[str]:
-    """Return the arms of which some runs chose the largest or smallest value that was tried."""
+    """Return the labels of the arms in which some runs chose an extreme value of those tried.
+
+    Args:
+        evidence: the evidence.
+        grids: the values that each run tried, by cell number.
+        end: `max` or `min`.
+    """
     labels = []
     for arm, runs in by_label([run for run in evidence.runs if "tuned" in run]).items():
         took = sum(run["tuned"]["value"] == end(grids[run["cell"]]) for run in runs)
@@ -174,8 +188,9 @@ def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
 
 
 def _of_plan(evidence: Evidence) -> Iterator[str]:
-    """Yield a caveat on seeds that are missing, or that an interim analysis has
-    made unnecessary.
+    """Yield a caveat on arms with fewer seeds than planned.
+
+    The seeds may be missing, or an interim analysis may have made them unnecessary.
     """
     planned = evidence.study["seeds"]
     few = {
@@ -198,7 +213,7 @@ def _of_plan(evidence: Evidence) -> Iterator[str]:
 
 
 def _goes_on(arms: dict[str, list[Run]], evidence: Evidence) -> bool:
-    """Return whether a claim that is not over uses one of these arms."""
+    """Return whether an undecided claim, which needs more seeds, uses one of these arms."""
     going = needed(evidence)
     return any(runs[0]["levels"] in going for runs in arms.values())
 
@@ -294,8 +309,9 @@ def _count(runs: list[Run]) -> str:
 
 
 def _subject(claims: Sequence[Claim | Entry], evidence: Evidence) -> str:
-    """Return the numbers of the claims of a caveat as its first words; "" if it is
-    about all claims.
+    """Return the start of a caveat: the numbers of its claims, such as "Claims 1 and 3: ".
+
+    The result is "" if the caveat is about all claims.
     """
     numbers = number_of(evidence.study["claims"])
     chosen = sorted({numbers[name_of(claim)] for claim in claims})
@@ -303,7 +319,13 @@ def _subject(claims: Sequence[Claim | Entry], evidence: Evidence) -> str:
 
 
 def about(claim: Entry, claims: list[Entry], caveats: list[str]) -> list[str]:
-    """Return the caveats of a study that apply to one of its claims, without its number."""
+    """Return the caveats that apply to one claim, without the numbers of claims at their start.
+
+    Args:
+        claim: the claim.
+        claims: all claims of the study.
+        caveats: all caveats of the study.
+    """
     number = str(number_of(claims)[name_of(claim)])
     return [
         SUBJECT.sub("", caveat, count=1) for caveat in caveats if _applies(caveat, claim, number)

@@ -1,7 +1,7 @@
-"""Write the third layer of an answer: the details by field, for readers who want to check it.
+"""Write the details of an answer as named fields, for readers who want to check it.
 
-An estimate is treatment minus baseline, in the direction of the metric, as in the line of evidence.
-An answer has only the fields that apply to it.
+An estimate is treatment minus baseline, in units of the metric, as in the line of evidence (the
+summary above the details). An answer has only the fields that apply to its claim.
 """
 
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ def details(claim: Claim, answer: Any) -> dict[str, str]:
 
 
 def graded(status: str, grade: str) -> str:
-    """Return an answer with its grade: "supported, large enough to matter"."""
+    """Return a verdict with its grade, such as "supported, large enough to matter"."""
     return str(Decision(UNDECIDED if status == INCONCLUSIVE else status, grade))
 
 
 def unit_of(claim: Claim) -> Metric:
-    """Return the metric with which an effect is written; an exponent has no unit."""
+    """Return the metric that names and formats the effect of a claim; an exponent has no unit."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     if claim["kind"] == "trend" and claim["scale"] == "log_log":
         return Metric("(exponent)", "", 3)
@@ -46,7 +46,10 @@ def unit_of(claim: Claim) -> Metric:
 
 
 def deviation(value: float | None) -> str:
-    """Return a deviation with three digits, as an integer if it is large, "" if it is None."""
+    """Return a deviation from 0 as text with three digits; "" if it is None.
+
+    A large deviation is written as a whole number.
+    """
     if value is None:
         return ""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
@@ -76,7 +79,7 @@ def _question(claim: Claim, answer: Any) -> Fields:
 
 
 def _arm(levels: Levels) -> str:
-    """Return an arm by its label and, in brackets, by its overrides."""
+    """Return the label of an arm with its overrides in brackets; "" without levels."""
     overrides = ", ".join(f"{factor}={value_text(level)}" for factor, level in levels.items())
     return f"{arm_label(levels)} [{overrides}]" if levels else ""
 
@@ -186,7 +189,7 @@ def _outlook(claim: Claim, answer: Any) -> Fields:
 
 
 def _bands(answer: Any) -> str:
-    """Return the answer at other margins; "" if it is always the same."""
+    """Return the answer at other margins, as text; "" if the answer is always the same."""
     bands = [
         (graded(band["verdict"], band["grade"]), band["from"]) for band in answer["sensitivity"]
     ]

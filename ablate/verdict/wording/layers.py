@@ -2,7 +2,7 @@
 
 The headline is for a reader who knows no statistics: the answer, and the claim. The evidence has
 the estimate, its interval, the runs and the margin. The details (ablate.verdict.wording.details)
-have every field. All are written from the data of a final verdict.
+have every field. All layers are written from the data of a final verdict.
 """
 
 from typing import cast
@@ -45,17 +45,17 @@ PER = {"linear": "per unit of", "log": "per doubling of"}
 
 
 def opening(claim: Question, answer: Answer | Entry | Short) -> str:
-    """Return the answer in a few words, such as "Refuted: too small to matter"."""
+    """Return the answer to a claim in a few words, such as "Refuted: too small to matter"."""
     return opening_of(claim["kind"], answer["verdict"], answer["grade"])
 
 
 def opening_of(kind: str, verdict: str, grade: str) -> str:
-    """Return the answer to a claim of this kind in a few words."""
+    """Return the answer to a claim in a few words, from its kind, verdict and grade."""
     return OPENINGS_OF_KIND.get((kind, verdict)) or OPENINGS[verdict, grade]
 
 
 def bounds(verdict: Verdict) -> str:
-    """Return the sentence that bounds a result: the size of the model, the corpus, the steps."""
+    """Return a sentence that limits a result to the size of the model, the corpus and the steps."""
     regime = verdict["regime"]
     sizes = [
         arm["metrics"]["parameters"]["mean"]
@@ -79,9 +79,10 @@ def _parameters(sizes: list[float]) -> str:
 
 
 def evidence(claim: Claim, answer: Answer) -> str:
-    """Return estimate, interval, runs, margin, and for an undecided claim what would decide it.
+    """Return the line of evidence: estimate, interval, runs and margin.
 
-    Sentences that would make the line too long are left out.
+    For an undecided claim, the line says how many seeds would decide it. Sentences that would make
+    the line too long are left out.
     """
     first, *more_sentences = _evidence(claim, answer)
     line = f"{first[:1].upper()}{first[1:]}."
@@ -92,7 +93,7 @@ def evidence(claim: Claim, answer: Answer) -> str:
 
 
 def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
-    """Return the measurement, its comparison with the margin, and what would decide the claim."""
+    """Return the sentences of the line of evidence, most important first."""
     condition = _condition(claim)
     failed = _failures(answer)
     if problem := answer.get("problem"):
@@ -134,7 +135,9 @@ def _against(claim: Claim) -> list[str]:
 
 
 def with_layers(claim: Claim, entry: Entry) -> Entry:
-    """Return an entry of verdict.json with its layers, at both of its budgets."""
+    """Return a claim of verdict.json with headline, evidence and details, at each of its
+    budgets.
+    """
     if "short" in entry:
         entry = cast(Entry, entry | {"short": entry["short"] | _layers(claim, entry["short"])})
     return cast(Entry, entry | _layers(claim, entry))
@@ -204,14 +207,14 @@ def _interval(ends: list[float] | None, level: float, unit: Metric, sign: int) -
 
 
 def _runs(answer: Answer, *, brief: bool) -> str:
-    """Return the numbers of seeds and of test sentences of an estimate."""
+    """Return the numbers of seeds and of test sentences of an estimate, as text."""
     seeds = f"{answer['pairs']} paired seed{'s' * (answer['pairs'] != 1)}"
     sentences = answer.get("sentences")
     return f"{seeds}, {sentences:,} sentences" if sentences and not brief else seeds
 
 
 def _margin(claim: Claim, answer: Answer) -> str:
-    """Return what the margin means."""
+    """Return a sentence on what the margin means; "" if the claim has none."""
     if "withheld" in answer:
         return f"The answer is left open, since {answer['withheld']}."
     name, margin = unit_of(claim).name, claim["margin"]
@@ -227,7 +230,10 @@ def _margin(claim: Claim, answer: Answer) -> str:
 
 
 def _outlook(claim: Claim, answer: Answer) -> str:
-    """Return how many seeds would decide an undecided claim with the measured noise."""
+    """Return a sentence on how many seeds would decide an undecided claim.
+
+    The standard deviation is assumed to stay as measured.
+    """
     planned = [*(answer["seeds_needed"] or {}).values()]
     if answer["verdict"] != INCONCLUSIVE or not planned:
         return ""
@@ -240,7 +246,7 @@ def _outlook(claim: Claim, answer: Answer) -> str:
 
 
 def _planned(claim: Claim, effect: float) -> str:
-    """Return the true effect for which seeds are planned."""
+    """Return a phrase for the true effect for which seeds are planned."""
     if claim["kind"] in ("equivalence", "non_inferiority") and not effect:
         return "that the arms are equal, if they are"
     if claim["kind"] == "stability":
@@ -261,7 +267,10 @@ def _rates(claim: Claim, answer: Answer, condition: str) -> str:
 
 
 def _failures(answer: Answer) -> str:
-    """Return how many runs of each arm failed to learn, largest number first; "" if none did."""
+    """Return a phrase on how many runs of each arm failed to learn; "" if none did.
+
+    The arm with the most failed runs comes first.
+    """
     counts = sorted(answer.get("failed_to_learn", {}).items(), key=lambda item: -item[1]["runs"])
     if not counts or not counts[0][1]["runs"]:
         return ""
@@ -273,7 +282,7 @@ def _failures(answer: Answer) -> str:
 
 
 def _exact(claim: Claim, answer: Answer, condition: str) -> str:
-    """Return how many cases hold, and the deviation of the worst one."""
+    """Return a phrase on how many cases satisfy an exact claim, and the deviation of the worst."""
     cases = answer["cases"]
     if not cases["counted"]:
         why = "its control did not respond" if cases["of"] else "nothing was measured"
@@ -297,7 +306,7 @@ def _mean(claim: Claim, answer: Answer) -> str:
 
 
 def _allowed(claim: Claim) -> str:
-    """Return the allowed deviation of an exact claim."""
+    """Return a phrase for the allowed deviation of an exact claim."""
     if claim["margin"]:
         return f"at least {claim['margin']:g} is needed"
     if not claim["tolerance"]:
@@ -306,7 +315,7 @@ def _allowed(claim: Claim) -> str:
 
 
 def _could_fail(claim: Claim, answer: Answer) -> str:
-    """Return the evidence that the check of a supported claim could have failed."""
+    """Return a sentence with the evidence that the check of a supported claim could have failed."""
     cases = answer["cases"]
     if answer["verdict"] != SUPPORTED or "holding" in cases:
         return ""
