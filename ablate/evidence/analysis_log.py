@@ -156,8 +156,8 @@ class AnalysisLog:
     def asking(self, question: str, current: Sweep) -> list[Sweep]:
         """Return all logged sweeps that ask a question in the same setting as the sweep `current`.
 
-        If `current` is a replication (`contest`), only replications are returned, else none of
-        them.
+        If `current` is a replication (`contest`), only replications are returned. Otherwise no
+        replication is returned.
         """
         alike = [
             s for s in self.sweeps if (s.regime, s.contest) == (current.regime, current.contest)

@@ -19,7 +19,7 @@ Point = tuple[Number, Number]
 def threshold(metric: str) -> float | None:
     """Return the nll in the name of a metric such as "steps_to/nll_1.0".
 
-    None for any other name.
+    The result is None for any other name.
     """
     if not metric.startswith(BEGINNING):
         return None

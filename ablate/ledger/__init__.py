@@ -1,1 +1,1 @@
-"""The ledger: all claims of the documents with their verdicts."""
+"""Read the ledger: the list of all claims that the documents make about models, with verdicts."""

@@ -1,4 +1,7 @@
-"""Read the claims of the documents (claims.csv), and the headings of the documents' sections."""
+"""Read the claims of the documents (claims.csv), and the headings of the documents' sections.
+
+The documents are texts about the Transformer whose sentences are tested.
+"""
 
 import csv
 import io
@@ -10,7 +13,9 @@ KINDS = ("exact", "empirical", "cost")
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a document, in our words, with the factors to vary and the metric to measure."""
+    """A sentence of a document, in our words, with the factors to vary and the metric to
+    measure.
+    """
 
     id: str
     statement: str
@@ -24,13 +29,15 @@ class Claim:
 
     @property
     def factor_names(self) -> list[str]:
-        """The factors without their levels."""
+        """The factors to vary, without their levels."""
         return [part.partition(":")[0].strip() for part in self.factors.split(";") if part]
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document: its English title here, its original title, and the headings of its sections."""
+    """A document with its title in English, its original title, and the headings of its
+    sections.
+    """
 
     title: str
     original: str
@@ -43,7 +50,7 @@ def read_claims() -> list[Claim]:
 
 
 def read_documents() -> list[Document]:
-    """Return the documents, in the order in which they were read."""
+    """Return the documents, in the order of documents.csv."""
     headings: dict[str, dict[str, str]] = {}
     for row in _rows("documents.csv"):
         headings.setdefault(row["document"], {})[row["section"]] = row["original"]

@@ -29,7 +29,10 @@ ONLY = {"own": (KEPT, SWEEP), "committed": (COMMITTED,)}
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim, its verdicts in every setting, and the reason if no run can decide it."""
+    """A claim of the ledger, its verdicts in every setting, and the reason if no run can decide it.
+
+    `gone` has evidence on the claim that is missing. `standing` is the reason.
+    """
 
     claim: Claim
     findings: tuple[Finding, ...] = ()
@@ -38,7 +41,10 @@ class Entry:
 
     @property
     def headline(self) -> Headline:
-        """The headline of the committed verdicts; if there are none, of the user's verdicts."""
+        """The headline of the committed verdicts; if there are none, of the user's verdicts.
+
+        A headline combines all verdicts on a claim in a word.
+        """
         if self.standing:
             beside = self._of(COMMITTED)
             return Headline(NOT_TESTABLE, self.standing.standing, beside=beside)
@@ -46,8 +52,9 @@ class Entry:
 
     @property
     def origin(self) -> str:
-        """The origin of the verdicts behind the headline, one of ORIGINS; "" if no
-        verdict decides it.
+        """The origin of the verdicts behind the headline, one of `ORIGINS`, such as "committed".
+
+        The value is "" if no verdict decides the claim.
         """
         if self.standing or not (self.findings or self.gone):
             return ""
@@ -55,12 +62,14 @@ class Entry:
 
     @property
     def by_user(self) -> bool:
-        """Whether the headline rests on verdicts of the user."""
+        """Whether the headline rests on verdicts of the user, not on committed ones."""
         return self.origin in ONLY["own"]
 
     @property
     def beside(self) -> dict[str, Headline]:
-        """The headlines of the user's verdicts, by origin, if these do not decide the headline."""
+        """The headlines of the user's verdicts by origin, except those that `headline` already
+        gives.
+        """
         other_origins = self._origins - {self.origin, COMMITTED}
         return {origin: self._headline(origin) for origin in ORIGINS if origin in other_origins}
 
@@ -80,32 +89,37 @@ class Entry:
 
     @property
     def verdict(self) -> str:
-        """The word of the headline."""
+        """The word of the headline, such as "supported" or "mixed"."""
         return self.headline.word
 
     @property
     def smoke(self) -> bool:
-        """Whether the experiment was only run at the scale for tests, which decides nothing."""
+        """Whether the experiment was only run at the scale for smoke tests, which decides
+        nothing.
+        """
         return any(finding.scale == SMOKE for finding in self.headline.deciding)
 
     @property
     def differs(self) -> bool:
-        """Whether verdicts differ between experiments or settings."""
+        """Whether the verdicts behind the headline differ between experiments or settings."""
         return len({finding.verdict for finding in self.headline.deciding}) > 1
 
     @property
     def outside(self) -> bool:
-        """Whether no document makes the claim: an experiment added it."""
+        """Whether no document makes the claim, because an experiment added it."""
         return self.claim.group in (OUTSIDE, YOURS)
 
 
 def read_entries(
     experiments: Path | None, results: Path, only: str = ""
 ) -> tuple[list[Entry], list[str]]:
-    """Return the ledger with all verdicts, and a warning for each damaged file.
+    """Return all claims with their verdicts, and a warning for each damaged file.
 
-    `only`, a key of ONLY, leaves out other verdicts; with "own", claims without verdicts of the
-    user are left out.
+    Args:
+        experiments: folder with evidence; None for the project's folder and the user's.
+        results: folder of all results, with the user's sweeps.
+        only: "own" for verdicts of the user alone, and claims with such verdicts; "committed" for
+            committed verdicts alone; "" for all.
     """
     findings, warnings = collect(experiments, results)
     gone, damaged = missing_evidence(experiments, results)
@@ -130,8 +144,14 @@ def read_entries(
 def join(
     claims: list[Claim], verdicts: dict[str, list[Finding]], gone: Sequence[Gone] = ()
 ) -> list[Entry]:
-    """Return an entry for each claim: the user's claims first, claims that only
-    experiments make last.
+    """Return an entry of the ledger for each claim.
+
+    The user's own claims come first. Claims that only committed experiments make come last.
+
+    Args:
+        claims: the claims of the documents.
+        verdicts: the verdicts on each claim, by its id.
+        gone: missing evidence.
     """
     claim_ids, standings = {claim.id for claim in claims}, read_standings()
     lost: dict[str, list[Gone]] = {}
@@ -149,7 +169,7 @@ def join(
 
 
 def count(entries: Iterable[Entry]) -> dict[str, int]:
-    """Return how many claims of the documents have each headline."""
+    """Return how many claims of the documents have each headline, such as "supported"."""
     counted = Counter(entry.verdict for entry in entries if not entry.outside)
     return {word: counted[word] for word in HEADLINES}
 
@@ -170,7 +190,7 @@ def _stranger(finding: Finding) -> Claim:
 
 @cache
 def titles() -> tuple[str, ...]:
-    """Return the titles of the documents, in the order in which they were read."""
+    """Return the titles of the documents, in the order of documents.csv."""
     return tuple(document.title for document in read_documents())
 
 
@@ -196,10 +216,15 @@ FILTERS: dict[str, Callable[[Entry], list[str]]] = {
 
 
 def pick(entries: list[Entry], wanted: dict[str, str], words: Iterable[str] = ()) -> list[Entry]:
-    """Return the entries that match all filters and contain all words, ignoring case.
+    """Return the claims that match all filters and contain all words, ignoring case.
+
+    Args:
+        entries: the whole ledger.
+        wanted: a value for each filter, a key of `FILTERS` such as "document".
+        words: words that the text of the claim or of its verdicts must contain.
 
     Raises:
-        UserError: a value matches no entry of the whole ledger.
+        UserError: a value matches no claim of the whole ledger.
     """
     chosen = entries
     for key, value in wanted.items():
@@ -211,7 +236,15 @@ def pick(entries: list[Entry], wanted: dict[str, str], words: Iterable[str] = ()
 
 
 def _matching(key: str, value: str, entries: list[Entry]) -> set[str]:
-    """Return the names that contain a value; a name equal to the value matches alone."""
+    """Return the names that contain the value of a filter, ignoring case and punctuation.
+
+    If a name equals the value, only this name is returned.
+
+    Args:
+        key: the filter, such as "document".
+        value: the value.
+        entries: the whole ledger.
+    """
     names = {name for entry in entries for name in FILTERS[key](entry)}
     names |= {*HEADLINES, TESTED} if FILTERS[key] is _states else set()
     value = FORMER.get(value, value) if FILTERS[key] is _states else value

@@ -22,8 +22,9 @@ CLAIM = (
 
 
 def as_json(entries: Iterable[Entry]) -> str:
-    """Return the claims as JSON, each with its verdicts and with the headlines of the
-    user's verdicts.
+    """Return the claims as JSON, each with its headline and its verdicts.
+
+    The key `beside` has the headlines of the user's verdicts.
     """
     claims = [
         {
@@ -42,7 +43,7 @@ def _headline(headline: Headline) -> dict[str, str]:
 
 
 def as_csv(entries: Iterable[Entry]) -> str:
-    """Return a row for each verdict; a claim without verdicts has one row with empty cells."""
+    """Return a CSV row for each verdict; a claim without verdicts has one row with empty cells."""
     text = io.StringIO()
     writer = csv.DictWriter(text, (*CLAIM, *VERDICT), lineterminator="\n")
     writer.writeheader()

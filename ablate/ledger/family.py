@@ -1,11 +1,12 @@
-"""Correct for multiple tests over the whole ledger: its verdicts are one family of tests.
+"""Correct for multiple tests over the whole ledger, whose verdicts are one family of tests.
 
-A study corrects for its own claims; but among a hundred studies of nothing, some verdicts would
-still be decisive. The family consists of all verdicts that can be wrong by chance, over claims,
-readings, experiments and settings: all except exact ones. Committed verdicts are one family, and
-those of the user's sweeps another, so that no sweep affects committed verdicts. The p-values of a
-family are those of a single claim, which account for interim analyses. Holm's correction over them
-bounds the probability that any verdict is false; both directions count, as in ablate.stats.holm.
+A study corrects only for its own claims. Among a hundred studies without any true effect, some
+verdicts would still be decisive. The family consists of all verdicts that can be wrong by chance,
+over claims, readings, experiments and settings: all except exact ones. Committed verdicts are one
+family, and verdicts of the user's sweeps another, so that no sweep affects committed verdicts. The
+p-values of a family are those of each claim alone, and already account for interim analyses. Holm's
+correction over them bounds the probability that any verdict is false. Both directions count, as in
+ablate.stats.holm.
 """
 
 from collections.abc import Iterable
@@ -20,8 +21,9 @@ Findings = dict[str, list[Finding]]
 
 
 def with_family(claims: Findings) -> Findings:
-    """Return the verdicts of every claim, each with the verdict after the correction
-    (`ledger_wide`).
+    """Return the verdicts on every claim, each with the verdict after Holm's correction.
+
+    The corrected verdict is in `ledger_wide`.
     """
     corrected: dict[int, Finding] = {}
     for origin in ORIGINS:
@@ -39,8 +41,9 @@ def with_family(claims: Findings) -> Findings:
 
 
 def _corrected(family: list[Finding]) -> dict[int, Finding]:
-    """Return the corrected verdicts of a family, by the id of each object; exact
-    ones are left out.
+    """Return the corrected verdicts of a family of tests, by the `id` of the original object.
+
+    Exact verdicts are left out.
     """
     tested = [finding for finding in family if finding.p]
     adjusted = adjust([finding.p for finding in tested], [finding.alpha for finding in tested])
@@ -52,8 +55,12 @@ def _corrected(family: list[Finding]) -> dict[int, Finding]:
 
 @dataclass(frozen=True)
 class Changes:
-    """The numbers of tested verdicts, of decisive ones, and of those that the
-    correction takes away.
+    """How a correction for multiple tests changes the verdicts of a family.
+
+    Args:
+        tested: number of verdicts with a test.
+        decided: number of them that are supported or refuted without the correction.
+        by_holm: number of decided verdicts that the correction makes undecided.
     """
 
     tested: int
@@ -69,7 +76,7 @@ class Changes:
 
 
 def changes(findings: Iterable[Finding]) -> Changes:
-    """Return the effect of the correction on a family."""
+    """Return how Holm's correction changes the verdicts of a family."""
     tested = [finding for finding in findings if finding.p]
     decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
     return Changes(

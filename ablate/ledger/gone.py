@@ -1,4 +1,7 @@
-"""Find evidence that is missing, by the manifest and the analysis log, which still list it."""
+"""Find evidence that is missing, although the manifest or the analysis log still lists it.
+
+The manifest lists all evidence that was committed. The analysis log lists all sweeps.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ class Gone:
 
     Args:
         claim: id of the claim; "" if the analysis log does not name it.
-        reading: the reading of its sentence that was judged.
+        reading: the reading (one of several meanings of the sentence) that was judged.
         origin: one of ablate.ledger.places.ORIGINS.
         experiment: the folder that had the evidence.
         why: what is missing, as the end of a sentence.
@@ -34,7 +37,7 @@ class Gone:
 
     @property
     def remark(self) -> bool:
-        """Whether a verdict on it would be a remark."""
+        """Whether no document states the reading, so that a verdict on it would not count."""
         asked = read_readings().get((self.claim, self.reading))
         return bool(asked and asked.remark)
 
@@ -44,7 +47,12 @@ class Gone:
 
 
 def missing_evidence(experiments: Path | None, results: Path) -> tuple[list[Gone], list[str]]:
-    """Return all missing evidence, and a warning for each damaged file."""
+    """Return all missing evidence, and a warning for each damaged file.
+
+    Args:
+        experiments: folder with evidence; None for the project's folder and the user's.
+        results: folder of all results, with the user's sweeps.
+    """
     sources = [*_manifests(experiments), (SWEEP, results)]
     missing: list[Gone] = []
     warnings = []
@@ -63,7 +71,7 @@ def _manifests(experiments: Path | None) -> Iterator[tuple[str, Path]]:
 
 
 def _kept(origin: str, folder: Path) -> Iterator[Gone]:
-    """Yield the studies of a manifest that are missing in its folder."""
+    """Yield an object for each claim of a study that a manifest lists and its folder lacks."""
     committed = read_manifest(places.PROJECT) if origin == KEPT else {}
     for study in read_manifest(folder).values():
         if study.name not in committed and (why := _lost(folder / study.name, study)):
@@ -87,10 +95,10 @@ def _lost(folder: Path, study: KeptStudy) -> str:
 
 
 def _sweeps(results: Path) -> Iterator[Gone]:
-    """Yield the sweeps that were analysed but have no verdict any more.
+    """Yield an object for each claim of a sweep that was analysed but has no verdict any more.
 
-    A later sweep of the same study, or of the same questions, contains the seeds of an earlier one
-    or reports that they are missing.
+    A later sweep of the same study, or of the same questions, contains the seeds of an earlier
+    sweep or reports that they are missing. Then the earlier sweep is not yielded.
     """
     logs = [results / BOOK, *sorted(results.glob(f"sweeps/*/*/{BOOK}"))]
     lines = in_order(line for log in logs for line in read_lines(log))
@@ -110,12 +118,12 @@ def _sweeps(results: Path) -> Iterator[Gone]:
 
 
 def _is_aside(sweep: Sweep) -> bool:
-    """Return whether a sweep decides nothing: it ran at smoke scale, or is a replication."""
+    """Return whether a sweep decides nothing, because it is a smoke test or a replication."""
     return sweep.contest or sweep.regime.get("scale") == SMOKE
 
 
 def _is_followed(sweep: Sweep, sweeps: Sequence[Sweep]) -> bool:
-    """Return whether a later sweep in the same setting asked everything that a sweep asked."""
+    """Return whether a later sweep in the same setting asked every question of a sweep."""
     return any(
         other.time > sweep.time
         and other.regime == sweep.regime
@@ -128,6 +136,6 @@ def _is_followed(sweep: Sweep, sweeps: Sequence[Sweep]) -> bool:
 
 
 def _kept_sweeps() -> set[str]:
-    """Return the folders of the sweeps whose evidence is in the local folder of experiments."""
+    """Return the folders of the sweeps whose evidence the user has saved in `experiments`."""
     studies = (read_parts(path.parent) for path in LOCAL.glob(f"*/{ABOUT}"))
     return {sweep for study in studies if (sweep := study["registration"].get("sweep"))}

@@ -1,21 +1,21 @@
 """Derive the headline of a claim: one word for all of its verdicts, by a rule without dates.
 
-1. A claim that no run can decide is *not testable*, whatever was measured around it.
-2. Verdicts on a reading that no document states are remarks, and so are exploratory ones, where
-   there are others.
-3. In a setting (corpus, size of the model, metric, what is compared) the longest budget decides.
-4. Of models that were trained, real text decides where it was asked beside an artificial language.
-   A sentence about what only real text has is undecided without it.
+1. A claim that no run can decide is *not testable*, whatever was measured.
+2. A reading is one of several meanings of a claim. A verdict on a reading that no document states
+   is a remark. Remarks and exploratory verdicts do not count if there are other verdicts.
+3. In a setting (corpus, size of the model, metric, compared arms) the longest budget decides.
+4. If trained models were tested on real text and on an artificial language, real text decides.
+   A sentence about a property that only real text has is undecided without real text.
 5. A sentence with *always*, *must*, *never*, *cannot* or *exactly* is refuted by one
-   counterexample, which must hold after a correction for the number of settings that were asked.
-6. All supported is supported, all refuted is refuted. Supported and refuted are *mixed*. Decided
-   here and undecided there is *undecided*.
-7. Evidence that was there and is gone counts as undecided.
-8. Of a setting that was asked k times, a verdict that one try reaches at alpha / k counts if no
-   other try contradicts it.
+   counterexample, which must hold after a correction for the number of tested settings.
+6. If all verdicts are supported, or all refuted, so is the claim. Supported and refuted verdicts
+   together are *mixed*. Decided and undecided verdicts together are *undecided*.
+7. Missing evidence counts as undecided.
+8. If the same setting was tested k times, a verdict that one of the tests reaches at alpha / k
+   counts, unless another test contradicts it.
 
-Verdicts are not pooled: budgets share runs, and a few settings estimate no variance between
-settings. docs/explanation/headlines.md explains each rule by an example.
+Verdicts are not pooled: budgets share runs, and a few settings cannot estimate the variance between
+settings. docs/headlines.md explains each rule by an example.
 """
 
 import math
@@ -48,11 +48,14 @@ class Headline:
 
     Args:
         word: one of HEADLINES.
-        on: what a mixed result depends on; or why a sentence is not testable.
-        deciding: the verdicts that determine the word, one per setting.
+        on: for a mixed result, the factors on which it depends; for a claim that is not testable,
+            why.
+        deciding: the verdicts that determine the word, those at the longest budget of each setting.
         beside: verdicts that do not count: shorter budgets, artificial languages if there is real
-            text, readings that no document states, exploratory ones.
+            text, readings that no document states, exploratory verdicts.
+        verdicts: for each verdict in `deciding`, the verdict of its setting after all tests.
         universal: whether a counterexample decided.
+        real_text: why artificial languages alone do not decide the claim; "" if they do.
         gone: evidence that is missing.
     """
 
@@ -67,17 +70,21 @@ class Headline:
 
     @property
     def artificial(self) -> bool:
-        """Whether trained models decided it, and all of them on artificial languages."""
+        """Whether the claim was decided by trained models, all of them on artificial languages."""
         return _artificial_alone(self.deciding)
 
     @property
     def single(self) -> bool:
-        """Whether one verdict decided it, and the headline says the same."""
+        """Whether a single verdict decided the claim, and the headline is the same word."""
         words = {finding.verdict for finding in self.deciding} | {*self.verdicts}
         return len(self.deciding) == 1 and len(words) == 1 and _combined(words) == self.word
 
     def where(self, verdict: str) -> list[str]:
-        """Return the settings with a verdict, each described by its differences from the others."""
+        """Return the settings with a verdict, each described by its differences from the others.
+
+        Args:
+            verdict: a verdict such as "supported".
+        """
         counted = zip(self.deciding, self.verdicts, strict=True)
         places = [_place(finding, self.deciding) for finding, word in counted if word == verdict]
         return [*dict.fromkeys(places)]
@@ -90,8 +97,9 @@ def headline(
 
     Args:
         statement: the sentence of the document.
-        findings: the verdicts on it, of one origin.
-        gone: evidence on it, of the same origin, that is missing.
+        findings: the verdicts on the sentence, of one origin (committed or the user's).
+        gone: missing evidence on the sentence, of the same origin.
+        real_text: why artificial languages alone do not decide the claim; "" if they do.
     """
     missing = {INCONCLUSIVE for item in gone if not item.remark}
     if not findings:
@@ -132,7 +140,7 @@ def _combined(verdicts: set[str]) -> str:
 def _has_counterexample(counted: Counted) -> bool:
     """Return whether a setting refutes its claim after a correction for all settings (Bonferroni).
 
-    Each setting could show a counterexample by chance, except exact ones.
+    Each setting could show a counterexample by chance, except exact verdicts.
     """
     tests = sum(bool(finding.p) for finding, _ in counted)
     return any(
@@ -141,15 +149,20 @@ def _has_counterexample(counted: Counted) -> bool:
 
 
 def _holds(finding: Finding, tests: int) -> bool:
-    """Return whether a verdict holds after Bonferroni's correction; an exact one always does."""
+    """Return whether a verdict holds after Bonferroni's correction; an exact verdict always does.
+
+    Args:
+        finding: the verdict.
+        tests: number of tests for which to correct.
+    """
     return not finding.p or finding.p[finding.verdict] * tests <= finding.alpha
 
 
 def _settled(setting: Sequence[Finding]) -> str:
-    """Return what a setting comes to after all tries: its studies, and fresh seeds of each.
+    """Return the verdict of one setting after all its tests: several studies, and replications.
 
-    Where some tries are undecided, the verdict of another must hold after a correction for the
-    number of tries, and no effect may be farther from it than chance.
+    If some tests are undecided, the verdict of another must hold after a correction for the number
+    of tests, and its effect must agree with the undecided effects within chance.
     """
     tries = [*setting, *(finding.fresh for finding in setting if finding.fresh)]
     undecided = [finding for finding in tries if finding.verdict == INCONCLUSIVE]
@@ -165,19 +178,22 @@ def _settled(setting: Sequence[Finding]) -> str:
 
 
 def _agree(first: Finding, second: Finding) -> bool:
-    """Return whether two effects differ by no more than chance."""
+    """Return whether the effects of two verdicts differ by no more than chance."""
     return first.effect == second.effect or distance(first, second) <= 1
 
 
 def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
-    """Drop remarks and exploratory verdicts, each kind only if other verdicts remain."""
+    """Return the verdicts without remarks and exploratory verdicts, if other verdicts remain.
+
+    A remark is a verdict on a meaning of the claim that no document states.
+    """
     for aside in ("remark", "exploratory"):
         findings = [finding for finding in findings if not getattr(finding, aside)] or findings
     return [*findings]
 
 
 def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Group findings that differ only in the number of steps.
+    """Return verdicts in groups that differ only in the number of training steps.
 
     Of the components that a study holds fixed, only those count in which the studies differ.
     """
@@ -194,13 +210,16 @@ def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def _longest(findings: list[Finding]) -> list[Finding]:
-    """Return the verdicts of a setting at its longest budget."""
+    """Return the verdicts of a setting at its largest number of steps."""
     longest = max(finding.updates for finding in findings)
     return [finding for finding in findings if finding.updates == longest]
 
 
 def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
-    """Drop artificial languages if the same reading was asked on real text."""
+    """Return the groups of verdicts without artificial languages, if there is real text.
+
+    Real text must have been tested for the same reading (meaning) of the claim.
+    """
     real = {
         finding.reading
         for group in settings
@@ -246,9 +265,10 @@ PARTS: dict[str, Callable[[Finding], object]] = {
 
 
 def _differing(findings: Sequence[Finding]) -> list[str]:
-    """Return the parts in which findings differ; conditions are named by their keys.
+    """Return the names of the properties in which verdicts differ, such as "the corpus".
 
-    Two readings are two questions, which differ in much else, so only the reading is named.
+    Levels that both arms share are named by their config keys. Two readings (meanings) of a claim
+    are two questions, which differ in much else, so only the reading is named.
     """
     keys = [_name(key) for key in _apart(findings)]
     names: list[str] = []
@@ -263,7 +283,7 @@ def _differing(findings: Sequence[Finding]) -> list[str]:
 
 
 def _apart(findings: Sequence[Finding]) -> list[str]:
-    """Return the keys of options and levels that differ between findings."""
+    """Return the config keys of options and levels that differ between verdicts."""
     levels: dict[str, set[str]] = {}
     for key, level in (pair for finding in findings for pair in finding.alike.items()):
         levels.setdefault(key, set()).add(level)
@@ -271,7 +291,7 @@ def _apart(findings: Sequence[Finding]) -> list[str]:
 
 
 def _place(finding: Finding, compared: Sequence[Finding]) -> str:
-    """Return the setting of a finding, described by its differences from the others."""
+    """Return the setting of a verdict as text, described by its differences from the others."""
     levels = finding.alike
     parts = {name: str(part(finding)) for name, part in PARTS.items()}
     parts |= {_name(key): level_label(key, levels[key]) for key in levels}
@@ -291,8 +311,9 @@ def _last(key: str) -> str:
 
 
 def _strongest_contrast(counted: Counted) -> str:
-    """Return the parts that differ between a supported verdict and the refuted one
-    farthest from it.
+    """Return the properties in which a supported and a refuted verdict differ, as text.
+
+    The pair with the most different effects is chosen.
     """
     supported = [finding for finding, word in counted if word == SUPPORTED]
     refuted = [finding for finding, word in counted if word == REFUTED]

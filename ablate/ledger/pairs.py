@@ -8,7 +8,7 @@ import yaml
 
 @dataclass(frozen=True)
 class Pair:
-    """Two sides of a contradiction, which cannot both be right; claims are given by id."""
+    """Two sets of claims that cannot both be right; claims are given by id."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -16,14 +16,14 @@ class Pair:
     says: str = ""  # the other side as a sentence, if it is no claim of the ledger
 
     def against(self, claim: str) -> tuple[str, ...]:
-        """Return the claims that contradict a claim; empty if the claim is not in this pair."""
+        """Return the claims that contradict a claim; () if the claim is not in this pair."""
         if claim in self.first:
             return self.second
         return self.first if claim in self.second else ()
 
 
 def read_pairs() -> list[Pair]:
-    """Return all pairs, in the order of the file."""
+    """Return all pairs of contradicting claims, in the order of the file."""
     rows = yaml.safe_load(
         (files("ablate") / "claims" / "ledger" / "pairs.yaml").read_text(encoding="utf-8")
     )

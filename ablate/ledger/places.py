@@ -1,7 +1,7 @@
-"""Find verdicts: the committed evidence, and the user's own.
+"""Find the files with verdicts: those of the committed evidence, and the user's own.
 
-The evidence of the project is in the folder `experiments` of a checkout; a wheel has its verdicts.
-A folder `experiments` elsewhere has the experiments that the user keeps, and `results/sweeps` the
+The project's evidence is in the folder `experiments` of a checkout. A wheel has only its verdicts.
+A folder `experiments` elsewhere has evidence that the user has saved, and `results/sweeps` has the
 user's sweeps.
 """
 
@@ -24,17 +24,23 @@ PROJECT = (_PACKAGE if (_PACKAGE / LOCAL).is_dir() else _PACKAGE.parent) / LOCAL
 
 
 def is_packaged(folder: Path) -> bool:
-    """Return whether a folder of evidence is part of the installed package, which
-    has verdicts only.
+    """Return whether a folder of evidence is part of the installed package, which has only
+    verdicts.
     """
     return _PACKAGE in folder.resolve().parents
 
 
 def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the origin and the path of every verdict.json; newer sweeps come last.
+    """Yield the origin (one of `ORIGINS`) and the path of every verdict.json.
 
-    A given folder `experiments` replaces all other folders except the sweeps. Replications are left
-    out: each is stored beside the verdict that it repeats.
+    Newer sweeps come last.
+
+    Replications are left out, because each is stored beside the verdict that it repeats.
+
+    Args:
+        experiments: folder with evidence, which replaces all other folders except sweeps; None for
+            the project's folder and the user's.
+        results: folder of all results, with the user's sweeps.
     """
     if experiments is not None:
         yield from ((COMMITTED, path) for path in _within(experiments))
@@ -46,9 +52,10 @@ def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str
 
 
 def _committed_and_kept() -> Iterator[tuple[str, Path]]:
-    """Yield the verdicts of the project, and those of the local folder that are not the project's.
+    """Yield the verdicts of the project, and the verdicts in the user's folder `experiments`.
 
-    If the local folder has the same verdict, it is read there, with its runs.
+    If both have the same verdict, it is yielded once as committed, with the user's path, because
+    the user's folder has the runs.
     """
     here = {path.relative_to(LOCAL): path for path in _within(LOCAL)}
     for path in _within(PROJECT):

@@ -8,7 +8,7 @@ import yaml
 
 @dataclass(frozen=True)
 class Question:
-    """A question in plain words.
+    """A common question about the Transformer in plain words.
 
     Args:
         text: the question.

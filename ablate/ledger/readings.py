@@ -1,4 +1,7 @@
-"""Read the readings of claims (readings.yaml): stated by a document, or only a remark."""
+"""Read the file that lists the readings (possible meanings) of ambiguous claims (readings.yaml).
+
+A reading is either stated by a document, or only a remark.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,12 +12,12 @@ import yaml
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read the sentence of a claim.
+    """One of several meanings of a claim.
 
     Args:
-        at: title and section of the document that states it; empty for a remark.
+        at: title and section of the document that states this meaning; empty for a remark.
         says: the sentence of the document in our words.
-        remark: why the reading is a remark; empty if a document states it.
+        remark: why no document states this meaning; empty if one does.
     """
 
     at: str = ""
@@ -24,9 +27,9 @@ class Reading:
 
 @cache
 def read_readings() -> dict[tuple[str, str], Reading]:
-    """Return the readings of all claims with several readings, by claim and reading.
+    """Return the readings of all claims with several readings, by (claim id, name of the reading).
 
-    A claim that no document makes has no entry: its experiment defines its meaning.
+    A claim that no document makes has no readings here: its experiment defines its meaning.
     """
     text = (files("ablate") / "claims" / "ledger" / "readings.yaml").read_text(encoding="utf-8")
     return {

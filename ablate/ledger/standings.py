@@ -12,21 +12,21 @@ STANDINGS = ("definition", "convention", "history", "metaphor", "opinion", "titl
 
 @dataclass(frozen=True)
 class Standing:
-    """The kind of a sentence that no run can decide, and the reason."""
+    """The reason why no run can decide a claim, and its kind, such as "definition" or "opinion"."""
 
     standing: str  # one of STANDINGS
     why: str
 
 
 def read_standings() -> dict[str, Standing]:
-    """Return the standing of each such claim, by its id."""
+    """Return the reason why a claim is not testable, by the id of each such claim."""
     standings = _read("standings.yaml")
     return {claim: Standing(**standing) for claim, standing in standings.items()}
 
 
 @cache
 def read_real_text() -> dict[str, str]:
-    """Return why artificial languages alone do not decide a claim, by the id of the claim."""
+    """Return why artificial languages alone do not decide a claim, by the id of each such claim."""
     return _read("real_text.yaml")
 
 

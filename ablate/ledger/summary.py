@@ -25,8 +25,9 @@ QUESTIONS = {  # options of the command, and what they print
 
 
 def summary(entries: list[Entry]) -> Iterator[str]:
-    """Yield lines of at most 80 characters: at most 24 lines, and a few more for
-    missing evidence.
+    """Yield the lines of a summary of all claims, each of at most 80 characters.
+
+    There are at most 24 lines, and a few more if evidence is missing.
     """
     counts = count(entries)
     yield f"{sum(counts.values())} claims about the Transformer, by what experiments say of them:"

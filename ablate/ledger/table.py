@@ -24,7 +24,10 @@ WHOLE = "--all"  # the flag with which every verdict is listed
 def lines(entries: Iterable[Entry], width: int | None, *, whole: bool = True) -> Iterator[Text]:
     """Yield a heading for each group, a line for each claim and a line for each of its verdicts.
 
-    Lines are wrapped after `width` characters; without a width they are not wrapped.
+    Args:
+        entries: the claims with their verdicts.
+        width: number of characters after which lines are wrapped; None to wrap no line.
+        whole: whether to list verdicts that do not affect the headline, instead of counting them.
     """
     for group, members in groupby(entries, key=lambda entry: entry.claim.group):
         yield Text()
@@ -39,8 +42,11 @@ def lines(entries: Iterable[Entry], width: int | None, *, whole: bool = True) ->
 
 
 def totals(entries: list[Entry], every: list[Entry]) -> str:
-    """Return the number of shown claims of documents, their headlines, and the number
-    of other claims.
+    """Return a line with the numbers of shown claims, by headline.
+
+    Args:
+        entries: the claims that are shown.
+        every: all claims of the ledger.
     """
     counts = count(entries)
     shown, all_claims = sum(counts.values()), sum(count(every).values())
@@ -53,7 +59,7 @@ def totals(entries: list[Entry], every: list[Entry]) -> str:
 
 
 def _folded(text: str, width: int | None) -> str:
-    """Return a text in which line breaks are replaced, wrapped to a width."""
+    """Return a text without line breaks, wrapped to a width."""
     text = " ".join(text.splitlines())
     if width is None:
         return text
@@ -75,7 +81,9 @@ def _style(entry: Entry) -> str:
 
 
 def _below(entry: Entry, *, whole: bool) -> Iterator[str]:
-    """Yield why a claim is not testable, its verdicts, and the headlines of the user's verdicts."""
+    """Yield the lines below a claim: why it is not testable, its verdicts, and the user's
+    headlines.
+    """
     if entry.standing:
         yield entry.standing.why
     yield from bounds(entry.headline)
@@ -93,7 +101,9 @@ def _below(entry: Entry, *, whole: bool) -> Iterator[str]:
 
 
 def _line(entry: Entry, finding: Finding) -> str:
-    """Return the verdict, what was asked where it is not the claim itself, and where."""
+    """Return a verdict, the statement that was tested if it differs from the claim, and the
+    setting.
+    """
     start = f"{_origin(finding)}{_verdict(finding)}{f', {finding.grade}' if finding.grade else ''}"
     asked = finding.statement.rstrip(".")
     asked = "" if asked == entry.claim.statement.rstrip(".") else f"{asked} "
@@ -115,7 +125,9 @@ def _origin(finding: Finding) -> str:
 
 
 def _setting(finding: Finding) -> str:
-    """Return the experiment, its corpus and budget, and what weakens the verdict."""
+    """Return the experiment of a verdict, its corpus and budget, and reasons to doubt the
+    verdict.
+    """
     parts = [finding.experiment]
     parts += [option_label("data", finding.data), finding.budget] if finding.trained else []
     parts += [SMOKE] if finding.scale == SMOKE else []

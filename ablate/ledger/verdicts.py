@@ -74,22 +74,22 @@ class Finding:
     def regime(self) -> tuple[str, ...]:
         """The key of a verdict: a later verdict with the same key replaces an earlier one.
 
-        Sweeps of the user never replace a committed verdict.
+        The origin is part of the key, so that sweeps of the user never replace a committed verdict.
         """
         place = (self.data, self.model, self.scale, self.steps, self.origin)
         return (self.claim, self.reading, self.experiment, *place)
 
     @property
     def alike(self) -> dict[str, str]:
-        """Options and levels that both arms share."""
+        """The options and levels that both arms share, by config key."""
         return dict(self.components) | dict(self.conditions)
 
     @property
     def fresh(self) -> "Finding | None":
-        """The verdict of fresh seeds; None where nobody asked them, or where they were asked twice.
+        """The verdict of a replication with new seeds; None without one, or if it is exploratory.
 
-        An earlier version kept no p-value with it. Without one it cannot be corrected, so that it
-        decides nothing.
+        Replications of earlier versions stored no p-value. Such a verdict gets the p-value 1, so
+        that it cannot decide a claim.
         """
         if not self.again or self.again["exploratory"]:
             return None
@@ -106,7 +106,7 @@ class Finding:
 
     @property
     def remark(self) -> bool:
-        """Whether no document states the reading."""
+        """Whether no document states the reading (the meaning of the claim) that was judged."""
         return bool(self.asked and self.asked.remark)
 
     @property
@@ -116,19 +116,21 @@ class Finding:
 
     @property
     def graded(self) -> str:
-        """The verdict with its grade."""
+        """The verdict with its grade, such as "supported, direction only"."""
         return f"{self.verdict}, {self.grade}" if self.grade else self.verdict
 
     @property
     def age(self) -> tuple[float, int]:
-        """A key that is greater for the newer of two verdicts."""
+        """A sort key that is greater for the newer of two verdicts."""
         return (self.registered, self.looks)
 
 
 def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], list[str]]:
     """Return the verdicts of all experiments and sweeps, and a warning for each damaged file.
 
-    Of equally old verdicts the later one counts.
+    Args:
+        experiments: folder with evidence; None for the project's folder and the user's.
+        results: folder of all results, with the user's sweeps.
     """
     findings: list[Finding] = []
     warnings = []
@@ -146,8 +148,9 @@ def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], lis
 def latest(all_findings: list[Finding]) -> dict[str, list[Finding]]:
     """Return for each claim the newest verdict of each reading, experiment and setting, in order.
 
-    Committed verdicts come first. Verdicts at smoke scale, which only show that an experiment runs,
-    are kept if there is no other verdict of the same origin.
+    A reading is one of several meanings of a claim. Committed verdicts come first. Verdicts of
+    smoke tests, which only show that an experiment runs, are kept if there is no other verdict of
+    the same origin.
     """
     newest: dict[tuple[str, ...], list[Finding]] = {}
     for finding in sorted(all_findings, key=lambda finding: finding.age):
@@ -242,7 +245,7 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
 
 
 def _conditions(claim: Entry) -> Pairs:
-    """Return the levels that both arms of a claim have, by their keys."""
+    """Return the levels that both arms of a claim have, as (config key, level) pairs."""
     treatment, baseline = claim.get("treatment") or {}, claim.get("baseline") or {}
     shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
     return _pairs({**(claim.get("where") or {}), **shared})
@@ -253,13 +256,19 @@ def _pairs(levels: Mapping[str, object]) -> Pairs:
 
 
 def _arms(claim: Entry) -> str:
-    """Return what a claim compares: its arms or the factor of a trend, and what is subtracted."""
+    """Return the two arms of a claim as text, or the factor of a trend.
+
+    With the levels it subtracts.
+    """
     compared = " - ".join(claim.get("arms") or ()) or str(claim.get("over") or "")
     return f"{compared} minus {_levels(claim['minus'])}" if claim.get("minus") else compared
 
 
 def _levels(levels: Levels) -> str:
-    """Return levels in words; the labels that people use need Hydra, which takes long to import."""
+    """Return levels in words, by config key and value.
+
+    Better labels would need Hydra, which takes long to import.
+    """
     return ", ".join(f"{key.rpartition('/')[2]} {level}" for key, level in levels.items())
 
 
@@ -270,7 +279,7 @@ def _size(regime: Regime) -> str:
 
 
 def _budget(claim: Entry) -> str:
-    """Return the budget of a verdict in words, for claims with two budgets."""
+    """Return the number of steps of a verdict in words; "" for claims with a single budget."""
     if "steps" not in claim:
         return ""
     long = claim["steps"] != claim["short"]["steps"]

@@ -1,4 +1,7 @@
-"""Write headlines in words, for the terminal and for pages."""
+"""Write headlines in words, for the terminal and for pages.
+
+A headline combines all verdicts on a claim in a word, such as "supported" or "mixed".
+"""
 
 from collections.abc import Iterator
 
@@ -7,21 +10,26 @@ from ablate.report.marks import MARKS
 
 
 def marked(headline: Headline) -> str:
-    """Return a headline with its mark, and what a mixed result depends on."""
+    """Return a headline with the letter that marks it, and the factors on which a mixed result
+    depends.
+    """
     return f"{MARKS[headline.word].letter} {headline.word}" + (
         f": {detail(headline)}" if headline.word == MIXED else ""
     )
 
 
 def detail(headline: Headline) -> str:
-    """Return the text below the headline: what it depends on, or why it is not testable."""
+    """Return the factors on which a mixed result depends, or why a claim is not testable.
+
+    The result is "" for any other headline.
+    """
     if headline.word == MIXED:
         return f"it depends on {headline.on}"
     return headline.on if headline.word == NOT_TESTABLE else ""
 
 
 def bounds(headline: Headline) -> list[str]:
-    """Return the sentences that bound a headline: the settings that decided, and their limits."""
+    """Return sentences on the settings in which a claim was decided, and on their limits."""
     decided = (
         f"It is {verdict} here: {'; '.join(places)}."
         for verdict, places in settings(headline).items()
@@ -30,7 +38,12 @@ def bounds(headline: Headline) -> list[str]:
 
 
 def settings(headline: Headline) -> dict[str, list[str]]:
-    """Return the settings in which a mixed or undecided claim is supported and refuted."""
+    """Return the settings in which a mixed or undecided claim is supported, and those where
+    refuted.
+
+    Returns:
+        descriptions of settings, by "supported" and "refuted".
+    """
     if headline.word not in (MIXED, UNDECIDED):
         return {}
     places = {verdict: headline.where(verdict) for verdict in ("supported", "refuted")}
@@ -38,7 +51,7 @@ def settings(headline: Headline) -> dict[str, list[str]]:
 
 
 def _other_tries(headline: Headline) -> Iterator[str]:
-    """Yield which verdicts count as another, since their setting was asked more than once."""
+    """Yield a sentence for each verdict that a replication with new seeds changed."""
     for finding, word in zip(headline.deciding, headline.verdicts, strict=True):
         if finding.verdict != word and word == INCONCLUSIVE:
             yield (
@@ -53,7 +66,7 @@ def _other_tries(headline: Headline) -> Iterator[str]:
 
 
 def limits(headline: Headline) -> list[str]:
-    """Return the sentences about missing evidence, exceptions and artificial languages."""
+    """Return sentences on missing evidence, on counterexamples, and on tests without real text."""
     sentences = [*dict.fromkeys([*map(str, headline.gone), *_other_tries(headline)])]
     if headline.universal:
         sentences.append(

@@ -1,1 +1,3 @@
-"""Read and write the folder of a run: identity, files, seals, locks."""
+"""Read and write the folder in which a run stores its results, with its identity, seals and
+locks.
+"""

@@ -22,14 +22,14 @@ NOT_A_LEVEL = (
 def levels(config: DictConfig, node: Any = None) -> Levels:
     """Return the level of each factor of the study; without a study, of each override of a sweep.
 
-    A level is plain data. For a config group it is the name of the chosen option (or a list of
-    names); for a node given as {key:value} it is that node; for any other key it is the resolved
-    value, including everything below it. A single run without a study has no levels. Runs with
-    equal levels have equal configs except for the seed (ablate.sweep.apart).
+    A level is plain data. For a config group, the level is the name of the chosen option (or a list
+    of names). For a node given as {key:value}, the level is this node. For any other key, the level
+    is the resolved value, including everything below the key. A single run without a study has no
+    levels. Runs with equal levels have equal configs except for the seed (ablate.sweep.apart).
 
     Args:
         config: the config of a run.
-        node: Hydra's node of a run in a sweep; by default, that of this process.
+        node: Hydra's node in the config of a run in a sweep; by default, the node of this process.
     """
     swept = node is not None
     if node is None and HydraConfig.initialized():
@@ -67,15 +67,15 @@ def _given(node: Any) -> Levels:
 
 
 def arm(config: DictConfig) -> str:
-    """Return the label of the arm: "pre_ln no_warmup", "n_heads=8"."""
+    """Return the label of a run's arm, such as "pre_ln no_warmup" or "n_heads=8"."""
     return say(levels(config))
 
 
 def distinct_levels(config: DictConfig, *, tuned: bool) -> Levels:
     """Return the levels that distinguish this run from others of its name, without the seed.
 
-    With a study, these are the levels of its factors and, with `tuned`, the
-    tuned nuisance values. Without a study, these are all overrides.
+    With a study, the levels are those of its factors and, with `tuned`, the tuned values of
+    nuisance parameters. Without a study, the levels are all overrides.
     """
     if not HydraConfig.initialized():
         return levels(config)
@@ -93,7 +93,11 @@ def is_swept() -> bool:
 
 
 def choices(node: Any = None) -> dict[str, str | None]:
-    """Return the chosen option of every config group; `node` as in `levels`."""
+    """Return the chosen option of every config group.
+
+    Args:
+        node: Hydra's node in the config of a run; by default, the node of this process.
+    """
     if node is None and not HydraConfig.initialized():
         return {}
     chosen: dict[str, str | None] = dict((node or HydraConfig.get()).runtime.choices)
@@ -107,6 +111,6 @@ def _overridden(node: Any) -> list[str]:
 
 
 def makes_arms(key: str) -> bool:
-    """Return whether runs that differ in this key belong to different arms."""
+    """Return whether runs that differ in this config key belong to different arms."""
     parts = place(key).split(".")
     return parts[0] not in NOT_A_LEVEL

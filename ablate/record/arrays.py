@@ -1,4 +1,7 @@
-"""Write files of arrays; separate from text files, so that reading the ledger needs no numpy."""
+"""Write files of arrays.
+
+This module is separate from `files`, so that reading verdicts needs no numpy.
+"""
 
 import io
 import zipfile

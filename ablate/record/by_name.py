@@ -15,10 +15,16 @@ LONGEST = 200  # characters; file systems allow 255 bytes
 
 
 def link(results: Path, folder: Path, name: str, words: Sequence[str]) -> None:
-    """Create a link with this name to the folder of a run, and replace an earlier link.
+    """Create a link with a readable name to the folder of a run, and replace an earlier link.
 
     Nothing happens if the file system does not support links, or if the name is taken by something
-    else.
+    that is not a link.
+
+    Args:
+        results: folder of all results.
+        folder: folder of the run.
+        name: name of the experiment.
+        words: levels of the run, followed by its seed.
     """
     place = results / BY_NAME / UNREADABLE.sub("_", name) / _short(words)
     private = unfinished(place)

@@ -1,4 +1,4 @@
-"""The git commit of this package's source."""
+"""Find the git commit of this package's source."""
 
 import functools
 import subprocess
@@ -12,7 +12,7 @@ SECONDS = 5  # time limit for git
 
 @functools.cache
 def source_commit() -> str | None:
-    """Return the commit of this package, followed by `CHANGED` if files differ from it.
+    """Return the commit of this package, followed by `CHANGED` if files differ from the commit.
 
     Return None if git does not track these files: an installed package may be inside the repository
     of another project.

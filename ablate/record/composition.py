@@ -22,8 +22,10 @@ def composition() -> Composition:
 
 @contextmanager
 def recomposed(kept: Composition) -> Iterator[None]:
-    """Restore Hydra's choices and overrides, so that a run gets the name it had when it was
-    composed.
+    """Restore Hydra's choices and overrides in a block, so that a run gets the name it first had.
+
+    Args:
+        kept: the choices and overrides with which the run was composed.
     """
     config: Any = OmegaConf.create({"hydra": OmegaConf.structured(HydraConf)})
     config.hydra.mode = RunMode.MULTIRUN if kept["swept"] else RunMode.RUN

@@ -1,9 +1,12 @@
-"""The record of one evaluation of a trained run.
+"""Store the results of one evaluation of a trained run.
 
-results/runs/<training identity>/tests/<identity>/ config.yaml         the keys that act only in
-    testing     identity.json test.hyp            translations, one line per sentence
-    test.stats.npz  of each of them samples.json        texts that a language model generated
-    result.json         status and scores; exists only when the evaluation has ended
+results/runs/<training identity>/tests/<identity>/
+    config.yaml     the config keys that affect only testing
+    identity.json   everything from which the identity, a hash, is computed
+    test.hyp        translations, one line per sentence
+    test.stats.npz  statistics of each sentence
+    samples.json    texts that a language model generated
+    result.json     status and scores; exists only when the evaluation has ended
 """
 
 import json
@@ -20,7 +23,7 @@ from ablate.record.types import EvaluationParts
 
 
 class EvaluationRecord(RecordFolder):
-    """The folder of one evaluation, inside the folder of its training."""
+    """The folder of one evaluation, inside the folder of its training run."""
 
     parts: EvaluationParts
     kept = (*RecordFolder.kept, "*.hyp", "*.stats.npz", "samples.json")
@@ -32,7 +35,7 @@ class EvaluationRecord(RecordFolder):
         super().__init__(training.folder / "tests", parts)
 
     def begin(self) -> None:
-        """Start with an empty folder."""
+        """Start with an empty folder that describes the config of the evaluation."""
         self._start()
         if self.writes:
             self.clear()
@@ -47,7 +50,11 @@ class EvaluationRecord(RecordFolder):
     ) -> None:
         """Save the translations of a split (if any) and its statistics, one row per sentence.
 
-        If the sentences are grouped, the group number of each sentence is saved, too.
+        Args:
+            split: name of the split.
+            lines: translations, one per sentence; empty for a task without translations.
+            statistics: arrays with one row per sentence, by name.
+            groups: name of the group of each sentence, if the corpus defines groups.
         """
         if not self.writes:
             return

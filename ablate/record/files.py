@@ -1,6 +1,6 @@
 """Write files atomically, and detect changes of written files.
 
-A seal is a digest of a record's content, stored in the record. It detects damage and careless
+A seal is a digest of a JSON object's content, stored in the object. It detects damage and careless
 edits. It is not a signature: it contains no secret, so a forger can compute a new seal.
 """
 
@@ -31,7 +31,12 @@ ZIP_COMMENT = 64 + 2
 
 
 def check_name(key: str, name: str) -> None:
-    """Raise UserError for a name that cannot become a file name."""
+    """Raise UserError for a name that cannot become a file name.
+
+    Args:
+        key: the config key that sets the name, for the message.
+        name: the name.
+    """
     if not FILE_NAME.fullmatch(name):
         raise UserError(
             f"{key}={name}: files are named after it, so it must begin with a letter or a digit "
@@ -40,11 +45,15 @@ def check_name(key: str, name: str) -> None:
 
 
 def check_links(folder: Path, within: Path) -> None:
-    """Refuse a folder with links that lead outside, or with files that cannot be read to an end.
+    """Raise UserError for a folder with links that lead outside, or with pipes or devices.
+
+    Args:
+        folder: the folder to search.
+        within: the folder out of which no link may lead.
 
     Raises:
         UserError: a symbolic link (the folder itself or one below it) leads out of `within`; or
-            there is a pipe, a device or the like.
+            something in the folder is neither a file nor a folder.
     """
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent), *(Path(parent, name) for name in (*folders, *files))):
@@ -62,7 +71,7 @@ def lies_in(path: Path, folder: Path) -> bool:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise a UserError that names the file if writing it fails, for example on a full disk.
+    """Raise a UserError that names the file if writing it in this block fails, as on a full disk.
 
     Raises:
         UserError: the system refused.
@@ -128,7 +137,12 @@ def clear_unfinished(folder: Path, *, alone: bool = False) -> None:
 
 
 def is_left_over(path: Path, *, alone: bool = False) -> bool:
-    """Return whether a path is a temporary file of a process that no longer exists."""
+    """Return whether a path is a temporary file of a process that no longer exists.
+
+    Args:
+        path: the path.
+        alone: whether no other process is writing in its folder, so that any temporary file counts.
+    """
     name = UNFINISHED.fullmatch(path.name)
     if name is None:
         return False
@@ -155,7 +169,7 @@ def _place() -> str:
 def write_tensors(path: Path, state: Mapping[str, object]) -> str:
     """Save tensors atomically with torch.save, and return the SHA-256 of the content.
 
-    The digest is also stored in the file, as the comment that a zip file may end with, so
+    The digest is also stored in the file, as the comment with which a zip file may end, so
     torch.load can read the file.
     """
     import torch  # slow to import, and readers of records do not need it
@@ -171,7 +185,7 @@ def write_tensors(path: Path, state: Mapping[str, object]) -> str:
 
 
 def read_tensors(path: Path, map_location: Any = "cpu") -> tuple[dict[str, Any], str]:
-    """Load a file of `write_tensors` and its digest, without executing code from it.
+    """Load a file of `write_tensors` and its digest, without executing code from the file.
 
     Raises:
         OSError, ValueError, RuntimeError, ...: the file is missing or damaged; torch raises many
@@ -198,12 +212,15 @@ def digest_of(path: Path) -> str:
 
 
 def seal(record: Mapping[str, object]) -> dict[str, object]:
-    """Return a record with a seal: a digest of its JSON form."""
+    """Return an object with a seal: a digest of its JSON form."""
     return {**record, SEAL: _digest(record)}
 
 
 def check_seal(record: Any) -> bool:
-    """Return whether the seal of a record is valid; NaN and null are the same, as in JSON."""
+    """Return whether the seal of an object matches its content.
+
+    NaN and null count as equal, because JSON has no NaN.
+    """
     if not isinstance(record, dict) or SEAL not in record:
         return False
     return bool(record[SEAL] == _digest({k: v for k, v in record.items() if k != SEAL}))
@@ -215,9 +232,10 @@ def _digest(record: Mapping[str, object]) -> str:
 
 
 def read_log(path: Path) -> str:
-    """Return the text of a file of lines; "" where there is none, as nothing was logged yet.
+    """Return the text of a log file; "" if the file does not exist, because nothing was logged yet.
 
-    Bytes that are not UTF-8 are replaced, so that the check of each line names the damaged one.
+    Bytes that are not UTF-8 are replaced, so that the later check of each line finds the damaged
+    line.
 
     Raises:
         UserError: the system refused.
@@ -244,7 +262,7 @@ def append_line(path: Path, line: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write plain data as JSON, atomically; NaN and infinities become null.
 
-    Values that fit on one line are written on one line.
+    Objects and lists that fit on one line are written on one line.
     """
     write_text(path, _indented(finite(value), "") + "\n")
 
@@ -265,7 +283,9 @@ def _indented(value: Any, margin: str, key: str = "") -> str:
 
 
 def finite(value: Any) -> Any:
-    """Replace NaN and infinities by null, because JSON does not have them."""
+    """Return plain data with None in place of NaN and infinities, because JSON does not have
+    them.
+    """
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

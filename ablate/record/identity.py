@@ -2,12 +2,12 @@
 
 The hash covers the resolved config of the run, the content of the data, the versions of the
 numerical libraries, and the source of the modules that the run executes (as syntax trees, without
-comments, docstrings and layout). It does not cover paths, logger, names, the number of jobs, and
-the study. So after a change of the README, of a comment or of an unrelated variant, existing
+comments, docstrings and layout). The hash does not cover paths, logger, names, the number of jobs,
+and the study. So after a change of the README, of a comment or of an unrelated component, existing
 results stay valid.
 
 Keys and text that are used only in testing are not part of the identity of training. Together with
-that identity they form the identity of an evaluation: another search or another test file evaluates
+this identity they form the identity of an evaluation: another search or another test file evaluates
 the same weights again.
 """
 
@@ -69,7 +69,7 @@ UNEXECUTED = (
 
 
 def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> TrainingParts:
-    """Return everything that the identity of training depends on, as plain data.
+    """Return everything on which the identity of a training run depends, as plain data.
 
     Args:
         config: the config of the run.
@@ -101,9 +101,12 @@ def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> Train
 def evaluation_parts(
     config: DictConfig, training: str, tests: Mapping[str, str] | None = None
 ) -> EvaluationParts:
-    """Return everything that the identity of an evaluation depends on.
+    """Return everything on which the identity of an evaluation depends, as plain data.
 
-    `training` is the identity of the training run; `tests` has the fingerprint of each test split.
+    Args:
+        config: the config of the run.
+        training: identity of the training run.
+        tests: hash of the additional text that each test split reads.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
     tree = {key: plain[key] for key in IN_TESTING if plain[key] != USUAL.get(key)}
@@ -119,7 +122,9 @@ def evaluation_parts(
 
 
 def _without_repeats(model: dict[str, object]) -> dict[str, object]:
-    """Remove overrides of a stack that repeat the model's component."""
+    """Return the config of a model without overrides of a stack that repeat the model's
+    component.
+    """
     overrides = {
         k: v for k, v in model.items() if isinstance(v, dict) and v.get("_target_") == OVERRIDES
     }
@@ -130,13 +135,13 @@ def _without_repeats(model: dict[str, object]) -> dict[str, object]:
 
 
 def digest(identity_parts: TrainingParts | EvaluationParts) -> str:
-    """Return a hash of 16 hexadecimal digits."""
+    """Return the identity: a hash of 16 hexadecimal digits."""
     text = json.dumps(identity_parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def outdated(made: TrainingParts) -> bool:
-    """Return whether a run was made by other code or other libraries than those of today."""
+    """Return whether a run was made by other code or other libraries than the present ones."""
     libraries = (importlib.metadata.version(n) != v for n, v in made["libraries"].items())
     return any(libraries) or any(_read(n).hash != v for n, v in made["modules"].items())
 
@@ -154,7 +159,10 @@ def source_hashes(names: list[str]) -> dict[str, str]:
 
 
 def closure(names: list[str]) -> set[str]:
-    """Return the modules of this package or of the user that importing `names` executes."""
+    """Return the modules of this package or of the user that importing `names` executes.
+
+    Modules that cannot change the numbers of a run (`UNEXECUTED`) are left out.
+    """
     modules: set[str] = set()
     waiting = list(names)
     while waiting:
@@ -181,7 +189,7 @@ def _target_modules(tree: Any) -> Iterator[str]:
 
 
 def _module_of(target: str) -> str | None:
-    """Return the longest prefix of a dotted path that is a module."""
+    """Return the longest prefix of a dotted path that is a module; None if there is none."""
     name = target
     while "." in name:
         name = name.rpartition(".")[0]

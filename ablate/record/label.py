@@ -18,9 +18,10 @@ DIGITS = 6  # number of digits of the digest that replaces the cut part
 
 
 def key(levels: Levels) -> str:
-    """Return a text that is equal for two levels exactly when their values and types are equal.
+    """Return a text that is equal for two sets of levels exactly if their values and types are
+    equal.
 
-    Python considers 1, 1.0 and True equal, but they are three configurations.
+    Python considers 1, 1.0 and True equal, but they are three configs.
     """
     return json.dumps(levels, sort_keys=True, default=str)
 
@@ -62,8 +63,8 @@ def _quoted(text: str) -> str:
 def short_names(factors: Iterable[str]) -> dict[str, str]:
     """Return the shortest suffix of each factor's name that distinguishes it from the others.
 
-    A group at another place, such as model/norm@model.encoder.norm, is named by that place:
-    encoder.norm.
+    If a config group is placed at another key, as in model/norm@model.encoder.norm, the suffix is
+    taken from this key: encoder.norm.
     """
     parts = {factor: re.split("[./]", place(factor)) for factor in factors}
     return {factor: _short_name(factor, parts) for factor in parts}
@@ -79,17 +80,20 @@ def _short_name(factor: str, parts: dict[str, list[str]]) -> str:
 
 
 def place(factor: str) -> str:
-    """Return the config key of a factor: model.norm for model/norm, or the part after its @."""
+    """Return the config key of a factor: model.norm for model/norm, or the part after an @."""
     return factor.rpartition("@")[2].replace("/", ".")
 
 
 def cut(text: str, longest: int) -> str:
-    """Shorten a text to `longest` characters; a shortened text ends with a digest of the whole."""
+    """Return a text of at most `longest` characters.
+
+    A shortened text ends with a digest of the whole.
+    """
     return text if len(text) <= longest else f"{text[: longest - DIGITS - 1]}~{digest(text)}"
 
 
 def digest(text: str) -> str:
-    """Return a short digest of a text."""
+    """Return a digest of a text with 6 hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
@@ -102,7 +106,12 @@ def say(named: Levels) -> str:
 
 
 def words_of(levels: Levels, between: str) -> Sequence[str]:
-    """Return a text for each factor: an option by its name, another value with its key."""
+    """Return a text for each level: an option by its name, another value with its key.
+
+    Args:
+        levels: level by factor.
+        between: text between a key and its value.
+    """
     names = short_names(levels)
     return [
         value_text(value)

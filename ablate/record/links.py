@@ -1,4 +1,4 @@
-"""Read the files in which a sweep stores the result of each of its runs."""
+"""Read the files in which a sweep stores the outcome of each of its runs."""
 
 import itertools
 from pathlib import Path
@@ -11,12 +11,12 @@ LOGGER_FAILURES = "logger_failures.txt"  # of a run: has one line for each logge
 
 
 def link_path(sweep: Path, number: int) -> Path:
-    """Return the path of the file in which a sweep stores the result of run `number`."""
+    """Return the path of the file in which a sweep stores the outcome of run `number`."""
     return sweep / "cells" / f"{number:04d}.json"
 
 
 def read_links(sweep: Path) -> list[Link]:
-    """Return the results of all runs of a sweep, in order.
+    """Return the outcomes of all runs of a sweep, in order of their numbers.
 
     Raises:
         UserError: a file was changed after it was written.

@@ -1,6 +1,6 @@
-"""Locks between processes, so that no run is executed twice at the same time.
+"""Lock files between processes, so that no run is executed twice at the same time.
 
-The operating system releases a lock when its process ends for any reason; the lock file remains.
+The operating system releases a lock when its process ends for any reason. The lock file remains.
 """
 
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 
 def acquire(path: Path) -> AbstractContextManager[Any]:
-    """Wait until no other process holds the lock, and hold it until the context ends.
+    """Wait until no other process holds the lock, and hold it until the returned context ends.
 
     Raises:
         OSError: the file cannot be written.
@@ -26,7 +26,7 @@ def acquire(path: Path) -> AbstractContextManager[Any]:
 
 
 def take(path: Path) -> FileLock | None:
-    """Acquire a lock that ends with its `release`; return None if another process holds it.
+    """Return an acquired lock, which its method `release` ends; None if another process holds it.
 
     Raises:
         OSError: the file cannot be written.

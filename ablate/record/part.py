@@ -1,4 +1,4 @@
-"""A folder of a run's record: of its training, or of one evaluation."""
+"""Define the folder in which a training run, or one of its evaluations, stores its results."""
 
 import shutil
 import time
@@ -21,10 +21,11 @@ RESULTS = ("finished", "diverged", "collapsed")
 
 
 class RecordFolder:
-    """A folder that is named by an identity and that contains a result.json when it is complete.
+    """The folder of a training or an evaluation; a result.json shows that it is complete.
 
-    Only the process of rank 0 writes. The result is sealed and contains the digests of all files
-    that match the patterns in `kept`: if one of them changes, the result is invalid.
+    The folder is named by the identity, a hash of everything that can change a number. Only the
+    process of rank 0 writes. The result is sealed and contains the digests of all files that match
+    the patterns in `kept`. If one of these files changes, the result is invalid.
     """
 
     kept: tuple[str, ...] = ("config.yaml", "identity.json")
@@ -45,7 +46,10 @@ class RecordFolder:
         self._used = None if earlier else time.process_time()
 
     def result(self) -> Result | None:
-        """Return the stored result, or None; damage is reported once."""
+        """Return the stored result; None if there is none, if it is a failure, or if it is damaged.
+
+        Damage is printed once.
+        """
         try:
             result = read_result(self.folder, self.identity)
         except UserError as error:
@@ -56,12 +60,12 @@ class RecordFolder:
         return result if result and result["status"] in RESULTS else None
 
     def tidy(self) -> None:
-        """Remove unfinished files of killed processes; no other process may use this folder."""
+        """Remove temporary files of killed processes; no other process may use this folder."""
         for folder in (self.folder, *self.folder.glob("*/"), *self.folder.glob("tests/*/")):
             clear_unfinished(folder, alone=True)
 
     def clear(self, *, keep: tuple[str, ...] = ()) -> None:
-        """Create the folder if necessary, and remove everything except `keep`."""
+        """Create the folder if necessary, and remove everything except the names in `keep`."""
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():
@@ -69,13 +73,13 @@ class RecordFolder:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def describe(self, config: dict[str, object]) -> None:
-        """Write the config and the data that the identity was computed from."""
+        """Write the config, and the data from which the identity was computed."""
         write_text(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
         write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Measure the seconds that a phase of the run takes."""
+        """Measure the seconds that a phase of the run takes, and store them by the phase's name."""
         start = time.perf_counter()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
@@ -87,8 +91,9 @@ class RecordFolder:
 
     @property
     def processor_seconds(self) -> float | None:
-        """Processor time in seconds, which other load does not affect; None after an
-        interruption.
+        """Processor time in seconds, which other load does not affect.
+
+        The result is None after an interruption.
         """
         return None if self._used is None else round(time.process_time() - self._used, 3)
 
@@ -96,6 +101,11 @@ class RecordFolder:
         """Write result.json, the last file of this folder, and return its content.
 
         The result of a failure lists no files, because they change when the run resumes.
+
+        Args:
+            status: "finished", "diverged", "collapsed" or "failed".
+            metrics: the metrics of the run, by name.
+            more: further keys of the result.
         """
         result = {
             "status": status,

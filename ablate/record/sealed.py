@@ -1,4 +1,4 @@
-"""Read the record of a run after checking its seal and its files."""
+"""Read the stored result of a run after checking its seal and its files."""
 
 import json
 from collections.abc import Iterable
@@ -39,8 +39,8 @@ def read_sealed(path: Path) -> Any:
 def read_result(folder: Path, identity: str | None = None) -> Result | None:
     """Return the result in the folder of a training or an evaluation; None if there is none.
 
-    All files that the result names are verified, except weights, which are verified when they are
-    loaded.
+    All files that the result names are verified. Weights are not among them, because they are
+    verified when they are loaded.
 
     Raises:
         UserError: the result or one of its files was changed after it was written, belongs to

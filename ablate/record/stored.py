@@ -1,4 +1,4 @@
-"""Read finished runs from their folders, including those of older versions of the package."""
+"""Read finished runs from their folders, including runs of older versions of the package."""
 
 import json
 from collections.abc import Iterator
@@ -18,8 +18,9 @@ from ablate.record.types import CombinedResult, Composition, Environment, Result
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A training run with one of its evaluations; `parts` is what the identity was computed
-    from.
+    """A training run with one of its evaluations, read from its folder.
+
+    `parts` has everything from which the identity of the run, a hash, was computed.
     """
 
     folder: Path
@@ -35,7 +36,7 @@ def stored_runs(folder: Path) -> Iterator[StoredRun]:
     A run that failed or has not ended yields nothing.
 
     Raises:
-        UserError: a record is damaged.
+        UserError: a file of the run is damaged.
     """
     trained = read_result(folder)
     if trained is None or trained["status"] not in RESULTS:
@@ -54,7 +55,7 @@ def stored_runs(folder: Path) -> Iterator[StoredRun]:
 def join_results(
     folder: Path, trained: Result, tests: Path, tested: Result | None
 ) -> CombinedResult:
-    """Combine the results of a training and of its evaluation.
+    """Return the combined result of a training and of its evaluation.
 
     Args:
         folder: folder of the training.
@@ -96,7 +97,10 @@ def _read_json(path: Path) -> Any:
 
 
 def _composition(environment: Environment) -> Composition:
-    """Return how the config was composed; for an older record, derive it from the command."""
+    """Return how Hydra composed the config of a run.
+
+    For a run of an older version, this is derived from its command.
+    """
     words = environment["command"][1:]
     overrides = [word for word in words if "=" in word and not word.startswith("-")]
     pairs = (word.lstrip("+").partition("=") for word in overrides)

@@ -1,10 +1,14 @@
-"""The record of a run on disk, from which verdicts are computed.
+"""Store the results of a run on disk, from which verdicts are computed.
 
 results/runs/<identity>/
-    config.yaml        resolved config          identity.json   what the hash is made of
-    environment.json   versions, command        metrics.jsonl   values as they come
-    checkpoints/       while it trains          weights.pt      the weights that are tested
-    tokenizer/         to translate later       tests/          evaluations (`EvaluationRecord`)
+    config.yaml        resolved config
+    identity.json      everything from which the identity, a hash, is computed
+    environment.json   versions, command
+    metrics.jsonl      metrics, in the order in which they are logged
+    checkpoints/       exists during training
+    weights.pt         the weights that are tested
+    tokenizer/         needed to translate later
+    tests/             evaluations (`EvaluationRecord`)
     result.json        status and metrics of training, digests of the files above, and a seal
                        (`ablate.record.files`); exists only when training has ended
 """
@@ -50,7 +54,8 @@ class Record(RecordFolder):
 
     `text` and `weights` are hashes of the corpus and of the initial weights. `resumed` is true if
     an earlier process started or finished the training. `weights_digest` is the digest of the
-    tested weights, once they exist; both results contain it.
+    tested weights, once they exist. The results of training and evaluation both contain this
+    digest.
     """
 
     parts: TrainingParts
@@ -108,18 +113,26 @@ class Record(RecordFolder):
         return self.config.probe is None and trained["status"] != "diverged"
 
     def whole(self, trained: Result, tested: Result | None) -> CombinedResult:
-        """Combine both results; the identity is that of the last one."""
+        """Return the combined result of training and evaluation.
+
+        Its identity is that of the evaluation if there is one.
+        """
         return join_results(self.folder, trained, self.evaluation.folder, tested)
 
     def begin(self) -> None:
-        """Start training with an empty folder; evaluations of the same identity are kept."""
+        """Start training with an empty folder; evaluations of the same training are kept."""
         self._start()
         if self.writes:
             self.clear(keep=("tests",))
             self._introduce()
 
     def resume(self, metrics_bytes: int, wall_seconds: float) -> None:
-        """Resume training: drop the metrics that were logged after the checkpoint."""
+        """Resume training: drop the metrics that were logged after the checkpoint.
+
+        Args:
+            metrics_bytes: length of metrics.jsonl at the checkpoint.
+            wall_seconds: seconds of training before the checkpoint.
+        """
         self._start(wall_seconds)
         self.seconds["training"] = wall_seconds
         if self.writes:
@@ -146,17 +159,20 @@ class Record(RecordFolder):
                 self.fail(error)
 
     def fail(self, error: Exception) -> None:
-        """Write an error into the result of the current part."""
+        """Write an error into the result of the training, or of the evaluation if it is running."""
         self.current.finish("failed", {}, error=f"{type(error).__name__}: {error}")
 
     def log(self, values: dict[str, float], step: int) -> None:
-        """Append one line of metrics; metrics of an evaluation go into its result.json."""
+        """Append a line of metrics to metrics.jsonl, unless the evaluation is running.
+
+        Metrics of an evaluation go into its result.json.
+        """
         if self.writes and self.current is self:
             line = {"step": step, "time": round(self.wall_seconds, 3), **values}
             append_line(self.metrics, json.dumps(line))
 
     def note_logger_failure(self, sentence: str) -> None:
-        """Record that a logger failed, to report it at the end of a sweep; ignore a full disk."""
+        """Store that a logger failed, to report this at the end of a sweep; ignore a full disk."""
         if self.writes:
             with suppress(UserError):
                 append_line(self.folder / LOGGER_FAILURES, sentence)
@@ -171,12 +187,16 @@ class Record(RecordFolder):
         return hashlib.sha256(content[:length]).hexdigest()
 
     def keep_weights(self, weights: dict[str, Tensor]) -> None:
-        """Save the weights that are tested."""
+        """Save the weights that are tested, and remember their digest."""
         if self.writes:
             self.weights_digest = write_tensors(self.weights, weights)
 
     def keep_tokenizers(self, save: Callable[[Path], None]) -> None:
-        """Save the vocabularies, without which the weights cannot be used."""
+        """Save the vocabularies, without which the weights cannot be used.
+
+        Args:
+            save: writes the vocabularies into a folder.
+        """
         if self.writes:
             folder = self.folder / "tokenizer"
             with writing(folder):
@@ -198,7 +218,7 @@ class Record(RecordFolder):
 
 
 def environment() -> Environment:
-    """Return the command, machine and versions that produced the numbers."""
+    """Return the command, machine and versions that produced the numbers of a run."""
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "python": platform.python_version(),

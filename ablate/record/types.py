@@ -1,4 +1,6 @@
-"""The contents of result.json, environment.json and cells/NUMBER.json, as typed dictionaries."""
+"""Define the contents of result.json, environment.json and cells/NUMBER.json as typed
+dictionaries.
+"""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NotRequired, TypedDict
@@ -9,7 +11,7 @@ Metrics = dict[str, int | float | None]  # by name; null means not finite
 
 
 class Composition(TypedDict):
-    """How Hydra composed a config."""
+    """The choices and overrides with which Hydra composed a config."""
 
     swept: bool  # whether the run is part of a sweep
     choices: dict[str, str | None]  # the chosen option of every config group
@@ -17,10 +19,10 @@ class Composition(TypedDict):
 
 
 class Fingerprints(NamedTuple):
-    """Hashes of the text of a run.
+    """Hashes of the text that a run reads.
 
     `training` covers the text for training and validation. `tests` covers, for each split,
-    additional text that a test reads; a split without such text is left out.
+    additional text that a test reads. A split without such text is left out.
     """
 
     training: str
@@ -28,7 +30,7 @@ class Fingerprints(NamedTuple):
 
 
 class TrainingParts(TypedDict):
-    """Everything that the identity of a training depends on."""
+    """Everything on which the identity of a training run, a hash, depends."""
 
     config: dict[str, Any]
     data: str  # hash of the text that training reads
@@ -40,7 +42,7 @@ class TrainingParts(TypedDict):
 
 
 class EvaluationParts(TypedDict):
-    """Everything that the identity of an evaluation depends on."""
+    """Everything on which the identity of an evaluation, a hash, depends."""
 
     config: dict[str, Any]
     training: str
@@ -64,7 +66,7 @@ class Environment(TypedDict):
 
 
 class Ended(TypedDict):
-    """The outcome of a run: the keys that exist even if the run failed."""
+    """The keys of a run's outcome that exist even if the run failed."""
 
     status: str
     error: NotRequired[str]
@@ -72,14 +74,14 @@ class Ended(TypedDict):
 
 
 class Failure(Ended):
-    """The outcome of a run that raised an exception, before it is written to its record."""
+    """The outcome of a run that raised an exception, before it is written to disk."""
 
     metrics: Metrics
     seconds: dict[str, float]
 
 
 class Measured(Ended):
-    """The result of a training or an evaluation."""
+    """The keys that the result of a training and the result of an evaluation share."""
 
     identity: str
     metrics: Metrics
@@ -106,27 +108,27 @@ class CombinedResult(Measured):
 
 
 class Shorter(TypedDict, total=False):
-    """The outcome of a run at its short budget, if it has one."""
+    """The outcome of a run at its short budget of steps, if it has one."""
 
     short: "Outcome"
 
 
 class Outcome(CombinedResult, Shorter):
-    """The result that a run returns, and which parts of it are new."""
+    """The result that a run returns, and whether it was reused or newly trained."""
 
     reused: bool
     trained: bool
 
 
 class Tuned(TypedDict):
-    """The value of a nuisance parameter that a run chose."""
+    """The value of a nuisance parameter that a run chose, with the parameter's config key."""
 
     key: str
     value: Any
 
 
 class Cell(TypedDict):
-    """Identifies one run of a sweep."""
+    """The number, seed, levels and overrides that identify one run of a sweep."""
 
     cell: int
     seed: int
@@ -138,7 +140,7 @@ class Cell(TypedDict):
 
 
 class Link(Cell, Ended):
-    """A run of a sweep with its outcome."""
+    """A run of a sweep with its outcome, the content of cells/NUMBER.json."""
 
     identity: NotRequired[str]
     metrics: NotRequired[Metrics]

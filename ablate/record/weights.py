@@ -12,11 +12,15 @@ Weights = dict[str, Tensor]
 
 
 def read_weights(path: Path, digest: str | None = None) -> Weights:
-    """Return the weights in a file.
+    """Return the weights in a file, by parameter name.
+
+    Args:
+        path: the file.
+        digest: SHA-256 that the result of the run states; None to skip this check.
 
     Raises:
         UserError: the file is missing, damaged, contains something other than weights, or does not
-            match `digest` from the record.
+            match `digest`.
     """
     if not path.is_file():
         raise UserError(f"{path} does not exist: the run has not finished, or its weights are gone")
@@ -33,7 +37,12 @@ def read_weights(path: Path, digest: str | None = None) -> Weights:
 
 
 def load_weights(module: nn.Module, path: Path, digest: str | None = None) -> None:
-    """Load the weights of a run into its model; `digest` is their digest in the record.
+    """Load the weights of a run into its model.
+
+    Args:
+        module: the model.
+        path: the file with the weights.
+        digest: SHA-256 that the result of the run states; None to skip this check.
 
     Raises:
         UserError: the file is missing, damaged, from another run, or does not fit the model.

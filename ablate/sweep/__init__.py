@@ -1,1 +1,1 @@
-"""Run the cells of an experiment: plan, check, distribute to processes, and judge."""
+"""Run the cells of an experiment (each an arm with a seed): plan, check, train and judge them."""

@@ -1,4 +1,6 @@
-"""Check that each arm of a sweep has exactly one configuration, and different levels otherwise."""
+"""Check that all runs of an arm have the same config, and that different arms have different
+levels.
+"""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -17,14 +19,21 @@ NONE = "no such key"
 
 
 def free_keys(study: Study) -> list[str]:
-    """Return the keys that may differ between the cells of a study, before a nuisance is tuned."""
+    """Return the config keys that may differ between runs of a study before a parameter is
+    tuned.
+    """
     match = study.get("match")
     matched = keys(match) if match else ()
     return [*study["factors"], *study["nuisance"], *matched, *SEEDS]
 
 
 def check_swept(jobs: Sequence[Sequence[str]], study: Study) -> None:
-    """Raise UserError for an override that differs between cells although the study forbids it."""
+    """Raise UserError for an override that differs between runs although the study forbids this.
+
+    Args:
+        jobs: the overrides of each run.
+        study: the study.
+    """
     given = [dict(word.lstrip("+").split("=", 1) for word in job if "=" in word) for job in jobs]
     for name in dict.fromkeys(chain.from_iterable(given)):
         values = dict.fromkeys(words.get(name, NONE) for words in given)
@@ -41,7 +50,7 @@ def check_swept(jobs: Sequence[Sequence[str]], study: Study) -> None:
 
 
 def check_apart(cells: Sequence[Cell]) -> None:
-    """Raise UserError unless cells with equal levels differ only in their seeds."""
+    """Raise UserError unless runs with equal levels differ only in their seeds."""
     arms: dict[str, Cell] = {}
     first = {without_seed(cell.overrides): cell for cell in reversed(cells)}
     for cell in reversed(first.values()):
@@ -52,7 +61,7 @@ def check_apart(cells: Sequence[Cell]) -> None:
 
 
 def _check_alike(cell: Cell, other: Cell) -> None:
-    """Raise UserError if two cells of one arm have different configurations."""
+    """Raise UserError if two cells of one arm have different configs."""
     values, other_values = _values(cell), _values(other)
     differing = [k for k in {**values, **other_values} if values.get(k) != other_values.get(k)]
     if differing:
@@ -68,7 +77,7 @@ def _check_alike(cell: Cell, other: Cell) -> None:
 
 
 def _values(cell: Cell) -> dict[str, str]:
-    """Return all values except the seed that can change a number, as texts by dotted key.
+    """Return all config values except the seed that can change a number, as text by dotted key.
 
     Interpolations are not resolved, because they may depend on the seed.
     """
@@ -76,7 +85,10 @@ def _values(cell: Cell) -> dict[str, str]:
 
 
 def _check_once(cells: Iterable[Cell]) -> None:
-    """Raise UserError if an arm has a seed twice; without a study, a seed of a replicate twice."""
+    """Raise UserError if two cells have the same arm and the same seed.
+
+    Without a study, the same seed may occur once in each replicate.
+    """
     first: dict[str, Cell] = {}
     for cell in cells:
         replicate = cell.arm.replicate if cell.arm.study is None else None

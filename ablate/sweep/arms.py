@@ -1,7 +1,7 @@
 """Check before any run that the arms of a sweep match its study.
 
-The overrides that vary are the factors; the arms of every claim exist; two arms differ only in
-factors and declared nuisance parameters; they train differently; and the judged metrics are
+The overrides that vary are the factors. The arms of every claim exist. Two arms differ only in
+factors and declared nuisance parameters. The arms train differently. The metrics of the claims are
 measured.
 """
 
@@ -42,7 +42,7 @@ STEPS = 2
 
 
 class Built(NamedTuple):
-    """The components of an arm, with its data and a model without values (device meta)."""
+    """The components and the data of an arm, with its model on the device meta (without values)."""
 
     job: Job
     data: TextData
@@ -50,7 +50,13 @@ class Built(NamedTuple):
 
 
 def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
-    """Raise UserError unless the cells match the study; `built` has the arms by cell number."""
+    """Raise UserError unless the cells match the study.
+
+    Args:
+        cells: one cell of every arm.
+        study: the study.
+        built: the components of each arm, by cell number.
+    """
     check_swept([cell.overrides for cell in cells], study)
     if not is_part(cells[0].config):  # a part of a study may lack arms
         _check_claims(cells, study)
@@ -84,7 +90,7 @@ def _check_slope(claim: Claim, cells: list[Cell]) -> None:
 
 
 def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
-    """Raise UserError for a metric that no arm measures."""
+    """Raise UserError for a metric of a claim that no arm measures."""
     parts = (built[arm.number] for arm in arms)
     names = (metric_names(part.job, part.model) for part in parts)
     measured = set[str]().union(*names)
@@ -97,7 +103,7 @@ def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -
 
 
 def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
-    """Return one cell of every arm, all with the same seed."""
+    """Return the first cell of every arm."""
     first: dict[str, Cell] = {}
     for cell in cells:
         first.setdefault(key({factor: cell.levels[factor] for factor in factors}), cell)
@@ -105,7 +111,7 @@ def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
 
 
 def _check_fixed(arms: list[Cell], study: Study) -> None:
-    """Raise UserError if two arms differ outside of factors and nuisance parameters."""
+    """Raise UserError if two arms differ in a config key that is neither factor nor nuisance."""
     free = [place(name) for name in free_keys(study)]
     values_of_arms = [leaves(arm.task_config()) for arm in arms]
     for arm, values in zip(arms[1:], values_of_arms[1:], strict=True):
@@ -120,8 +126,9 @@ def _check_fixed(arms: list[Cell], study: Study) -> None:
 
 
 def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
-    """Raise UserError if arms are identical after two training steps although they should
-    differ.
+    """Raise UserError if two arms have the same parameters after two training steps.
+
+    Arms are only compared if their levels can affect two training steps.
     """
     alike: dict[str, list[Cell]] = {}
     for arm in arms:
@@ -133,7 +140,7 @@ def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) 
 
 
 def _changes(arm: Cell, study: Study) -> Levels:
-    """Return the levels of an arm; for a variant of a screen, its overrides."""
+    """Return the levels of an arm; for a variant in a screen (a list of changes), its overrides."""
     screen = study.get("screen")
     return screen["variants"].get(str(arm.levels[FACTOR]), {}) if screen else arm.levels
 
@@ -181,10 +188,16 @@ def _rates(job: Job) -> list[float]:
 
 
 def fixed_batch(task: Task, src_vocab: int, tgt_vocab: int, longest: int) -> Batch:
-    """Return a batch of random sentences of different lengths.
+    """Return a batch of random sentences of different lengths, the same at every call.
 
     One sentence is as long as the longest in the corpus, up to a limit, because shorter sentences
     do not show the effect of an attention window.
+
+    Args:
+        task: the task, which makes a batch from the sentences.
+        src_vocab: size of the source vocabulary.
+        tgt_vocab: size of the target vocabulary.
+        longest: length of the longest target sentence in the corpus, in tokens.
     """
     random = np.random.default_rng(0)
     lengths = np.array([max(LENGTHS[0], min(longest, LONG) - 1), *LENGTHS[1:]])

@@ -33,7 +33,9 @@ MACHINE = ("threads",)  # keys of a setting that change numbers only by rounding
 
 
 def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form]:
-    """Return the log line of a new sweep, and the form of its study to register."""
+    """Return the line of the analysis log for a new sweep, and the form of its study to
+    register.
+    """
     swept = _swept(config)
     settings = _settings(config, study)
     settings |= {key: swept[key] for key in study["nuisance"] if key in swept}
@@ -64,9 +66,13 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form
 
 
 def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dict[str, str]:
-    """Return the option of every config group that all arms of a study share.
+    """Return the chosen option of every config group that all arms of a study share.
 
     The corpus and the size of the model are excluded, because they are part of the setting.
+
+    Args:
+        choices: the chosen option by config group.
+        factors: config keys that differ between arms.
     """
     return {
         group: option
@@ -76,8 +82,9 @@ def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dic
 
 
 def _swept(config: DictConfig) -> dict[str, str]:
-    """Return the values of each key in all jobs: sweeper parameters, overridden by the command
-    line.
+    """Return for each overridden key its value, or all its values such as "0,1,2".
+
+    The command line takes precedence over the parameters of Hydra's sweeper.
     """
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
     overrides = (override.lstrip("+").partition("=") for override in config.hydra.overrides.task)
@@ -95,7 +102,7 @@ def planned_seeds(config: DictConfig) -> list[int]:
 
 
 def _each(word: str) -> list[str]:
-    """Return the values that an override of the command line gives to a key."""
+    """Return the values that an override such as `seed=0,1` gives to its key."""
     override = OverridesParser.create().parse_override(word)
     if not override.is_sweep_override():
         return [str(override.value())]
@@ -105,7 +112,11 @@ def _each(word: str) -> list[str]:
 def _levels(
     config: DictConfig, study: Study, swept: dict[str, str]
 ) -> dict[str, dict[str, object]]:
-    """Return the settings of each option of the swept config groups, by dotted keys."""
+    """Return the settings of each option of the swept config groups.
+
+    Returns:
+        settings by dotted key, for each `group=option`.
+    """
     choices = config.hydra.runtime.choices
     chosen = {key: swept.get(key) or choices[key] for key in study["factors"] if key in choices}
     given = {key: _each(f"{key}={words}") for key, words in chosen.items() if words}
@@ -113,14 +124,20 @@ def _levels(
 
 
 def _every(changes: Mapping[str, object]) -> dict[str, str]:
-    """Return the override that sweeps over all arms of a screen."""
+    """Return the override that sweeps over the baseline and all variants of a screen.
+
+    A screen is a study that compares a list of changes with one baseline.
+    """
     return {FACTOR: ",".join((BASELINE, *changes))} if changes else {}
 
 
 def _variants(
     config: DictConfig, changes: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, object]]:
-    """Return the settings of every variant of a screen, by dotted keys.
+    """Return the settings that each variant of a screen changes.
+
+    Returns:
+        settings by dotted key, for each variant.
 
     Raises:
         UserError: the overrides of a variant cannot be composed.
@@ -148,7 +165,15 @@ def _arms(
     settings: Mapping[str, object],
     levels: Mapping[str, Mapping[str, object]],
 ) -> Iterator[dict[str, object]]:
-    """Yield the settings of every arm, including its factors, except arms that do not run."""
+    """Yield the settings of every arm, including its factors, except arms that do not run.
+
+    Args:
+        config: the config of the sweep.
+        study: the study.
+        swept: values of each overridden key, as in the command.
+        settings: settings that all arms share, by dotted key.
+        levels: settings of each `factor=level`, by dotted key.
+    """
     choices = config.hydra.runtime.choices
     values = {
         factor: _each(f"{factor}={swept[factor]}")
@@ -167,13 +192,15 @@ def _arms(
 
 
 def _inside(config: DictConfig, group: str, name: str) -> dict[str, object]:
-    """Return the settings of one option, with all other keys as in the command."""
+    """Return the settings of one option of a config group, with all other keys as in the
+    command.
+    """
     composed = leaves(hydra.compose("config", [*_unswept(config, group), f"{group}={name}"]))
     return {key: value for key, value in _portable(composed) if _below(key, place(group))}
 
 
 def _unswept(config: DictConfig, *without: str) -> list[str]:
-    """Return the overrides with a single value, except those of some keys."""
+    """Return the overrides with a single value, except overrides of the keys in `without`."""
     given = {word: word.lstrip("+") for word in config.hydra.overrides.task}
     return [
         word
@@ -183,7 +210,7 @@ def _unswept(config: DictConfig, *without: str) -> list[str]:
 
 
 def _settings(config: DictConfig, study: Study) -> dict[str, object]:
-    """Return all settings that can change a number except factors and seed, by dotted keys."""
+    """Return all settings that can change a number except factors and seed, by dotted key."""
     from ablate.record.identity import OUTSIDE, OUTSIDE_OF  # imports torch
 
     free = [*OUTSIDE, *SEEDS, "hydra"]
@@ -195,13 +222,13 @@ def _settings(config: DictConfig, study: Study) -> dict[str, object]:
 
 
 def _varied(study: Study) -> list[str]:
-    """Return the keys of the factors and of the tuned parameter."""
+    """Return the config keys of the factors and of the tuned nuisance parameter."""
     tune = study.get("tune")
     return [place(key) for key in (*study["factors"], *([tune["key"]] if tune else []))]
 
 
 def _portable(settings: dict[str, object]) -> Iterator[tuple[str, Any]]:
-    """Yield all settings except the location of data."""
+    """Yield key and value of all settings except the location of data on this machine."""
     return ((key, value) for key, value in settings.items() if key.rpartition(".")[2] not in PLACES)
 
 

@@ -28,7 +28,7 @@ AT_LEAST_ONE = ("budget.seeds", "n_jobs")
 def begin(config: DictConfig) -> None:
     """Check the study of a sweep, register it, and write study.json with its seal.
 
-    A worker that joins a sweep finds these files.
+    If another process with the same command has started the sweep, these files exist already.
 
     Raises:
         UserError: no decision rule applies to the study, or the config selects another launcher.
@@ -41,7 +41,9 @@ def begin(config: DictConfig) -> None:
 
 
 def checked(config: DictConfig) -> Study | None:
-    """Return the study of a sweep as plain data, with its precision set.
+    """Return the study of a sweep, None without one, after checking it.
+
+    Settings that depend on the machine, such as the precision, are resolved in `config`.
 
     Raises:
         UserError: no decision rule applies to the study, or the config selects another launcher.
@@ -81,7 +83,9 @@ def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
 
 
 def command_of(config: DictConfig) -> str:
-    """Return the command of this sweep, including a grid that was given on the command line."""
+    """Return the command of this sweep, including a grid of values that was given on the command
+    line.
+    """
     words = config.hydra.overrides
     grid = [word for word in words.hydra if word.lstrip("+").startswith("hydra.sweeper.params")]
     return command([*words.task, *grid], "-m", config_dirs=config_dirs(config))

@@ -1,4 +1,4 @@
-"""A cell of a sweep: the composed and checked config of one arm and one seed."""
+"""Compose the configs of the cells of a sweep, each a run of one arm with one seed."""
 
 import copy
 import json
@@ -37,9 +37,9 @@ OPTIONAL = ("loses", "cannot", "plan_for", "reading", "measures", "control_measu
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a sweep.
+    """One run of a sweep: an arm with a seed, and its config.
 
-    `overrides` belong to this run alone; `label` contains the overrides that distinguish it from
+    `overrides` belong to this run alone. `label` contains the overrides that distinguish it from
     other runs. `arm` is the config of the first cell of the same arm, including Hydra's node: a
     sweep stores one config per arm, not per seed or per value of a tuned nuisance parameter.
     """
@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def config(self) -> DictConfig:
-        """The config of this cell, created on each access, including Hydra's node."""
+        """The config of this run with Hydra's node; a new copy on each access."""
         return self.arm if self.first else _changed(self.arm, self.overrides, self.number)
 
     @property
@@ -67,7 +67,9 @@ class Cell:
         return link_path(Path(self.arm.hydra.sweep.dir), self.number)
 
     def task_config(self) -> DictConfig:
-        """Return the config without Hydra's node, as the run receives it."""
+        """Return the config of the run without Hydra's node, as the function that trains receives
+        it.
+        """
         config = self.config.copy()
         OmegaConf.set_readonly(config, False)
         with open_dict(config):
@@ -75,21 +77,24 @@ class Cell:
         return config
 
     def bare_config(self) -> DictConfig:
-        """The config without its study and Hydra's node, which are no part of a run's identity."""
+        """Return the config without the study and Hydra's node, which do not affect the run's
+        numbers.
+        """
         return OmegaConf.masked_copy(
             self.config, [str(key) for key in self.config if key not in ("hydra", "study")]
         )
 
     @cached_property
     def levels(self) -> Levels:
-        """Level of each factor of the study."""
+        """The level of each factor of the study in this run."""
         return levels(self.arm, self.arm.hydra)
 
     @property
     def argv(self) -> list[str]:
-        """The command line of this cell, with which DDP starts its other processes.
+        """The command line of this run, with which DDP starts its other processes.
 
-        It contains the precision, because other processes must not resolve `auto` again.
+        The command line contains the precision, because other processes must not resolve `auto`
+        again.
         """
         folders = config_dirs(self.arm)
         flags = [argument for folder in folders for argument in (CONFIG_DIR, folder)]
@@ -98,7 +103,10 @@ class Cell:
 
     @cached_property
     def training(self) -> str:
-        """Identity of the training: cells that share it differ only in testing."""
+        """The identity of the training, a hash.
+
+        Runs with the same identity differ only in how they are tested.
+        """
         # imports torch, which --help does not need
         from ablate.initial.base import weights_fingerprint
         from ablate.record.identity import digest, parts
@@ -108,7 +116,7 @@ class Cell:
 
 
 def config_dirs(config: DictConfig) -> list[str]:
-    """Return the folders given by --config-dir; `config` contains Hydra's node."""
+    """Return the folders that --config-dir gave; `config` contains Hydra's node."""
     sources = config.hydra.runtime.config_sources
     return [
         source.path
@@ -125,10 +133,18 @@ def compose(
     sweep: Path,
     varied: str = "",
 ) -> list[Cell]:
-    """Compose the config of every job; outcomes are stored in the folder `sweep`.
+    """Return the cells of a sweep: one for each job, with its composed config.
 
     Each arm is composed once, for its first seed and for the first value of the key `varied`,
     because Hydra takes a third of a second per config.
+
+    Args:
+        context: Hydra's context.
+        config: the config of the sweep.
+        job_overrides: the overrides of each job.
+        numbers: the number of each cell.
+        sweep: the folder in which outcomes are stored.
+        varied: a config key whose value differs within an arm, such as a tuned parameter.
     """
     setup_globals()
     cells: list[Cell] = []
@@ -152,14 +168,15 @@ def compose(
 
 
 def without_seed(overrides: Overrides) -> Overrides:
-    """Return the overrides without the seed."""
+    """Return the overrides without the override of the seed."""
     return tuple(o for o in overrides if not SEED.fullmatch(o))
 
 
 def _without(overrides: Overrides, varied: str) -> Overrides:
     """Return the overrides of an arm without the seed and, where possible, the key `varied`.
 
-    The key stays if other settings depend on it: if it is a group, or in a node of `SETTLED`.
+    The key stays if other settings depend on it: if it is a config group, or in a node of
+    `SETTLED`.
     """
     arm = without_seed(overrides)
     if "." not in varied or "/" in varied or varied.startswith(SETTLED):
@@ -168,13 +185,13 @@ def _without(overrides: Overrides, varied: str) -> Overrides:
 
 
 def _differ_in_values(overrides: Overrides, other: Overrides) -> bool:
-    """Return whether both set the same keys in the same order, each once, to other values."""
+    """Return whether two lists of overrides set the same keys in the same order to other values."""
     keys, other_keys = ([word.partition("=")[0] for word in words] for words in (overrides, other))
     return keys == other_keys and len({*keys}) == len(keys) and overrides != other
 
 
 def _changed(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
-    """Return the config of a cell that differs from another only in number and some values."""
+    """Return a copy of an arm's config with another cell number and some other values."""
     wanted = {word.partition("=")[0]: word for word in overrides}
     task = arm.hydra.overrides.task
     changed = {old: new for old in task if (new := wanted[old.partition("=")[0]]) != old}
@@ -193,7 +210,7 @@ def _changed(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
 
 
 def plain_study(config: DictConfig) -> Study:
-    """Return the study as plain data with all interpolations resolved."""
+    """Return the study in a config as plain data, with all interpolations resolved."""
     whole: Any = OmegaConf.to_container(config, resolve=False)
     whole.pop("hydra", None)  # it has nodes that only a job can resolve
     tree: Any = OmegaConf.to_container(OmegaConf.create(whole), resolve=True)
@@ -201,7 +218,7 @@ def plain_study(config: DictConfig) -> Study:
 
 
 def used(study: dict[str, Any]) -> Study:
-    """Drop optional keys of a study and its claims that are not used."""
+    """Return a study without the optional keys that are empty in the study and its claims."""
     claims = [
         {key: value for key, value in claim.items() if value or key not in OPTIONAL}
         for claim in study["claims"]
@@ -213,7 +230,13 @@ def used(study: dict[str, Any]) -> Study:
 
 
 def write_link(sweep: Path, config: DictConfig, outcome: Ended) -> None:
-    """Store the outcome of a cell; `config` contains Hydra's node."""
+    """Write the file with the outcome of a run into a sweep's folder.
+
+    Args:
+        sweep: the folder.
+        config: the config of the run, with Hydra's node.
+        outcome: the outcome.
+    """
     overrides = list(config.hydra.overrides.task)
     about: Place = {
         "cell": int(config.hydra.job.num),

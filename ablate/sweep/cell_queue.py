@@ -1,8 +1,8 @@
-"""Distribute the cells of a sweep to its workers, in order of request.
+"""Distribute the cells of a sweep (its runs) to its worker processes, in order of request.
 
 A cell is done once the sweep has a file with its outcome. While a process trains a cell, it holds
-the lock of the training, so no other worker, of this or another sweep, trains it at the same time.
-If a worker dies, the system releases its locks, and its cells are distributed again.
+the lock of the training, so no other worker, of this or another sweep, trains the same run. If a
+worker dies, the operating system releases its locks, and its cells are distributed again.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ablate.sweep.cell import Cell
 
 
 class CellQueue:
-    """The cells that remain to be run, as seen by one worker."""
+    """The cells that remain to be run, as one worker sees them."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._open = {cell.number: cell for cell in cells}
@@ -24,11 +24,14 @@ class CellQueue:
 
     @property
     def open(self) -> int:
-        """Number of cells that this worker has neither taken nor seen finished."""
+        """The number of cells that this worker has neither taken nor seen finished."""
         return len(self._open)
 
     def take(self) -> Cell | None:
-        """Take the first cell that is neither done nor locked; return None if there is none."""
+        """Return the first cell that is neither done nor locked, and lock it.
+
+        The result is None if there is none.
+        """
         done: list[Cell] = []
         taken: Cell | None = None
         for cell in self._open.values():
@@ -43,12 +46,12 @@ class CellQueue:
         return taken
 
     def done_elsewhere(self) -> list[Cell]:
-        """Return cells that other workers have finished since the last call."""
+        """Return the cells that other workers have finished since the last call."""
         done, self._elsewhere = self._elsewhere, []
         return done
 
     def release(self, cell: Cell) -> None:
-        """Release a cell; a cell without an outcome becomes available again."""
+        """Release the lock of a cell; a cell without an outcome becomes available again."""
         if not cell.link.exists():
             self._open[cell.number] = cell
         self._held.pop(cell.number).release()

@@ -17,7 +17,7 @@ from ablate.sweep.begin import checked
 
 
 class Composed(NamedTuple):
-    """Hydra's context, the config of a sweep, and the overrides of its cells."""
+    """Hydra's context, the config of a sweep, and the overrides of each of its jobs."""
 
     context: HydraContext
     config: DictConfig
@@ -31,7 +31,9 @@ def composed(
     name: str | None = None,
     folder: str | None = None,
 ) -> Iterator[Composed]:
-    """Compose a sweep as Hydra would, and check its study; Hydra stays active until the block ends.
+    """Compose a sweep as Hydra would, check its study, and yield it.
+
+    Hydra stays active in the block.
 
     Args:
         words: overrides.

@@ -1,4 +1,4 @@
-"""Reproduce a committed experiment with new seeds."""
+"""Reproduce a committed experiment with new seeds, for `ablate reproduce`."""
 
 import shlex
 from collections.abc import Iterator
@@ -26,7 +26,8 @@ LEFT_OUT = ("-m", "--multirun")
 
 @dataclass(frozen=True)
 class Contest:
-    """Committed evidence, and the overrides that repeat its experiment with new seeds.
+    """A replication: committed evidence, and the overrides that repeat its experiment with new
+    seeds.
 
     Committed evidence provides only the verdict and the replicate numbers of its seeds: its runs
     are not reused or pooled, and it spends no alpha of the new sweep.
@@ -39,10 +40,18 @@ class Contest:
 
     @classmethod
     def of(cls, name: str, experiments: Path, results: Path) -> "Contest":
-        """Read the evidence, and choose a replicate number that has not been used.
+        """Read the evidence of an experiment, and choose a replicate number that has not been used.
+
+        A replicate is a set of seeds, and its number is part of every random seed.
+
+        Args:
+            name: name of the experiment.
+            experiments: folder with the evidence of all experiments.
+            results: folder of all results of the new sweep.
 
         Raises:
-            UserError: there is no such evidence, its study has changed, or its arms are replicates.
+            UserError: the evidence does not exist, its study has changed, its claims are all exact,
+                or its arms are replicates.
         """
         first = from_folder(experiments / name)
         given = shlex.split(first.registration["command"])[3:]
@@ -70,7 +79,9 @@ class Contest:
         )
 
     def lines(self) -> Iterator[str]:
-        """Yield a report of the replication as lines, and write it to contest.json in the sweep."""
+        """Write contest.json with both verdicts into the folder of the new sweep, and yield a
+        report.
+        """
         sweeps = AnalysisLog.read(self.results).sweeps
         last = [
             sweep_line
@@ -94,7 +105,7 @@ class Contest:
 
 
 def _all_exact(first: Evidence) -> bool:
-    """Return whether no claim is about chance: all are exact, and no model was trained."""
+    """Return whether new seeds add nothing: all claims are exact, and no model was trained."""
     trained = any("steps" in run["metrics"] for run in first.runs)
     return not trained and all(claim["kind"] == "exact" for claim in first.study["claims"])
 
@@ -102,7 +113,10 @@ def _all_exact(first: Evidence) -> bool:
 def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:
     """Return the replicate numbers that committed evidence and its earlier replications have used.
 
-    `number` is the replicate of the sweep that made the evidence.
+    Args:
+        folder: folder of the evidence.
+        first: the evidence.
+        number: the replicate number of the sweep that made the evidence.
     """
     used = {number, *(run["replicate"] for run in first.runs if "replicate" in run)}
     contested = used_replicate(folder, max(used) + 1)
@@ -119,9 +133,15 @@ def _searching(words: list[str]) -> list[str]:
 
 
 def _fresh(log: AnalysisLog, first: Evidence, results: Path, used: set[int]) -> int:
-    """Return a replicate number that was not used for these questions.
+    """Return a replicate number that no sweep in the log used for the questions of the evidence.
 
     An unfinished replication is continued with its number.
+
+    Args:
+        log: the analysis log.
+        first: the committed evidence.
+        results: folder of all results.
+        used: replicate numbers that the evidence has used.
     """
     asked = questions(first.study).keys()
     related = [s for s in log.sweeps if s.name == first.name or s.questions.keys() & asked]

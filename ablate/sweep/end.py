@@ -1,6 +1,6 @@
 """End a sweep: print its table and, if it has a study, its verdicts and its report.
 
-Smoke tests (`ablate.config.smoke`) and parts of a study have no verdict.
+Smoke tests (`ablate.config.smoke`) and parts of a study (with some of its runs) have no verdict.
 """
 
 from collections import Counter
@@ -36,7 +36,11 @@ def end(config: DictConfig) -> int:
 
 
 def show(config: DictConfig) -> int:
-    """Print table and verdicts of a sweep that another worker has ended."""
+    """Print table and verdicts of a sweep that another worker has ended.
+
+    Returns:
+        the number of failed runs.
+    """
     return _end(config, lambda config, evidence: read_verdict(_folder(config) / VERDICT))
 
 
@@ -75,7 +79,9 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
 
 
 def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
-    """Write the evidence of a part of a study, and print how to join the parts."""
+    """Write the evidence of a sweep with only some runs of a study, and print how to join such
+    parts.
+    """
     sweep = _folder(config)
     as_part(Path(config.paths.results), sweep, evidence).save(sweep)
     console.print(
@@ -86,7 +92,7 @@ def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
 
 
 def failures(runs: Sequence[Run]) -> dict[str, str]:
-    """Return, for each error message, the cells that failed with it."""
+    """Return, for each error message, the numbers of the failed runs with this error, as text."""
     cells: dict[str, list[str]] = {}
     for run in runs:
         cells.setdefault(run["error"], []).append(str(run["cell"]))
@@ -113,7 +119,9 @@ def logger_failures(sweep: Path) -> list[str]:
 
 
 def _judge(config: DictConfig, evidence: Evidence) -> Verdict:
-    """Write the evidence, the verdicts and the report of a sweep, and log them."""
+    """Write the evidence, the verdicts and the report of a sweep, log them, and return the
+    verdicts.
+    """
     from ablate.report.write import write_report  # imports matplotlib
     from ablate.wandb.analysis import log_analysis  # imports W&B
 
@@ -135,7 +143,7 @@ def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
 
 
 def announce(console: Console, verdict: Verdict) -> None:
-    """Print the verdict of every claim, the setting that it applies to, and caveats."""
+    """Print the verdict of every claim, the setting to which it applies, and all caveats."""
     from ablate.report.content import regime
     from ablate.verdict.wording.layers import bounds
 
@@ -155,7 +163,13 @@ def announce(console: Console, verdict: Verdict) -> None:
 
 
 def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
-    """Return the coloured answer of a claim, followed by qualifications."""
+    """Return the coloured answer to a claim, followed by "(exploratory)" or "(still learning)".
+
+    Args:
+        claim: the claim.
+        answer: the answer at one of the budgets.
+        still: arms that were still learning at the end of training.
+    """
     from ablate.report.marks import MARKS
     from ablate.verdict.wording.layers import opening
 

@@ -9,7 +9,8 @@ from ablate.verdict.load import load_evidence
 
 
 def from_wandb(project: str, group: str) -> Evidence:
-    """Load the latest sweep of a W&B group, and print where its results come from.
+    """Return the evidence of the latest sweep in a W&B group, and print where its results come
+    from.
 
     Raises:
         UserError: W&B cannot be reached, or does not have the sweep.
@@ -26,7 +27,8 @@ def from_wandb(project: str, group: str) -> Evidence:
 
 
 def from_folder(folder: Path) -> Evidence:
-    """Load the evidence of a sweep with a study from its folder, or from a folder in experiments/.
+    """Return the evidence of a sweep with a study, from its folder or from a folder in
+    experiments/.
 
     Raises:
         UserError: the folder is not a finished sweep with a study.
@@ -47,7 +49,7 @@ def from_folder(folder: Path) -> Evidence:
 
 
 def check_cells(sweep: Path) -> None:
-    """Refuse a sweep whose cells refer to records outside its results folder."""
+    """Raise UserError if a sweep refers to folders of runs outside its results folder."""
     from ablate.evidence.gather import SCREENING
     from ablate.record.links import read_links
 

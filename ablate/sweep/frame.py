@@ -1,4 +1,4 @@
-"""Runs as a data frame: what `ablate.load` returns."""
+"""Return runs as a pandas data frame, for `ablate.load`."""
 
 import json
 import re
@@ -24,10 +24,11 @@ TARGET = "._target_"  # below a component: its class
 
 
 def frame(folder: Path, *, curves: bool) -> pandas.DataFrame:
-    """Return the runs of a folder as a data frame, or with `curves` every validation of every run.
+    """Return the runs below a folder as a data frame, or with `curves` every validation of every
+    run.
 
     Raises:
-        UserError: the folder has no runs, or a record was changed or damaged.
+        UserError: the folder has no runs, or a file of a run was changed or damaged.
     """
     rows = [*_rows(folder, curves)]
     if not rows:
@@ -48,7 +49,7 @@ def _rows(folder: Path, curves: bool) -> Iterator[Row]:
 
 
 def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
-    """Every run at every budget, with the levels of the factors of its study."""
+    """Yield every run of a sweep at each of its budgets, with the levels of the study's factors."""
     if not (folder / RUNS).exists():
         check_cells(folder)
         evidence = gather(folder)
@@ -68,12 +69,15 @@ def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
 
 
 def _points(curve: Curve) -> Iterator[Row]:
-    """Yield the values of every validation, with their optimiser step."""
+    """Yield the values at every validation, with their optimiser step."""
     return (dict(zip(curve, values, strict=True)) for values in zip(*curve.values(), strict=True))
 
 
 def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
-    """Every run that has ended, once for each way it was tested, with the keys that tell apart."""
+    """Yield every run that has ended, once for each of its tests.
+
+    A row has the config keys whose values differ between the runs.
+    """
     paths = sorted(folder.iterdir())
     ends = [(path, *end) for path in paths for end in _ends(path)]
     keys = _telling([config for _, config, _ in ends])
@@ -90,7 +94,7 @@ def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
 
 
 def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
-    """Config and row of a run, as each of its tests left it."""
+    """Yield config and row of a finished run, once for each of its tests."""
     run = read_result(folder)
     if run is None:
         return
@@ -109,13 +113,19 @@ def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
 
 
 def _experiment(folder: Path) -> str:
-    """Return the name of the experiment of a run, whose config is too long to be parsed for it."""
+    """Return the name of the experiment of a run.
+
+    The name is found by a regular expression, because parsing the whole config takes long.
+    """
     name = re.search(r"^name: (.*)$", (folder / "config.yaml").read_text(encoding="utf-8"), re.M)
     return name[1] if name else ""
 
 
 def _config(folder: Path) -> Row:
-    """What the identity of a run or a test is made of, by dotted key; components by their class."""
+    """Return the config values that affect the numbers of a run or a test, by dotted key.
+
+    A component has the name of its class as its value.
+    """
     parts = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
     data = {"data": parts["data"]} if "data" in parts else {}
     return {
@@ -125,7 +135,7 @@ def _config(folder: Path) -> Row:
 
 
 def _telling(configs: Iterable[Row]) -> list[str]:
-    """Keys whose value is not the same in all configs, but for the seed, which has its column."""
+    """Return the keys whose values differ between configs, except the seed, which has a column."""
     configs = [*configs]
     keys = dict.fromkeys(key for config in configs for key in config)
     return [

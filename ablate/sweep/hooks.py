@@ -1,4 +1,4 @@
-"""Hydra callbacks of a sweep."""
+"""Hydra callbacks that start a sweep, store the outcome of each run, and end the sweep."""
 
 import sys
 import traceback
@@ -14,7 +14,9 @@ from omegaconf import DictConfig
 
 
 class SweepHooks(Callback):
-    """Register the study, store the outcome of every cell, and end the sweep with its verdict."""
+    """The callbacks of a sweep: they register its study, store outcomes, and compute the
+    verdict.
+    """
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check and register the study; exit with status 2 if no decision rule applies."""
@@ -32,7 +34,7 @@ class SweepHooks(Callback):
             sys.exit(3)
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
-        """Store the outcome of a cell; called in the process that ran it."""
+        """Store the outcome of a run; called in the process that ran it."""
         from ablate.sweep.cell import write_link
 
         if config.hydra.mode != RunMode.MULTIRUN:

@@ -1,4 +1,4 @@
-"""Check all cells of a sweep, then run each in a new process, `n_jobs` at a time."""
+"""Check all runs of a sweep, then execute each in a new process, `n_jobs` at a time."""
 
 import os
 import sys
@@ -46,14 +46,20 @@ def launch(
     first: int,
     before: "Callable[[DictConfig, Planned], None]",
 ) -> list[JobReturn]:
-    """Run every cell with the workers of the engine; a failed run does not affect the others.
+    """Execute every run with the workers of the engine; a failed run does not affect the others.
 
-    Other workers of the sweep may run some or all of the cells. `before` is called with the checked
-    cells before the first run.
+    Other workers of the sweep may execute some or all of the runs.
+
+    Args:
+        context: Hydra's context.
+        config: the config of the sweep.
+        job_overrides: the overrides of each run.
+        first: number of the first run.
+        before: called with the checked runs before the first run starts.
 
     Raises:
         UserError: the workers of the engine ended before the sweep.
-        SystemExit: other workers hold the remaining cells, and this one may not wait.
+        SystemExit: other workers hold the remaining runs, and this worker may not wait.
     """
     engine: Engine = construct(config.engine)
     console = make_console(stderr=True)
@@ -86,7 +92,9 @@ def launch(
 
 
 class Planned(NamedTuple):
-    """The composed and checked cells of the verdict, and those that tune a nuisance parameter."""
+    """The composed and checked runs of a sweep: those for the verdict, and those that tune a
+    parameter.
+    """
 
     cells: list[Cell]
     screening: list[Cell]
@@ -96,7 +104,7 @@ class Planned(NamedTuple):
 
     @property
     def tune(self) -> Tune | None:
-        """The nuisance parameter that is tuned for each replicate of an arm."""
+        """The study's settings for the nuisance parameter that is tuned for each seed of an arm."""
         return self.study.get("tune") if self.study else None
 
 
@@ -106,10 +114,10 @@ def plan(
     job_overrides: Sequence[Sequence[str]],
     first: int,
 ) -> Planned:
-    """Compose and check all cells of a sweep.
+    """Compose and check all runs of a sweep.
 
     Raises:
-        UserError: a cell, or the combination of cells, is invalid.
+        UserError: a run, or the combination of runs, is invalid.
     """
     study = plain_study(config) if config.study is not None else None
     sweep = Path(config.hydra.sweep.dir)
@@ -141,7 +149,7 @@ def plan(
 def _work(
     context: HydraContext, config: DictConfig, planned: Planned, pool: Pool, *, stay: bool
 ) -> None:
-    """Run all cells as one worker, stage after stage."""
+    """Execute all runs as one worker, one stage between interim analyses after the other."""
     cells, tune = planned.cells, planned.tune
     with View(config.name, len(cells) + len(planned.screening)) as view, pool:
         runner = Runner(context, config, pool, view, planned.checked.data, stay)
@@ -156,24 +164,27 @@ def _work(
 
 @dataclass(frozen=True)
 class Worker:
-    """Run the stages of a sweep; the first worker makes decisions that all workers share."""
+    """A worker that executes the stages of a sweep between planned interim analyses.
+
+    Decisions that all workers must share are made by the first worker that needs them.
+    """
 
     runner: Runner
     planned: Planned
 
     @property
     def sweep(self) -> Path:
-        """The folder with the outcomes of the cells."""
+        """The folder with the outcomes of the runs."""
         return Path(self.runner.config.hydra.sweep.dir)
 
     def run(self, number: int, cells: Sequence[Cell]) -> None:
-        """Run the cells of a stage, after tuning their nuisance parameter."""
+        """Tune the nuisance parameter of the cells of a stage, if any, and then run these cells."""
         tune = self.planned.tune
         wanted = self._tuned(number, cells, tune) if tune else cells
         self.runner.all(wanted)
 
     def look(self, number: int) -> list[Levels]:
-        """Analyse the runs up to a stage; return the levels of the arms that continue."""
+        """Analyse the runs up to a stage, and return the levels of the arms that continue."""
         path = self.sweep / f"look-{number}.json"
         going: list[Levels]
         going = once(self.runner.config, path, lambda: going_on(self.runner.config, self.sweep))
@@ -196,7 +207,13 @@ class Worker:
         return compose(self.runner.context, self.runner.config, jobs, numbers, self.sweep)
 
     def _wider(self, turn: int, jobs: dict[int, Overrides]) -> list[Cell]:
-        """Return additional screening cells, with the same numbers in every worker."""
+        """Return additional runs for tuning, with the same numbers in every worker.
+
+        Args:
+            turn: how many times values were added before.
+            jobs: the overrides of each additional run, by the number of the cell for which it
+                tunes.
+        """
         screening = self.planned.screening
         first, last = screening[0].number, screening[-1].number
         numbers = [last + 1 + turn * first + number for number in jobs]
@@ -206,7 +223,7 @@ class Worker:
 
 
 def _check_end(config: DictConfig) -> None:
-    """Raise UserError if remote workers ended before all cells were done."""
+    """Raise UserError if remote workers ended before all runs were done."""
     state = state_of(Path(config.hydra.sweep.dir))
     if state is None or state["cells"] is None:
         raise UserError(

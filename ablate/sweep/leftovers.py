@@ -1,7 +1,7 @@
 """Find and remove files in a results folder that are no longer needed, for `ablate clean`.
 
-Every kind of leftovers is a function from folders to paths. Kinds that delete what a verdict, a
-report or `ablate translate` reads must be requested by name.
+Each kind of such files is a function that yields their paths. Kinds that delete files which a
+verdict, a report or `ablate translate` reads must be requested by name.
 """
 
 import os
@@ -29,7 +29,7 @@ LOCK = ".lock"
 
 @dataclass(frozen=True)
 class Folders:
-    """The results folder and the cache folder to clean."""
+    """The results folder and the cache folder that are cleaned."""
 
     results: Path
     cache: Path
@@ -47,7 +47,9 @@ class Folders:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of leftovers: why nothing needs them, and how to find them."""
+    """A kind of files that can be removed: the reason why nothing needs them, and a search
+    function.
+    """
 
     reason: str
     find: Callable[[Folders], Iterator[Path]]
@@ -56,7 +58,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Leftover:
-    """A path that can be removed, with its size in bytes."""
+    """A file or folder that can be removed, with its size in bytes."""
 
     kind: str
     path: Path
@@ -64,19 +66,19 @@ class Leftover:
 
 
 def checkpoints(folders: Folders) -> Iterator[Path]:
-    """Yield the checkpoints of finished runs."""
+    """Yield the checkpoint folders of finished runs."""
     for run in folders.runs:
         if _status(run) in RESULTS and (run / "checkpoints").is_dir():
             yield run / "checkpoints"
 
 
 def failed(folders: Folders) -> Iterator[Path]:
-    """Yield failed runs."""
+    """Yield the folders of failed runs."""
     return (run for run in folders.runs if _status(run) == "failed")
 
 
 def unfinished(folders: Folders) -> Iterator[Path]:
-    """Yield unfinished files of processes on this machine that no longer exist."""
+    """Yield temporary files of processes on this machine that no longer exist."""
     for folder in (folders.results, *folders.runs, *folders.sweeps, folders.cache / "tokens"):
         for pattern in (".*@*", "*/.*@*", "*/*/.*@*"):
             for path in sorted(folder.glob(pattern)):
@@ -85,14 +87,14 @@ def unfinished(folders: Folders) -> Iterator[Path]:
 
 
 def locks(folders: Folders) -> Iterator[Path]:
-    """Yield lock files, if no process holds any of them."""
+    """Yield all lock files, if no process holds any of them."""
     paths = sorted(folders.results.glob(f"locks/*{LOCK}"))
     if not any(_is_held(path) for path in paths):
         yield from paths
 
 
 def stale_sweeps(folders: Folders) -> Iterator[Path]:
-    """Yield sweeps without a verdict whose runs no longer exist."""
+    """Yield the folders of sweeps that have no verdict, and whose runs no longer exist."""
     for sweep in folders.sweeps:
         with suppress(UserError):  # nothing is known about a damaged sweep
             if not (sweep / VERDICT).exists() and _has_lost_its_runs(sweep, folders.results):
@@ -100,13 +102,13 @@ def stale_sweeps(folders: Folders) -> Iterator[Path]:
 
 
 def broken_names(folders: Folders) -> Iterator[Path]:
-    """Yield readable links to runs that no longer exist."""
+    """Yield symbolic links in results/by-name to runs that no longer exist."""
     paths = sorted(folders.results.glob(f"{BY_NAME}/*/*"))
     return (path for path in paths if path.is_symlink() and not path.exists())
 
 
 def uploaded(folders: Folders) -> Iterator[Path]:
-    """Yield offline folders that W&B has uploaded."""
+    """Yield folders of offline W&B runs that W&B has uploaded."""
     for run in folders.runs:
         notes = [read_note(path) for path in (run, *run.glob("tests/*/"))]
         sent = {note.get("id") for note in notes if note.get("url")}
@@ -116,17 +118,17 @@ def uploaded(folders: Folders) -> Iterator[Path]:
 
 
 def caches(folders: Folders) -> Iterator[Path]:
-    """Yield cached token ids of corpora."""
+    """Yield the folders with cached token ids of corpora."""
     return (path.parent for path in sorted(folders.cache.glob(f"tokens/*/{MANIFEST}")))
 
 
 def weights(folders: Folders) -> Iterator[Path]:
-    """Yield the weights of finished runs."""
+    """Yield the weight files of finished runs."""
     return (run / "weights.pt" for run in folders.runs if (run / "weights.pt").is_file())
 
 
 def unused_runs(folders: Folders) -> Iterator[Path]:
-    """Yield finished runs that no sweep refers to."""
+    """Yield the folders of finished runs to which no sweep refers."""
     named = {run for sweep in folders.sweeps for link in _links(sweep) for run in _runs(link)}
     return (run for run in folders.runs if _status(run) in RESULTS and run.name not in named)
 
@@ -154,7 +156,11 @@ KINDS = {
 
 
 def find_leftovers(folders: Folders, kinds: list[str]) -> list[Leftover]:
-    """Return all leftovers of these kinds, without duplicates.
+    """Return all files and folders of these kinds, without duplicates.
+
+    Args:
+        folders: the folders to search.
+        kinds: keys of `KINDS`.
 
     Raises:
         UserError: the folder does not contain results, or a sweep that may refer to a run is
@@ -171,7 +177,7 @@ def find_leftovers(folders: Folders, kinds: list[str]) -> list[Leftover]:
 
 
 def remove(leftover: Leftover, results: Path) -> bool:
-    """Remove a leftover; return False if a process is using its run.
+    """Remove a file or folder; return False if a process is using the run to which it belongs.
 
     Raises:
         OSError: the system refuses.
@@ -186,7 +192,10 @@ def remove(leftover: Leftover, results: Path) -> bool:
 
 @contextmanager
 def _alone_at(path: Path, results: Path) -> Iterator[bool]:
-    """Hold the lock of the run that contains a path; yield False if another process holds it."""
+    """Hold the lock of the run that contains a path.
+
+    Yield False if another process holds the lock, else True.
+    """
     runs = results / "runs"
     if runs not in path.parents:
         yield True
@@ -212,10 +221,10 @@ def _status(run: Path) -> str | None:
 
 
 def _links(sweep: Path) -> list[Link]:
-    """Return the cells of a sweep and its screening runs.
+    """Return the outcomes of all runs of a sweep, including the runs that tuned a parameter.
 
     Raises:
-        UserError: a file of a cell is damaged.
+        UserError: the file of an outcome is damaged.
     """
     return [*read_links(sweep / SCREENING), *read_links(sweep)]
 

@@ -1,9 +1,9 @@
-"""Match arms in size or cost: `study.match` solves for a width or for a budget.
+"""Match arms in size or cost: `study.match` solves for a width or for a number of steps.
 
 By parameters: choose the integer for `key`, a width, such that the number of trained parameters of
-an arm is closest to that of the arm named by `to`. By flops: choose the number of steps such that
-both arms need equally many floating-point operations. The operations of one step are counted in the
-matrix products of a forward and a backward pass over real sentences.
+an arm is closest to the number of the arm that `to` names. By flops: choose the number of steps
+such that both arms need equally many floating-point operations. The operations of one step are
+counted in the matrix products of a forward and a backward pass over real sentences.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,10 +28,14 @@ NEAR = 0.01  # allowed relative deviation of the number of parameters
 
 
 def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
-    """Return the overrides of the cells, extended by the value that matches each to its reference.
+    """Return the overrides of each cell, with the value that matches the cell to its reference arm.
+
+    Args:
+        cells: the cells of a sweep.
+        match: the study's key `match`, which names the reference arm in `to`.
 
     Raises:
-        UserError: the reference does not exist, or no value matches it.
+        UserError: the reference arm does not exist, or no value matches it.
     """
     solved: dict[tuple[Overrides, Overrides], Overrides] = {}
     jobs = []
@@ -45,7 +49,7 @@ def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
 
 
 def _measure(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
-    """Return the reference cell with the same seed."""
+    """Return the cell of the reference arm with the same seed."""
     wanted = cell.levels | match["to"]
     for other in cells:
         if other.levels == wanted and other.seed == cell.seed:
@@ -78,10 +82,15 @@ def _solved(cell: Cell, measure: Cell, match: Match) -> Overrides:
 
 
 def solve(size: Callable[[int], int], target: int, what: str) -> int:
-    """Return the positive integer whose size is closest to a target; size must be increasing.
+    """Return the positive integer for which `size` is closest to a target.
+
+    Args:
+        size: an increasing function, such as the number of parameters of a width.
+        target: the size to reach.
+        what: the key that is solved for, for the message.
 
     Raises:
-        UserError: no integer comes close enough.
+        UserError: no integer comes within 1 % of the target.
     """
     high = 1
     while size(high) < target and high < MOST:
@@ -100,7 +109,7 @@ def solve(size: Callable[[int], int], target: int, what: str) -> int:
 
 
 def _size_by(config: DictConfig, data: TextData, key: str) -> Callable[[int], int]:
-    """Return the number of trained parameters as a function of a width."""
+    """Return a function from the value of a width `key` to the number of trained parameters."""
 
     def size(width: int) -> int:
         other = config.copy()
@@ -116,7 +125,7 @@ def _trained(config: DictConfig, data: TextData) -> int:
 
 
 def flops(job: Job, data: TextData) -> float:
-    """Return the floating-point operations of one step, extrapolated from some sentences.
+    """Return the floating-point operations of one training step, extrapolated from some sentences.
 
     Raises:
         UserError: the model has recurrent layers, whose operations cannot be counted.

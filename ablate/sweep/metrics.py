@@ -1,4 +1,4 @@
-"""List the metrics of a run, to check the metrics of claims."""
+"""List the metrics that a run will have, to check the metrics of claims before the run."""
 
 import difflib
 
@@ -38,7 +38,13 @@ def metric_names(job: Job, model: Model) -> set[str]:
 
 
 def check_metric(key: str, metric: str, measured: set[str]) -> None:
-    """Raise UserError for a metric that no run has; the message suggests the closest one."""
+    """Raise UserError for a metric that no run has; the message suggests the most similar metric.
+
+    Args:
+        key: the config key that names the metric, for the message.
+        metric: the metric.
+        measured: all metrics that runs have.
+    """
     if metric in measured or (threshold(metric) and NLL in measured):
         return
     near = difflib.get_close_matches(metric, sorted(measured), n=1)

@@ -1,7 +1,7 @@
-"""Parts of a study: sweeps that produce evidence for `ablate join`, but no verdict.
+"""Run a part of a study: a sweep that has some of its runs, for `ablate join`, and no verdict.
 
-A sweep makes a part with `part=true`, or with `without_runs=PIECE`, which skips the runs that other
-parts have.
+A sweep makes a part with `part=true`, or with `without_runs=FOLDER`, which skips the runs that the
+evidence in this folder has.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from ablate.sweep.cell import Cell
 
 
 def is_part(config: DictConfig) -> bool:
-    """Return whether a sweep makes a part of a study."""
+    """Return whether a sweep makes only a part of a study."""
     return bool(config.part or pieces(config))
 
 
 def pieces(config: DictConfig) -> list[Path]:
-    """Return the folders of the pieces whose runs are skipped.
+    """Return the folders with evidence whose runs are skipped (`without_runs`).
 
     Raises:
         UserError: `without_runs` is neither a folder nor a list of folders.
@@ -42,20 +42,21 @@ def pieces(config: DictConfig) -> list[Path]:
 
 
 def replicates(config: DictConfig, cells: Sequence[Cell]) -> set[int]:
-    """Return the seeds that determine screening seeds; in a part, all planned seeds.
+    """Return the seeds of the study for which nuisance parameters are tuned.
 
-    A nuisance parameter is tuned with a seed that depends on a replicate's position among these, so
-    a run is the same in a part and in a sweep of the whole study.
+    For a part of a study, return all seeds that the study plans. A parameter is tuned with a seed
+    that depends on the position of a seed in this set, so a run is the same in a part and in a
+    sweep of the whole study.
     """
     seeds = {cell.seed for cell in cells}
     return seeds.union(planned_seeds(config)) if is_part(config) else seeds
 
 
 def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells whose runs are in no piece of `without_runs`.
+    """Return the cells whose runs are in none of the folders of `without_runs`.
 
     Raises:
-        UserError: a piece is damaged or of another study, or no cell remains.
+        UserError: evidence in a folder is damaged or of another study, or no cell remains.
     """
     folders = pieces(config)
     if is_part(config) and study is None:

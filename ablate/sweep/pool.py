@@ -1,4 +1,4 @@
-"""Processes for the runs of a sweep, forked from a server that has imported torch once."""
+"""Start processes for the runs of a sweep, forked from a server that has imported torch once."""
 
 import multiprocessing.connection
 import os
@@ -24,7 +24,9 @@ POLL_SECONDS = 1  # interval for checking the progress of other workers
 
 
 class Pool:
-    """Run at most `size` processes at a time, with `preloaded` imported; all end with the sweep.
+    """A pool of at most `size` processes with the module `preloaded` imported.
+
+    All end with the sweep.
 
     Processes are started and joined in a single thread, because multiprocessing reports wrong exit
     statuses otherwise.
@@ -47,8 +49,14 @@ class Pool:
     ) -> Iterator[tuple[Cell, int | None]]:
         """Run cells, and yield each finished cell with the exit status of its process.
 
-        The status is None if another worker ran the cell. With `stay`, this worker also waits for
-        cells that other workers hold, and takes over if they die.
+        The status is None if another worker ran the cell.
+
+        Args:
+            queue: the cells.
+            context: Hydra's context.
+            started: called with the label of each cell that starts.
+            stay: whether to wait for cells that other workers hold, and to run them if these
+                workers die.
         """
         while True:
             while len(self._running) < self.size and (cell := queue.take()):

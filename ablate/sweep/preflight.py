@@ -1,4 +1,4 @@
-"""Check every cell of a sweep before the first one trains."""
+"""Check every run of a sweep before the first run trains."""
 
 import json
 import shutil
@@ -36,7 +36,9 @@ STATES_WHILE_TRAINING = 3
 
 
 class Checked(NamedTuple):
-    """Fingerprints of the data (by `corpus`), and the disk space in bytes that the sweep needs."""
+    """Hashes of the data of all runs (by `corpus`), and the disk space in bytes that the sweep
+    needs.
+    """
 
     data: dict[str, Fingerprints]
     needed: int
@@ -45,8 +47,11 @@ class Checked(NamedTuple):
 def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     """Check and build every arm on the meta device, prepare its data, and check the disk space.
 
-    `cells` are the runs of the verdict, which must match the study; `screening` are those that tune
-    it. Cells that differ only in their seed are checked once.
+    Cells that differ only in their seed are checked once.
+
+    Args:
+        cells: the runs for the verdict, which must match the study.
+        screening: the runs that tune a nuisance parameter.
 
     Raises:
         UserError: the first invalid cell; the message names it.
@@ -75,17 +80,17 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
 
 
 class Builder:
-    """Prepare data and models on device meta; arms share them where possible."""
+    """Prepares the data and the model of each arm, on the device meta; equal ones are shared."""
 
     def __init__(self) -> None:
         self.data: dict[str, TextData] = {}  # by `corpus`
         self.models: dict[str, Model] = {}
 
     def __call__(self, job: Job) -> Built:
-        """Return the data and the model of a job, after checking that they fit it.
+        """Return the data and the model of a job, after checking that they fit its config.
 
         Raises:
-            UserError: the data cannot be used, or they do not fit.
+            UserError: the data cannot be used, or they do not fit the config.
         """
         text = corpus(job.config)
         new = text not in self.data
@@ -106,7 +111,7 @@ class Builder:
 
 @contextmanager
 def naming(cell: Cell) -> Iterator[None]:
-    """Add the name of a cell to UserErrors raised in the block."""
+    """Add the number and the label of a cell to UserErrors raised in the block."""
     try:
         with name_largest_numbers(cell.config):
             yield
@@ -122,9 +127,9 @@ def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _standing_for(screening: Sequence[Cell]) -> list[Cell]:
-    """Return the cells that stand for all that tune a nuisance.
+    """Return the runs that are checked on behalf of all runs that tune a nuisance parameter.
 
-    They are one cell of each config, and of the first config one cell for each value.
+    They are one run of each arm's config, and for the first config one run for each value.
     """
     first: dict[int, Cell] = {}
     for cell in screening:
@@ -141,15 +146,24 @@ def _build(job: Job, data: TextData) -> Model:
 
 
 def record_of(cell: Cell, data: Mapping[str, Fingerprints]) -> Record:
-    """Return the record of a cell; `data` has the fingerprints of its text by `corpus`."""
+    """Return the object for a run's folder on disk, from which its stored result can be read.
+
+    Args:
+        cell: the run.
+        data: hashes of the data, by `corpus`.
+    """
     return next(records_of([cell], data))
 
 
 def records_of(cells: Sequence[Cell], data: Mapping[str, Fingerprints]) -> Iterator[Record]:
-    """Yield the record of each cell of an arm.
+    """Yield the object for the folder on disk of each run of an arm.
 
-    All of them share one config, whose seed changes from one to the next: to copy a config with a
-    large study takes a tenth of a second.
+    All objects share one config, whose seed changes from one to the next, because copying a config
+    with a large study takes a tenth of a second.
+
+    Args:
+        cells: the runs of the arm.
+        data: hashes of the data, by `corpus`.
     """
     config = cells[0].bare_config()
     text, weights = data[corpus(config)], weights_fingerprint(config)
@@ -159,7 +173,7 @@ def records_of(cells: Sequence[Cell], data: Mapping[str, Fingerprints]) -> Itera
 
 
 def corpus(config: DictConfig) -> str:
-    """Return a key of the data that a run reads."""
+    """Return a key that is equal for runs which read the same data in the same way."""
     return _key(config, "data", "tokenizer", "batch", "task")
 
 
@@ -172,7 +186,12 @@ def _kept_bytes(model: Model) -> int:
 
 
 def _while_training(config: DictConfig, largest: int) -> int:
-    """Return the bytes that a run needs in addition to its weights until it ends."""
+    """Return the bytes that a run needs in addition to its weights until it ends.
+
+    Args:
+        config: the config of a run.
+        largest: size of the largest model in bytes.
+    """
     checkpoint = config.checkpoint
     kept = min(checkpoint.average, config.budget.steps // checkpoint.every)
     averaged = kept if checkpoint.tested == "average" else 0

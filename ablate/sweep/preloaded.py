@@ -1,6 +1,6 @@
-"""Imports and computations that all runs of a sweep share, done once in the fork server.
+"""Import modules and compute values that all runs of a sweep share, once in the fork server.
 
-Importing torch, Lightning and W&B takes seconds; forked runs start immediately.
+Importing torch, Lightning and W&B takes seconds. Forked runs start immediately.
 """
 
 import pandas  # noqa: F401  # W&B's tables import it

@@ -1,4 +1,4 @@
-"""One worker of a sweep: it runs cells, and waits for cells that other workers run.
+"""Run the cells of a sweep as one of its workers, and wait for cells that other workers run.
 
 All workers execute the same stages in the same order. A stage is complete when all its cells are
 done by any worker.
@@ -28,10 +28,10 @@ INTERRUPTED = {end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n,
 
 @dataclass(frozen=True)
 class Runner:
-    """A worker of the sweep of a config.
+    """A worker of a sweep, which runs cells until all cells of a stage are done.
 
-    `data` holds the fingerprints of the data (`ablate.sweep.preflight`). Without `stay`, the worker
-    exits when other workers hold all remaining cells of a stage.
+    `data` has the hashes of the data (`ablate.sweep.preflight`). Without `stay`, the worker exits
+    when other workers hold all remaining cells of a stage.
     """
 
     context: HydraContext
@@ -42,8 +42,11 @@ class Runner:
     stay: bool
 
     def all(self, cells: Sequence[Cell], *, again: bool = True) -> list[Link]:
-        """Run all cells, and return their outcomes in the same order. With `again`, retry those
-        that failed earlier.
+        """Run all cells, and return their outcomes in the same order.
+
+        Args:
+            cells: the cells of a stage.
+            again: whether to retry cells that failed earlier.
 
         Raises:
             SystemExit: other workers hold the remaining cells, and this worker may not wait.
@@ -71,7 +74,12 @@ class Runner:
             sys.exit(0)
 
     def _forget(self, cells: Sequence[Cell], *, again: bool) -> None:
-        """Remove stored outcomes that are invalid, so that their cells run again."""
+        """Remove stored outcomes that are invalid, so that their cells run again.
+
+        Args:
+            cells: the cells of a stage.
+            again: whether the outcome of a failed cell is invalid.
+        """
         stale = [cell for cell in cells if not self._stands(cell, again=again)]
         if stale:
             with alone(self.config):

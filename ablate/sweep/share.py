@@ -1,9 +1,9 @@
 """Share a sweep between workers: the same command, started several times on a results folder.
 
-results/sweeps/<name>/<time>/sweep.json records a hash of the command (`key`), the number of cells
-and, once the sweep has ended, the number of failures. While the sweep is open, the same command
-joins it, at the same time or after a crash. Steps on which all workers must agree (starting,
-choosing later cells, dropping a failure, ending) are done by one of them under a lock.
+results/sweeps/<name>/<time>/sweep.json has a hash of the command (`key`), the number of runs and,
+once the sweep has ended, the number of failures. While the sweep is open, the same command joins
+it, at the same time or after a crash. Steps on which all workers must agree (starting, choosing
+later runs, dropping a failure, ending) are done by one of them under a lock.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ OWN = ("n_jobs=", "engine", "logger", "paths.", "hydra.sweep.dir=")
 
 
 class State(TypedDict):
-    """The content of sweep.json."""
+    """The content of sweep.json, the state of a sweep."""
 
     key: str
     cells: int | None  # number of cells to run; null until it is known
@@ -39,7 +39,7 @@ class State(TypedDict):
 
 @contextmanager
 def alone(config: DictConfig) -> Iterator[None]:
-    """Exclude other workers of sweeps of this name.
+    """Exclude other workers of sweeps with this name while the block runs.
 
     Raises:
         UserError: the results folder cannot be written.
@@ -58,7 +58,9 @@ def alone(config: DictConfig) -> Iterator[None]:
 
 @contextmanager
 def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
-    """Set hydra.sweep.dir, and yield whether the sweep is new and must be started.
+    """Choose the folder of the sweep, and yield whether the sweep is new and must be started.
+
+    The folder is stored in hydra.sweep.dir. An open sweep of the same command is continued.
 
     Raises:
         UserError: hydra.sweep.dir was given, and another command has started a sweep there.
@@ -76,7 +78,9 @@ def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
 
 
 def key(config: DictConfig, regime: Regime) -> str:
-    """Return a hash of 16 hexadecimal digits of a command: overrides, config files and code."""
+    """Return a hash of 16 hexadecimal digits of a command: overrides, setting, config files and
+    code.
+    """
     words = [*config.hydra.overrides.task, *config.hydra.overrides.hydra]
     asked = sorted(word for word in words if not word.lstrip("+~").startswith(OWN))
     sources = config.hydra.runtime.config_sources
@@ -98,7 +102,12 @@ def _content(paths: Iterable[Path]) -> str:
 
 
 def _joined(config: DictConfig, own_key: str) -> Path | None:
-    """Return the folder of the open sweep that this command belongs to; None if there is none."""
+    """Return the folder of the open sweep to which this command belongs; None if there is none.
+
+    Args:
+        config: the config of the sweep.
+        own_key: the hash of this command.
+    """
     given = Path(config.hydra.sweep.dir)
     if not any(word.startswith("hydra.sweep.dir=") for word in config.hydra.overrides.hydra):
         folders = sorted((path.parent for path in given.parent.glob(f"*/{STATE}")), reverse=True)
@@ -125,14 +134,14 @@ def _is_open(folder: Path, own_key: str) -> bool:
 
 
 def _free(folder: Path) -> Path:
-    """Return the folder, or a new name if another sweep started in the same second."""
+    """Return the folder, or a new name if another sweep has started in this folder."""
     if not (folder / STATE).exists():
         return folder
     return _free(folder.with_name(f"{folder.name}_"))
 
 
 def state_of(folder: Path) -> State | None:
-    """Return the content of sweep.json; None if no sweep was started.
+    """Return the content of sweep.json; None if no sweep was started in the folder.
 
     Raises:
         UserError: the file is damaged.
@@ -149,8 +158,9 @@ def _write(folder: Path, state: State) -> None:
 
 
 def expect(config: DictConfig, cells: int) -> None:
-    """Store the number of cells that must be done when the sweep ends; the caller must be
-    `alone`.
+    """Store the number of runs that must be done when the sweep ends.
+
+    The caller must hold the lock of `alone`.
     """
     folder = Path(config.hydra.sweep.dir)
     state = state_of(folder)
@@ -159,7 +169,9 @@ def expect(config: DictConfig, cells: int) -> None:
 
 
 def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:
-    """Return the decision of the first worker, as plain data; it is stored in `path`.
+    """Return a decision that is the same in all workers, as JSON data.
+
+    The first worker makes the decision with `decide`, and stores it in the file `path`.
 
     Raises:
         UserError: the stored decision is damaged.
@@ -178,10 +190,13 @@ def conclude(
     end: Callable[[DictConfig], int],
     show: Callable[[DictConfig], object] | None = None,
 ) -> int:
-    """End the sweep in exactly one worker; return the number of failed runs.
+    """End the sweep in exactly one worker, and return the number of failed runs.
 
-    `show` prints the result of a sweep that another worker has ended; without it, only the folder
-    is printed.
+    Args:
+        config: the config of the sweep.
+        end: ends the sweep, and returns the number of failed runs.
+        show: prints the result of a sweep that another worker has ended; None to print only its
+            folder.
     """
     folder = Path(config.hydra.sweep.dir)
     with alone(config):

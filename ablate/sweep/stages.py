@@ -1,4 +1,4 @@
-"""Divide a sweep with planned interim analyses into stages."""
+"""Divide a sweep with planned interim analyses into stages, and run one stage after the other."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from ablate.verdict.stages import needed
 
 
 def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
-    """Return the cells of each stage: first the first seeds of all arms, then the next ones."""
+    """Return the cells of each stage: first the first seeds of all arms, then the next seeds."""
     ends = planned_looks(study) if study else [0]
     seeds = sorted({cell.seed for cell in cells})
     place = {seed: sum(number >= end for end in ends[:-1]) for number, seed in enumerate(seeds)}
@@ -30,9 +30,13 @@ def in_turn(
     look: Callable[[int], list[Levels]],
     leave_out: Callable[[int], object],
 ) -> list[Cell]:
-    """Run stage after stage; after each but the last, `look` returns the arms that continue.
+    """Run stage after stage, and return the cells that were run.
 
-    Returns the cells that were run.
+    Args:
+        waves: the cells of each stage.
+        run: runs cells, given the number of the stage.
+        look: analyses the runs up to a stage, and returns the levels of the arms that continue.
+        leave_out: called with the number of cells of each stage that are not run.
     """
     going = [cell.levels for stage in waves for cell in stage]
     ran: list[Cell] = []

@@ -1,9 +1,8 @@
-"""Tune a nuisance parameter for every arm, on validation, with seeds that the verdict does not use.
+"""Tune a nuisance parameter, such as the learning rate, for every arm by validation scores.
 
-Every replicate tunes separately, by one screening run per value with a separate seed, so the
-interval over replicates includes the variation of this choice. If an arm tuned once for all
-replicates, identical arms would differ significantly in 10 to 18 % of sweeps rather than 5 %
-(docs/explanation/statistics.md).
+Every seed of the verdict is tuned by runs with a separate seed, one run per value, so the interval
+over seeds includes the variation of this choice. If an arm were tuned once for all seeds, identical
+arms would differ significantly in 10 to 18 % of sweeps rather than 5 % (docs/statistics.md).
 """
 
 import json
@@ -27,10 +26,15 @@ UNTESTED = "test_splits=[]"  # screening runs are not tested
 
 
 def screening_jobs(cells: Sequence[Cell], tune: Tune, seeds: dict[int, int]) -> list[Overrides]:
-    """Return the overrides of the screening runs: every value for every arm and replicate.
+    """Return the overrides of the runs that tune: every value for every arm and seed.
 
-    `seeds` holds the screening seed of every replicate. The runs are validated but never tested,
-    because no choice may depend on a test. If there are two budgets, they use the short one.
+    The runs are validated but never tested, because no choice may depend on a test. If the study
+    has two budgets, the runs use the short one.
+
+    Args:
+        cells: the runs for the verdict.
+        tune: the study's settings for tuning.
+        seeds: for each seed of the verdict, the seed of the runs that tune.
 
     Raises:
         UserError: a seed of the verdict would be used for tuning as well.
@@ -45,7 +49,7 @@ def screening_jobs(cells: Sequence[Cell], tune: Tune, seeds: dict[int, int]) -> 
 
 
 def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Overrides:
-    """Return the overrides of the run that tries a value for a cell."""
+    """Return the overrides of the run that tries a value of the parameter for a cell."""
     short = OmegaConf.select(cell.arm, "budget.short")
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
     seed = f"seed={seeds[cell.seed]}"
@@ -59,11 +63,20 @@ def wider_jobs(
     tune: Tune,
     seeds: dict[int, int],
 ) -> dict[int, Overrides]:
-    """Return the overrides of runs that extend the grid where the best value is at its edge.
+    """Return the overrides of runs that extend the grid of values where the best value is at its
+    edge.
 
-    The result is keyed by cell number; `seeds` holds the screening seed of every replicate. The
-    grid continues with the ratio of its last two values; a grid of words, or one that contains 0,
-    is not extended.
+    The grid continues with the ratio of its last two values. A grid of words, or one that contains
+    0, is not extended.
+
+    Args:
+        cells: the runs for the verdict.
+        links: the outcomes of the runs that tuned so far.
+        tune: the study's settings for tuning.
+        seeds: for each seed of the verdict, the seed of the runs that tune.
+
+    Returns:
+        overrides by number of the cell for which the run tunes.
     """
     tried = _by_replicate(links)
     jobs = {}
@@ -77,7 +90,10 @@ def wider_jobs(
 
 
 def _beyond(best: Any, values: Sequence[Any]) -> float | None:
-    """Return the next value beyond the edge at which the best value is; None if it is inside."""
+    """Return the next value beyond an edge of the grid.
+
+    The result is None if the best value is not at an edge.
+    """
     if len(values) < 2 or not ordered(values) or min(values) <= 0:
         return None
     up = sorted(values)
@@ -88,7 +104,7 @@ def _beyond(best: Any, values: Sequence[Any]) -> float | None:
 
 
 def replicate(levels: Levels, seed: int) -> str:
-    """Return a key for an arm and a seed."""
+    """Return a key that identifies an arm (by its levels) and a seed."""
     return json.dumps([key(levels), seed])
 
 
@@ -100,10 +116,10 @@ def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:
 
 
 def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
-    """Return the value with the best metric among the screening runs of a cell.
+    """Return the value with the best metric among the runs that tuned for a cell.
 
     Raises:
-        UserError: no screening run has a result.
+        UserError: none of these runs has a result.
     """
     scores = {
         link["tuned"]["value"]: value(cast(Run, link), tune["metric"])
@@ -120,9 +136,13 @@ def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
 def tuned_jobs(
     cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
 ) -> list[Overrides]:
-    """Return the overrides of the cells of the verdict, with the tuned value of each.
+    """Return the overrides of the runs for the verdict, with the tuned value of each.
 
-    `seeds` holds the screening seed of every replicate.
+    Args:
+        cells: the runs for the verdict.
+        links: the outcomes of the runs that tuned.
+        tune: the study's settings for tuning.
+        seeds: for each seed of the verdict, the seed of the runs that tune.
     """
     tried = _by_replicate(links)
     chosen = [

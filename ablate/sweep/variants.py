@@ -1,4 +1,7 @@
-"""Add the overrides of variants to the jobs of a screen."""
+"""Add the overrides of its variant to each job of a screen.
+
+A screen is a study that compares a list of variants with one baseline.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,14 +10,18 @@ from ablate.record.label import value_text
 
 
 def words(overrides: Mapping[str, object]) -> list[str]:
-    """Return the overrides of a variant as words of a command line."""
+    """Return the overrides of a variant as arguments of a command line."""
     return [f"{key}={value_text(value)}" for key, value in overrides.items()]
 
 
 def with_changes(
     jobs: Iterable[Sequence[str]], changes: Mapping[str, Mapping[str, object]]
 ) -> list[list[str]]:
-    """Return the overrides of every job, with those of its variant added.
+    """Return the overrides of every job, with the overrides of its variant added.
+
+    Args:
+        jobs: the overrides of each job.
+        changes: the overrides of each variant, by its name.
 
     Raises:
         UserError: a job names a variant that the screen does not have.

@@ -1,4 +1,6 @@
-"""Show the progress of a sweep: done, running, failed, estimated end."""
+"""Show the progress of a sweep: how many runs are done, running and failed, and the estimated
+end.
+"""
 
 import time
 from datetime import datetime, timedelta
@@ -11,7 +13,7 @@ from ablate.record.types import Link
 
 
 class View:
-    """Show a progress bar on a terminal; elsewhere print a line for each run that ends."""
+    """Shows a progress bar on a terminal; elsewhere prints a line for each run that ends."""
 
     def __init__(self, name: str, total: int, *, works_here: bool = True) -> None:
         self.console = make_console(stderr=True)
@@ -71,7 +73,7 @@ class View:
         self.console.print(line, soft_wrap=True)
 
     def leave_out(self, runs: int) -> None:
-        """Decrease the number of expected runs, after an interim analysis ended arms."""
+        """Decrease the number of expected runs, after an interim analysis stopped arms."""
         self.total -= runs
         self._progress.update(self._bar, total=self.total)
 

@@ -15,12 +15,12 @@ POLL_SECONDS = 1.0  # interval between two checks of the folder
 
 
 class Watch:
-    """Show every cell that ends while the body of the `with` statement runs.
+    """Shows every run that ends while the body of the `with` statement runs.
 
     Args:
-        view: shows the cells.
+        view: shows the runs.
         sweep: folder of the sweep.
-        labels: labels of the cells, by number.
+        labels: labels of the runs, by number.
     """
 
     def __init__(self, view: View, sweep: Path, labels: Mapping[int, str]) -> None:
@@ -32,7 +32,10 @@ class Watch:
         self._thread = threading.Thread(target=self._poll, daemon=True)
 
     def look(self, *, failures: bool = True) -> None:
-        """Show the cells that have ended since the last call."""
+        """Show the runs that have ended since the last call.
+
+        Without `failures`, leave out failed runs.
+        """
         folders = (self._sweep / SCREENING, self._sweep)
         for path in (path for folder in folders for path in sorted(folder.glob("cells/*.json"))):
             # the cell is being run again, or its file is damaged

@@ -1,4 +1,4 @@
-"""Remove the combinations of levels that `without` lists."""
+"""Remove the combinations of levels that the config key `without` lists."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,10 +8,10 @@ from ablate.sweep.cell import Cell
 
 
 def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) -> list[Cell]:
-    """Return all cells except those with every level of an entry of `without`.
+    """Return all cells except those that have every level of a combination in `without`.
 
     Raises:
-        UserError: an entry matches no cell, or no cell remains.
+        UserError: a combination matches no cell, or no cell remains.
     """
     for arm in without:
         if not any(cell.levels.items() >= arm.items() for cell in cells):

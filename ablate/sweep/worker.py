@@ -1,4 +1,4 @@
-"""The main function of the process of one run in a sweep."""
+"""Define the main function of the process of one run in a sweep."""
 
 import sys
 
@@ -11,7 +11,14 @@ from ablate.sweep.cell import Cell
 
 
 def work(context: HydraContext, cell: Cell, argv: list[str], log: str) -> None:
-    """Run a cell with its output in a file; exit with status 0 if it succeeded."""
+    """Run a cell with its output in a file; exit with status 1 if the run failed.
+
+    Args:
+        context: Hydra's context.
+        cell: the run.
+        argv: the command line of the run.
+        log: path of the file.
+    """
     write_output_to(log)
     end_with_parent()
     setup_globals()
