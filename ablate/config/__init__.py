@@ -1,1 +1,1 @@
-"""The typed config: its schema, its checks, and the construction of objects from it."""
+"""The typed config: its schema, its checks, and the construction of objects from config nodes."""

@@ -1,7 +1,6 @@
-"""Pass flat config keys to constructors that take them in groups.
+"""Map flat config keys to constructors that take related arguments as one dataclass.
 
-The config of a model is flat, so that an override is as short as `model.n_heads=8`. Its constructor
-takes related arguments as one dataclass.
+The config of a model is flat, so that an override is as short as `model.n_heads=8`.
 """
 
 import dataclasses
@@ -16,8 +15,8 @@ class Arguments:
 
 
 def parameters(kind: Callable[..., object]) -> dict[str, inspect.Parameter]:
-    """Return the named arguments of a constructor; a parameter of type `Arguments` is replaced by
-    its fields.
+    """Return the named arguments of a constructor; an argument of type `Arguments` is replaced by
+    the fields of its dataclass.
     """
     flat: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(kind).parameters.items():
@@ -29,7 +28,9 @@ def parameters(kind: Callable[..., object]) -> dict[str, inspect.Parameter]:
 
 
 def gathered(kind: Callable[..., object], given: Mapping[str, object]) -> dict[str, object]:
-    """Group flat arguments into the dataclasses that a constructor takes."""
+    """Return the arguments with which to call a constructor, given flat arguments; `Arguments`
+    dataclasses are built.
+    """
     rest = dict(given)
     groups: dict[str, object] = {}
     for name, parameter in inspect.signature(kind).parameters.items():

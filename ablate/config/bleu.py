@@ -19,8 +19,8 @@ OF_LANGUAGE = {
 
 
 def tokenizer(wanted: str, language: str) -> str:
-    """Return the requested tokeniser; for `auto`, the tokeniser of the language, such as zh for
-    zh-TW.
+    """Return the name of sacreBLEU's tokeniser: `wanted` or, if that is `auto`, the tokeniser of
+    the language (zh for zh-TW).
     """
     if wanted != AUTO:
         return wanted

@@ -60,7 +60,9 @@ def check_study_keys(config: DictConfig) -> None:
 
 
 def _check_missing(node: DictConfig) -> None:
-    """Name the keys without a value as the command line has them: study.claims.0.source."""
+    """Raise UserError for keys without a value, written as on the command line:
+    study.claims.0.source.
+    """
     missing = sorted(re.sub(r"\[(\d+)\]", r".\1", key) for key in OmegaConf.missing_keys(node))
     if missing:
         verb = "has" if len(missing) == 1 else "have"
@@ -68,9 +70,9 @@ def _check_missing(node: DictConfig) -> None:
 
 
 def check(config: DictConfig) -> None:
-    """Raise UserError for the first key or value that is invalid.
+    """Raise UserError for the first key or value of a config that is invalid.
 
-    This resolves every `_target_`, which imports the modules that the run will use.
+    Every `_target_` is resolved, which imports the modules that the run will use.
     """
     _resolvable(config)
     _check_missing(config)
@@ -123,12 +125,17 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
 
 
 def is_component(node: DictConfig, key: Any) -> bool:
-    """Return whether a key holds a node that describes an object."""
+    """Return whether a key of a config node holds a node with a `_target_`."""
     return OmegaConf.is_dict(node[key]) and "_target_" in node[key]
 
 
 def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
-    """Return the allowed keys of a node with their types; None if any key is allowed."""
+    """Return the allowed keys of a config node with their types; None if any key is allowed.
+
+    Args:
+        node: a mapping of the config.
+        path: full key of the node.
+    """
     kind = OmegaConf.get_type(node)
     if dataclasses.is_dataclass(kind):
         return {f.name: f.type for f in dataclasses.fields(kind)}
@@ -143,7 +150,9 @@ def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
 
 
 def _check_kind(key: str, value: Any, annotation: Any) -> None:
-    """Check a plain value against the constructor's annotation, which Hydra ignores."""
+    """Raise UserError if a value has another type than the constructor's annotation; Hydra does not
+    check this.
+    """
     kinds = alternatives(annotation)
     if len(kinds) == 1 and get_origin(kinds[0]) is list:
         if not isinstance(value, ListConfig):
@@ -159,7 +168,9 @@ def _check_kind(key: str, value: Any, annotation: Any) -> None:
 
 
 def _check_choice(key: str, value: Any) -> None:
-    """Raise UserError for an option that was given as a value, with a dot rather than a slash."""
+    """Raise UserError for the name of an option that was set as a value (model.norm=NAME instead of
+    model/norm=NAME).
+    """
     choice = chosen_by(key) if isinstance(value, str | int) else ""
     if choice:
         levels = levels_of(choice.partition("@")[0])
@@ -171,7 +182,9 @@ def _check_choice(key: str, value: Any) -> None:
 
 
 def _check_component(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
-    """Raise UserError for a plain value in place of a component, if its type cannot be valid."""
+    """Raise UserError for a number, a text or null where the config needs a component (a node of
+    keys).
+    """
     unsaid = {Any, inspect.Parameter.empty}
     if value is None and not {*kinds} & {type(None), *unsaid}:
         raise UserError(f"{key} is null, but a run needs it: leave {key}=null out")
@@ -191,9 +204,9 @@ def _check_limits(key: str, value: Any, annotation: Any) -> None:
 
 
 def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
-    """Return the named arguments of a target.
+    """Return the named arguments of the class or function that a `_target_` names.
 
-    Arguments that only **kwargs would take cannot be checked, so they are rejected.
+    Arguments that only **kwargs would accept are rejected, because they cannot be checked.
     """
     try:
         return _parameters(get_object(target))

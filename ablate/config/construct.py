@@ -1,4 +1,4 @@
-"""Construct objects from config nodes."""
+"""Construct objects from config nodes, with errors that name the config key."""
 
 import re
 from collections.abc import Iterator
@@ -13,11 +13,13 @@ from ablate.errors import UserError
 
 
 class BuildError(UserError):
-    """A component rejected its arguments, or its constructor failed."""
+    """The error of a component that rejected its arguments, or whose constructor failed."""
 
 
 def construct(node: Any, **arguments: Any) -> Any:
-    """Construct the `_target_` of a node, nested nodes first; typed nodes become dataclasses.
+    """Construct the object that a node describes by `_target_`; nested nodes are constructed first.
+
+    Nodes with a dataclass as type become objects of the dataclass.
 
     Raises:
         UserError: a constructor rejected its arguments or failed; the message names the node.
@@ -32,7 +34,13 @@ def construct(node: Any, **arguments: Any) -> Any:
 
 
 def _node_at(key: str, node: Any) -> Any:
-    """Return the node at a full key, relative to a node whose position in the config is unknown."""
+    """Return the node that Hydra names by a full key.
+
+    Args:
+        key: full key of the node in the config.
+        node: the node that was constructed; its own key is unknown, so every suffix of `key` is
+            tried.
+    """
     parts = key.split(".")
     inner = (OmegaConf.select(node, ".".join(parts[i:])) for i in range(len(parts)))
     return next(filter(OmegaConf.is_dict, inner), node)
@@ -40,10 +48,14 @@ def _node_at(key: str, node: Any) -> Any:
 
 @contextmanager
 def building(key: str, node: Any) -> Iterator[None]:
-    """Convert exceptions of a factory to a UserError that names its config node.
+    """Turn exceptions in a `with` block that constructs an object into a UserError.
+
+    Args:
+        key: config key of the object, for the message.
+        node: the config node of the object.
 
     Raises:
-        UserError: the factory raised an exception.
+        UserError: the block raised an exception.
     """
     try:
         yield
@@ -63,7 +75,9 @@ def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
 
 
 def _blamed(key: str, node: Any, message: str) -> list[str]:
-    """Return the settings that a message mentions by name or by value; all settings otherwise."""
+    """Return the settings of a node, as `KEY=VALUE`, that an error message mentions; if none, all
+    settings.
+    """
     if node is None:
         return [key]
     words = set(re.findall(r"-?[\w.-]*\w", message))

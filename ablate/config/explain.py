@@ -44,9 +44,13 @@ NOISE = ("full_key:", "reference_type=", "object_type=")
 
 
 def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] = ()) -> str:
-    """Turn an exception of Hydra's composition of `words` into one sentence for the user.
+    """Return one sentence for the user about an exception that Hydra raised while composing a
+    config.
 
-    `folders` are those of --config-dir, which contain the user's options.
+    Args:
+        error: the exception.
+        words: the overrides of the command line.
+        folders: the user's config folders (--config-dir).
     """
     # the Hydra of the command has ended, but only Hydra knows the config groups
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
@@ -55,7 +59,9 @@ def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] 
 
 @contextmanager
 def searching(folders: Sequence[str], main: str = str(CONF)) -> Iterator[None]:
-    """Start Hydra for a block, with the folder of the main config and these folders."""
+    """Initialise Hydra for a `with` block, with the main config folder and the user's config
+    folders.
+    """
     with hydra.initialize_config_dir(os.path.abspath(main), version_base="1.3"):
         path = GlobalHydra.instance().config_loader().get_search_path()
         for folder in filter(Path.is_dir, map(Path, folders)):
@@ -118,7 +124,12 @@ def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
 
 
 def _explain_form(file: str, message: str, text: str) -> str:
-    """A value of another form in a file; of a list in place of keys OmegaConf names no key."""
+    """Return a sentence about a value in a YAML file that has the wrong form, such as a mapping for
+    a list.
+
+    If a list is given where a mapping of keys belongs, OmegaConf's message names no key. In this
+    case the key is found by comparison with the default config.
+    """
     if named := re.search(r"full_key: (\S+)", text):
         return f"{_full_name(named[1], text)} in {file}.yaml: {_form(message)}"
     loader: Any = GlobalHydra.instance().config_loader()
@@ -132,9 +143,10 @@ def _explain_form(file: str, message: str, text: str) -> str:
 
 
 def _unfit(default: DictConfig, given: Any, parent: Keys = ()) -> tuple[Keys, Any]:
-    """Return where a file has the first value that the default config does not take, and it.
+    """Return the path and the value of the first part of a file that cannot be merged into the
+    default config.
 
-    The path is empty where every value alone is taken.
+    The path is empty if every value could be merged on its own.
     """
     entries = given.items() if isinstance(given, dict) else enumerate(given)
     for name, value in entries:
@@ -159,7 +171,7 @@ def _takes(default: DictConfig, path: Keys, value: object) -> bool:
 
 
 def _explain_entry(key: str, kind: str, text: str) -> str:
-    """Explain an unknown key in an entry of a list."""
+    """Return a sentence about an unknown key of an item in a list of the study, such as a claim."""
     path, entry = ENTRIES[kind]
     names = [field.name for field in dataclasses.fields(entry)]
     leaf = key.rpartition(".")[2]
@@ -169,13 +181,17 @@ def _explain_entry(key: str, kind: str, text: str) -> str:
 
 
 def _full_name(key: str, text: str) -> str:
-    """Prefix a key with its list, if OmegaConf names it relative to the entry."""
+    """Return the full key, such as `study.claims.statement` of `statement`; OmegaConf names keys
+    inside a list relative to their item.
+    """
     kind = re.search(rf"\b({'|'.join(ENTRIES)})\b", text)
     return f"{ENTRIES[kind[1]][0]}.{key}" if kind and not key.startswith("study") else key
 
 
 def _form(message: str) -> str:
-    """Return the required form of a value; if it is unknown, the message itself."""
+    """Return the form that a value must have, according to OmegaConf's message; if it is unknown,
+    the message.
+    """
     wrong = re.search(r"Value '(.*)' of type '\w+' could not be converted to (\w+)", message)
     if wrong and wrong[2] in KINDS:
         return f"it must be {KINDS[wrong[2]]}, not {wrong[1]}"
@@ -183,10 +199,10 @@ def _form(message: str) -> str:
 
 
 def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) -> str | None:
-    """Explain an exception that Hydra's composition does not wrap; None if it comes from elsewhere.
+    """Return a sentence about an exception that Hydra raised without naming an override; None if
+    the exception was not raised while composing.
 
-    Such an exception does not name an override of `words`; the culprit is the override without
-    which the config can be composed.
+    The override to blame is the one without which the config can be composed.
     """
     files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     if not any(name.endswith(COMPOSITION) for name in files):
@@ -207,11 +223,12 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
 
 
 def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:
-    """Return the last override such that the config can be composed without its key.
+    """Return the last override such that the config can be composed without any override of its
+    key.
 
-    For `logger=none logger.project=x` this is the second, which sets a key that the first removes.
-    If several overrides are invalid, return the first that cannot be composed alone; if none is,
-    "the config".
+    For `logger=none logger.project=x` this is the second override, because it sets a key that the
+    first one removes. If no override qualifies, several are invalid: then return the first that
+    cannot be composed alone. If there is none, return "the config".
     """
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
         keys = [word.partition("=")[0] for word in words]

@@ -1,4 +1,4 @@
-"""Suggest existing names for unknown keys and options."""
+"""Suggest existing names for unknown config keys and options."""
 
 import dataclasses
 import difflib
@@ -56,7 +56,9 @@ LEVEL_ALIASES = {
 
 
 def unknown(key: str, allowed: Iterable[str]) -> str:
-    """Explain that a key does not exist, and suggest similar names."""
+    """Return an error message that a config key does not exist, with similar names among
+    `allowed`.
+    """
     names = sorted({name for name in allowed if not name.startswith("_")})
     leaf = re.split(r"[./]", key)[-1]
     parent = key[: len(key) - len(leaf)]
@@ -78,14 +80,18 @@ def unknown(key: str, allowed: Iterable[str]) -> str:
 
 
 def likely(word: str, names: Sequence[str], parent: str = "") -> str:
-    """Suggest a similar name, and list all allowed names."""
+    """Return a sentence with the name most similar to `word` and all allowed names, each after
+    `parent`.
+    """
     near = nearest(word, names)
     hint = f"did you mean {parent}{near}? " if near else ""
     return f"{hint}allowed is {', '.join(names)}"
 
 
 def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
-    """Explain that a group does not have an option, and suggest a similar one."""
+    """Return an error message that a config group does not have an option, with a similar
+    option.
+    """
     near = nearest(level, levels)
     hint = f"did you mean {near}? " if near else ""
     if len(levels) > MANY:
@@ -94,16 +100,18 @@ def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
 
 
 def some(names: Sequence[str], lead: str) -> str:
-    """List the names, or say which command lists them if they are too many."""
+    """Return the names as a list after `lead`; if they are too many, the command that lists
+    them.
+    """
     if len(names) <= MANY:
         return f"{lead} {', '.join(names)}"
     return f"`ablate options` lists all options, `ablate --cfg job` all keys ({len(names)} here)"
 
 
 def nearest(word: str, names: Sequence[str]) -> str:
-    """Return the name that is most similar to a word; "" if none is.
+    """Return the name that is most similar to a word; "" if no name is similar.
 
-    Aliases from other frameworks come first, then names that contain the word.
+    Names that other frameworks use for the same thing come first, then names that contain the word.
     """
     alias = LEVEL_ALIASES.get(word.lower().replace("-", "_"), "")
     if alias in names:
@@ -114,7 +122,11 @@ def nearest(word: str, names: Sequence[str]) -> str:
 
 
 def elsewhere(key: str, *, anywhere: bool) -> list[str]:
-    """Return aliases of a key; with `anywhere`, also groups, options and keys of the same name."""
+    """Return existing keys that may be meant by an unknown key: names that other frameworks use for
+    them.
+
+    With `anywhere`, also config groups, options and keys whose last part is the same.
+    """
     leaf = re.split(r"[./]", key)[-1]
     alias = [ALIASES[name] for name in (key, leaf) if name in ALIASES][:1]
     if not anywhere:
@@ -132,13 +144,14 @@ def groups(parent: str) -> list[str]:
 
 
 def levels_of(group: str) -> list[str]:
-    """Return the options of a config group; an empty list if it is not a group."""
+    """Return the options of a config group; an empty list if there is no such group."""
     return _options(group, ObjectType.CONFIG)
 
 
 def chosen_by(key: str) -> str:
-    """Return the group that selects a component: model/norm, model/norm@model.encoder.norm, or
-    "".
+    """Return the config group that selects the component of a key; "" if there is none.
+
+    Examples are model/norm, and model/norm@model.encoder.norm for the norm of the encoder alone.
     """
     first, _, leaf = key.partition(".")
     if not leaf:
@@ -150,7 +163,9 @@ def chosen_by(key: str) -> str:
 
 
 def keys(path: str) -> list[str]:
-    """Return the schema's keys below a dotted path; an empty list below a component."""
+    """Return the schema's keys below a dotted path; an empty list for a component, whose keys
+    vary.
+    """
     node: Any = Config
     for part in filter(None, path.split(".")):
         kinds = {f.name: plain(f.type) for f in dataclasses.fields(node)}
@@ -163,7 +178,7 @@ def keys(path: str) -> list[str]:
 
 
 def plain(annotation: Any) -> Any:
-    """Return an annotation without its limits."""
+    """Return the type of an annotation, without the allowed values that `Annotated` adds."""
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 

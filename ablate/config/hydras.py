@@ -1,4 +1,4 @@
-"""Reject Hydra's features that ablate replaces, and name the replacement."""
+"""Reject features of Hydra that ablate replaces, and name the replacement."""
 
 import difflib
 import re
@@ -33,7 +33,10 @@ HOME = re.compile(r"""(?<=[=\[,'"])~(?=/|$|[\]'",])""")  # at the start of a val
 
 
 def expand_home(words: Sequence[str]) -> list[str]:
-    """Replace ~ at the start of values by the home folder, as a shell does elsewhere."""
+    """Return the overrides with ~ at the start of a value replaced by the home folder.
+
+    A shell does not do this after an equals sign.
+    """
     home = str(Path.home())
     return [HOME.sub(lambda _: home, word) for word in words]
 
@@ -49,8 +52,8 @@ def check_modes(words: Sequence[str]) -> None:
 
 
 def flags_last(words: Sequence[str]) -> list[str]:
-    """Move Hydra's flags behind the overrides: argparse rejects overrides on both sides of a
-    flag.
+    """Return the words with Hydra's flags after the overrides; argparse rejects overrides before
+    and after a flag.
     """
     given, rest = get_args_parser().parse_known_args(words)
     overrides = [*given.overrides, *rest]
@@ -62,7 +65,9 @@ def _refuse(message: str) -> NoReturn:
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Raise UserError for an unknown flag, or an override that would move the folders of runs."""
+    """Raise UserError for an unknown flag, or for an override that would change the folders of
+    runs.
+    """
     for word in words:
         _check_flag(word)
         key, _, value = word.lstrip("+").partition("=")
@@ -77,7 +82,9 @@ def check_words(words: Sequence[str]) -> None:
 
 
 def _check_flag(word: str) -> None:
-    """Raise UserError for an unknown flag, because argparse accepts abbreviations of flags."""
+    """Raise UserError for a flag that is not written in full; argparse would accept an
+    abbreviation.
+    """
     name, _, value = word.partition("=")
     flags = re.findall(r"--[a-z][\w-]*", get_args_parser().format_usage())
     if not name.startswith("--") or name in flags:
@@ -89,13 +96,18 @@ def _check_flag(word: str) -> None:
 
 
 def check_launcher(target: str) -> None:
-    """Raise UserError for another launcher than that of ablate."""
+    """Raise UserError if `target` is not the launcher class of ablate."""
     if target != LAUNCHER:
         raise refusal(f"hydra.launcher._target_={target}", target.lower())
 
 
 def refusal(given: str, kind: str) -> UserError:
-    """Return the error for another launcher, with the setting to use."""
+    """Return the error about a launcher that ablate does not support, with the setting to use.
+
+    Args:
+        given: the override or class that selects the launcher.
+        kind: name of the launcher.
+    """
     instead = next((words for name, words in ENGINES.items() if name in kind), "engine=submitit")
     return UserError(
         f"{given}: other launchers do not support shared data, interim analyses and resuming after "

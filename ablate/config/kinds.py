@@ -20,7 +20,7 @@ MAPPINGS = (dict, Mapping)
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:
-    """Return the members of a union; for any other annotation, the annotation itself."""
+    """Return the members of a union type; for any other annotation, the annotation itself."""
     kind = plain(annotation)
     if get_origin(kind) not in (Union, UnionType):
         return (kind,)
@@ -28,12 +28,12 @@ def alternatives(annotation: Any) -> tuple[Any, ...]:
 
 
 def is_simple(kind: Any) -> bool:
-    """Return whether a type has only plain values."""
+    """Return whether a type is that of a plain config value, such as a number or a text."""
     return get_origin(kind) is Literal or (isinstance(kind, type) and kind in PLAIN)
 
 
 def fits(value: Any, kind: Any) -> bool:
-    """Return whether a value has a type; true if only a constructor can decide."""
+    """Return whether a value has the given type; true if only the constructor can decide this."""
     origin = get_origin(kind)
     if origin is Literal:
         return any(type(value) is type(word) and value == word for word in get_args(kind))

@@ -1,8 +1,9 @@
-"""Readable labels of options and values: "Pre-LN", "no warm-up", "8 heads".
+"""Readable labels of config options and values: "Pre-LN", "no warm-up", "8 heads".
 
 The YAML file of an option contains its label in a comment, `# label: Pre-LN`. A comment affects
-neither the constructor nor the identity of a run. An option without a label, such as one of the
-user, is named by its file; a value of a key that is not listed here is named by key and value.
+neither the constructor nor the identity (config digest) of a run. An option without a label, such
+as an option of the user, is named by its file. A key that is not listed in this module is named by
+key and value.
 """
 
 import re
@@ -169,7 +170,7 @@ def option_label(group: str, option: str) -> str:
     """Return the label of an option, such as "Pre-LN" for pre_ln in model/residual.
 
     Args:
-        group: the config group, without the place after an @.
+        group: the config group, without a package such as @model.encoder.norm.
         option: the name of the YAML file, without its ending.
     """
     path = CONF / group / f"{option}.yaml"
@@ -181,7 +182,7 @@ def level_label(factor: str, level: Any) -> str:
     """Return a readable label for a level of a factor.
 
     Args:
-        factor: a config group, with or without a place after an @, or a config key.
+        factor: a config group, with or without a package such as @model.encoder.norm, or a key.
         level: the name of an option, or the value of the key.
     """
     if label := option_name(factor, level):
@@ -201,13 +202,13 @@ def level_label(factor: str, level: Any) -> str:
 
 
 def option_name(factor: str, level: Any) -> str:
-    """Return the label of a level that is an option of a config group; "" of any other."""
+    """Return the label of a level if the factor is a config group; "" if the factor is a key."""
     group = factor.partition("@")[0]
     return option_label(group, level) if isinstance(level, str) and (CONF / group).is_dir() else ""
 
 
 def arm_label(levels: Mapping[str, Any]) -> str:
-    """Return a readable label for an arm: the labels of its levels, separated by commas."""
+    """Return a readable label for an arm: the labels of its factor levels, separated by commas."""
     return ", ".join(arm_labels(levels))
 
 
@@ -221,7 +222,9 @@ def arm_labels(levels: Mapping[str, Any]) -> list[str]:
 
 
 def factor_label(factor: str) -> str:
-    """Return what a person calls a factor: "heads" of model.n_heads, "residual" of its group."""
+    """Return a readable name of a factor: "heads" for model.n_heads, "residual" for
+    model/residual.
+    """
     group, _, place = factor.partition("@")
     if factor in KEYS:
         words = (
@@ -237,7 +240,7 @@ def factor_label(factor: str) -> str:
 
 
 def _last(factor: str) -> list[str]:
-    """Return the words of the last part of a key."""
+    """Return the words in the last part of a key: n and heads for model.n_heads."""
     return re.split(r"[./]", factor)[-1].split("_")
 
 

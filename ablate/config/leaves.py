@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def leaves(tree: "Mapping[str, object] | DictConfig") -> dict[str, object]:
-    """Return every value of a tree by its dotted key; empty nodes are omitted.
+    """Return every value of a nested mapping by its dotted key; empty mappings are omitted.
 
     Interpolations are not resolved.
     """

@@ -12,15 +12,19 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Limit(Protocol):
-    """A condition on values; as text, it completes "it must ..."."""
+    """A condition on config values; `str(limit)` completes the error message "it must ..."."""
 
     def allows(self, value: Any) -> bool:
-        """Return whether the value is allowed; true for types that the limit does not apply to."""
+        """Return whether a value is allowed; true for values of types to which the limit does not
+        apply.
+        """
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers between two bounds, including the bounds; with `above`, excluding the lower one."""
+    """The condition that a number is in a closed interval; with `above`, the lower end is
+    excluded.
+    """
 
     least: int | float
     most: int | float = math.inf
@@ -39,7 +43,7 @@ class Range:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of several words, or null if it is listed."""
+    """The condition that a value is one of several words, or null if null is listed."""
 
     words: tuple[str | None, ...]
 
@@ -53,7 +57,9 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Lasting:
-    """A positive duration, as text such as 00:12:00:00 or as a node such as {hours: 12}."""
+    """The condition that a value is a positive duration: text such as 00:12:00:00, or {hours:
+    12}.
+    """
 
     def allows(self, value: Any) -> bool:
         """Return whether the duration is valid and positive; true for other types."""
@@ -72,7 +78,9 @@ class Lasting:
 
 @dataclass(frozen=True)
 class Devices:
-    """A number of devices of one machine, or a list of device indices."""
+    """The condition that a value is a number of devices of one machine, or a list of device
+    indices.
+    """
 
     def allows(self, value: Any) -> bool:
         """Return whether the number or the list is valid for one machine."""
@@ -89,7 +97,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class NotEmpty:
-    """Text with at least one character, or a list with at least one item."""
+    """The condition that a text or a list is not empty."""
 
     def allows(self, value: Any) -> bool:
         """Return whether the value is not empty."""
@@ -101,12 +109,12 @@ class NotEmpty:
 
 @dataclass(frozen=True)
 class Items:
-    """A list with a fixed number of items."""
+    """The condition that a list has a fixed number of items."""
 
     count: int
 
     def allows(self, value: Any) -> bool:
-        """Return whether a list has that number of items."""
+        """Return whether a list has the required number of items."""
         return not isinstance(value, Sequence) or isinstance(value, str) or len(value) == self.count
 
     def __str__(self) -> str:

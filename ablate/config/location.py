@@ -1,4 +1,4 @@
-"""Locate the YAML files of the config."""
+"""Define the folder with the YAML files of the config."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Construct several named components of one kind: `callbacks=[one,another]`."""
+"""Construct several components of one kind that a user adds by name: `callbacks=[first,second]`."""
 
 from typing import Any, TypeVar
 
@@ -12,13 +12,13 @@ Kind = TypeVar("Kind")
 
 
 def named(config: DictConfig, group: str, kind: type[Kind]) -> dict[str, Kind]:
-    """Construct the components below a group, by name.
+    """Construct the components in the config node `group`, and return them by their keys.
 
-    Classes of another kind are rejected without being called.
+    A node whose `_target_` is not a `kind` is rejected before anything is called.
 
     Raises:
-        UserError: a node has no target, or one of another kind; or a constructor rejected its
-            settings.
+        UserError: a node has no `_target_`, or a `_target_` of another class; or a constructor
+            rejected its arguments.
     """
     nodes: Any = config[group]
     for name, node in nodes.items():

@@ -1,11 +1,13 @@
-"""Print messages only once, however many runs of a process they concern."""
+"""Print a message only once, even if it concerns several runs of a process."""
 
 import functools
 
 
 @functools.cache
 def say_once(sentence: str) -> None:
-    """Print a message, unless this process or the first process of its run has printed it."""
+    """Print a message, unless this process, or the first process of a run on several devices, has
+    printed it.
+    """
     # slow to import; loaded only by commands that train
     from pytorch_lightning.utilities import rank_zero_only
 

@@ -1,7 +1,8 @@
-"""List every option of every config group with one line about it, without importing anything.
+"""List every option of every config group with a one-line summary, without importing its class.
 
-The line is the comment at the start of the option's YAML file, if there is one; otherwise the first
-line of the docstring of its class's module, with the keys that the option sets.
+The summary is the comment at the start of the option's YAML file. Without a comment, the summary is
+the first line of the docstring of the module that defines the option's class, with the keys that
+the option sets.
 """
 
 import ast
@@ -18,7 +19,9 @@ HIDDEN = ("_target_", "_partial_", "defaults")
 
 
 class Option(NamedTuple):
-    """An option of a group, `group=name`, with a summary; `folder` is "" for options of ablate."""
+    """An option of a config group (`group=name`) with a summary; `folder` is "" for options of
+    ablate.
+    """
 
     group: str
     name: str
@@ -27,8 +30,8 @@ class Option(NamedTuple):
 
 
 def options(folders: Iterable[str] = ()) -> list[Option]:
-    """Return all options by group: ablate's except experiments, then the user's in these
-    folders.
+    """Return all options by group: the options of ablate except experiments, then those in the
+    user's folders.
     """
     ours = _options(CONF, without="experiment")
     of_user = [
@@ -49,10 +52,10 @@ def _options(folder: Path, without: str = ".") -> list[Option]:
 
 
 def _read(path: Path) -> tuple[str, dict[str, object]]:
-    """Return the text of an option and its keys.
+    """Return the text and the parsed mapping of an option's YAML file.
 
     Raises:
-        UserError: the file cannot be read, is no YAML, or holds no keys.
+        UserError: the file cannot be read, is not YAML, or is not a mapping.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -82,7 +85,11 @@ def _summary(path: Path) -> str:
 
 
 def _docstring(target: str) -> str:
-    """Return the first line of the module docstring of a class of ablate, without its full stop."""
+    """Return the first line of the docstring of the module that defines a class of ablate, without
+    its full stop.
+
+    `target` is the full name of the class.
+    """
     if not target.startswith("ablate."):
         return target
     source = PACKAGE.joinpath(*target.split(".")[1:-1]).with_suffix(".py")

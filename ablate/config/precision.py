@@ -1,10 +1,10 @@
-"""Choose the precision of a run before its identity is computed.
+"""Choose the numerical precision of a run before its identity (config digest) is computed.
 
-`trainer.precision=auto` is bfloat16 if the device has fast bfloat16 multiplication, and float32
-otherwise. Without it, a bfloat16 product is slower than a float32 product because of conversions.
-Lightning runs `16-mixed` on a processor as `bf16-mixed`, and has short names such as `bf16`. The
-config is set to the precision that will be used, which becomes part of the run's identity and
-record.
+`trainer.precision=auto` becomes bfloat16 if the device has fast bfloat16 multiplication, and
+float32 otherwise. On other devices, a bfloat16 product is slower than a float32 product because of
+conversions. Lightning treats `16-mixed` on a CPU as `bf16-mixed`, and accepts short names such as
+`bf16`. The config is set to the precision that will really be used. So this precision becomes part
+of the run's identity and of its stored config.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,11 @@ AMPERE = (8, 0)  # first compute capability with tensor cores for bfloat16
 
 
 def settle(config: DictConfig) -> None:
-    """Set the config to the precision that will be used; print a message once if it changed.
+    """Set the precision in the config to the value that will be used; print a message once if it
+    changed.
 
-    This must precede the computation of a run's identity. The cells of a sweep are settled by the
-    process that distributes them, so that all of them agree.
+    This must come before the identity of a run is computed. The main process of a sweep does this
+    for all runs, so that they agree.
 
     Raises:
         UserError: the config selects a GPU, but there is none.
@@ -45,7 +46,7 @@ def settle(config: DictConfig) -> None:
 
 
 def trains_on_processor(accelerator: str) -> bool:
-    """Return whether one of Lightning's accelerators is the processor on this machine."""
+    """Return whether a run with this `trainer.accelerator` trains on the CPU of this machine."""
     import torch  # slow to import, and --help does not need it
 
     graphics = torch.cuda.is_available() or torch.backends.mps.is_available()
@@ -53,7 +54,8 @@ def trains_on_processor(accelerator: str) -> bool:
 
 
 def fastest(accelerator: str) -> tuple[str, str]:
-    """Return the precision for one of Lightning's accelerators, and the reason in words.
+    """Return the fastest precision for a `trainer.accelerator` on this machine, and the reason in
+    words.
 
     Raises:
         UserError: the accelerator is a GPU, but there is none.

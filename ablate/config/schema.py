@@ -20,7 +20,7 @@ TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # types that OmegaConf needs i
 
 @dataclass
 class Batching:
-    """How sentence pairs become batches."""
+    """Settings of the batches: their size in tokens, and the sentences in them."""
 
     tokens: Size = 4096  # target tokens of a training batch, padding counted, per device
     eval_tokens: Size = 8192  # target tokens of a batch in validation and testing
@@ -38,7 +38,7 @@ class Batching:
 
 @dataclass
 class Checkpoint:
-    """Which weights are tested, and how many checkpoints are averaged."""
+    """Settings of the weights that are tested, and of the checkpoints that are averaged."""
 
     # weights that are tested: of the last step, of the best validation, or the mean of checkpoints
     tested: Annotated[str, OneOf(("last", "best", "average"))] = "last"
@@ -50,7 +50,9 @@ class Checkpoint:
 
 @dataclass
 class Budget:
-    """How long a run trains and how much it is tested; all arms of an experiment share this."""
+    """Settings of the length of training and of the size of tests; all arms of an experiment share
+    them.
+    """
 
     steps: Annotated[int, Range(1, 2**31 - 1)] = 2000  # optimiser steps
     # steps of a second, shorter budget, which is tested too; both share the steps in which their
@@ -64,7 +66,9 @@ class Budget:
 
 
 def _node(form: Any, **parts: Any) -> Any:
-    """Return the dataclass of a TypedDict, for Hydra; `parts` are the types of nested nodes."""
+    """Return a dataclass with the fields of a TypedDict, for Hydra; `parts` are the types of nested
+    nodes.
+    """
     usual = USUAL.get(form, {})
     fields = [
         (name, parts.get(name, TYPES.get(hint, hint)), _default(usual.get(name, MISSING)))
@@ -98,7 +102,9 @@ StudyNode = _node(
 
 @dataclass
 class Paths:
-    """Folders; they are not part of a run's identity."""
+    """Folders of results, cache and experiments; they do not affect the identity (config digest) of
+    a run.
+    """
 
     results: Annotated[str, NotEmpty()] = "results"  # runs, sweeps and reports
     cache: Annotated[str, NotEmpty()] = "cache"  # tokens of corpora, and downloads
@@ -107,7 +113,7 @@ class Paths:
 
 @dataclass
 class Config:
-    """The whole config."""
+    """The typed part of the config: all top-level keys."""
 
     name: str = "run"  # name of the experiment: the folder of its sweeps, and its group in W&B
     seed: Seed = 1  # of initial weights, order of the data, and dropout

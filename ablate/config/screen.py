@@ -1,10 +1,11 @@
-"""Expand a screen: one baseline and many variants of one change each, as an ordinary study.
+"""Expand a screen into an ordinary study: a baseline is compared with many variants of one change
+each.
 
-`study.screen` lists the variants. This module writes it out as a study with one factor, `variant`.
-Its levels are the baseline (the config without change) and each variant (the config with the
-variant's overrides), and one claim compares each variant with the baseline. The baseline is trained
-once for all variants, and Holm's correction covers all claims. Everything that works for a study
-works for a screen.
+`study.screen` lists the variants. This module turns the list into a study with one factor,
+`variant`. The levels of this factor are the baseline (the config without change) and each variant
+(the config with the variant's overrides). One claim compares each variant with the baseline. The
+baseline is trained once for all variants, and Holm's correction covers all claims. Everything that
+works for a study works for a screen.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,14 +33,15 @@ def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
 
 
 def changed_keys(changes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the keys that any variant changes, in their order."""
+    """Return the config keys that at least one variant changes, in the order of the variants."""
     return [*dict.fromkeys(key for overrides in changes.values() for key in overrides)]
 
 
 def expand(config: DictConfig) -> None:
-    """Write the screen of a config out as factors, nuisance parameters, claims and swept values.
+    """Replace the screen in a config by factors, claims, swept values, and a list of the changed
+    keys.
 
-    A config without a screen is not changed, nor is one whose screen is already written out.
+    A config without a screen, or with a screen that was expanded before, is not changed.
 
     Raises:
         UserError: a variant has no change or a reserved name, or `claims` names no variant.
@@ -61,7 +63,7 @@ def expand(config: DictConfig) -> None:
 
 
 def _sweep(config: DictConfig, changes: Iterable[str]) -> None:
-    """Sweep over all variants and seeds, unless the experiment sets other values."""
+    """Let a sweep run all variants and seeds, unless the experiment sets other values."""
     if OmegaConf.select(config, "hydra.sweeper") is None:
         return
     with read_write(config), read_write(config.hydra), open_dict(config):
@@ -105,15 +107,15 @@ def _check(changes: Mapping[str, Mapping[str, Any]], screen: DictConfig) -> None
 
 
 def check_name(name: str, changes: Iterable[str]) -> None:
-    """Raise UserError for a name that is neither "baseline" nor a variant."""
+    """Raise UserError for a name that is neither "baseline" nor the name of a variant."""
     names = [BASELINE, *changes]
     if name not in names:
         raise UserError(f"{FACTOR}={name}: {likely(name, names)}")
 
 
 def _claim(config: DictConfig, name: str) -> dict[str, Any]:
-    """Return the claim that a variant is better than the baseline, or the claim that the screen
-    sets.
+    """Return the settings of a variant's claim: by default, that the variant is better than the
+    baseline.
     """
     screen = config.study.screen
     shared = {key: screen[key] for key in SHARED}

@@ -1,7 +1,7 @@
-"""Check that a node describes a component of the right kind.
+"""Check that a config node describes a component of the right class.
 
-A class of another kind could be constructed, but would fail in the middle of a run. The same holds
-for an object in place of a factory (`_partial_: true`), or the other way round.
+A class of another kind could be constructed, but would fail in the middle of a run. The same is
+true of an object in place of a factory (`_partial_: true`), or of a factory in place of an object.
 """
 
 from collections.abc import Callable
@@ -35,16 +35,18 @@ FACTORIES = {
 
 
 def check_seam(key: str, node: DictConfig, annotation: Any) -> None:
-    """Check the `_target_` and the `_partial_` of a node.
+    """Raise UserError if the `_target_` or the `_partial_` of a node does not fit its key.
 
     Args:
-        key: key of the node.
+        key: full key of the node.
         node: a mapping of the config.
-        annotation: annotation of the argument that receives the node; ignored at the top of the
-            config.
+        annotation: type of the constructor argument that receives the node; ignored for nodes at
+            the
+            top of the config.
 
     Raises:
-        UserError: the node names a class of another kind, or gives an object in place of a factory.
+        UserError: the node names a class of another kind, or describes an object in place of a
+            factory (or the reverse).
     """
     partial = node.get("_partial_", False)
     if not isinstance(partial, bool):
@@ -64,8 +66,8 @@ def check_seam(key: str, node: DictConfig, annotation: Any) -> None:
 
 
 def _wanted(key: str, node: DictConfig, annotation: Any) -> tuple[type | None, bool]:
-    """Return the class that belongs under a key, if it is known, and whether a factory is
-    expected.
+    """Return the class that a config key requires (None if any), and whether a factory is
+    required.
     """
     if key in SEAMS or key in FACTORIES:
         return get_object({**SEAMS, **FACTORIES}[key]), key in FACTORIES

@@ -6,9 +6,9 @@ from ablate.config import precision, screen, warmup
 
 
 def settle(config: DictConfig) -> None:
-    """Expand a screen, and set the precision and the warm-up that will be used.
+    """Expand a screen, and set the precision and the warm-up that a run will use.
 
-    This must precede the computation of identities.
+    This must come before the identities (config digests) of runs are computed.
 
     Raises:
         UserError: a screen is invalid, there is no GPU, or the command sets a warm-up longer than

@@ -1,7 +1,7 @@
-"""Support `scale=smoke`, a quick test that everything runs.
+"""Support `scale=smoke`, a quick test that an experiment runs, which gives no verdict.
 
-It gives no verdict, and uses the number of seeds of the scale: the number in the experiment, which
-comes later in the config, would make it as long as the real experiment.
+A smoke test uses the number of seeds in scale/smoke.yaml. The experiment's own number of seeds
+comes later in the config, and would make the test as long as the experiment.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,9 @@ NO_VERDICT = (
 
 
 def with_own_seeds(words: Sequence[str]) -> list[str]:
-    """Add the number of seeds of scale=smoke to a command, unless it sets another number."""
+    """Append the number of seeds of scale=smoke to a command line with this scale, unless it sets
+    the seeds.
+    """
     plain = [word.lstrip("+") for word in words]
     studies = any(word.startswith("experiment=") for word in plain)
     if not studies or f"scale={SMOKE}" not in plain or any(w.startswith(GIVEN) for w in plain):

@@ -1,7 +1,7 @@
-"""The form of a study, declared once for the config, for evidence and for verdicts.
+"""Define the form of a study once, for the config, for stored results and for verdicts.
 
-A TypedDict declares each part as it is stored in files, and USUAL has the defaults. Hydra checks a
-config against dataclasses that `ablate.config.schema` derives from both.
+A TypedDict declares each part of a study as it is stored in files, and `USUAL` has the defaults.
+Hydra checks a config against dataclasses that `ablate.config.schema` derives from both.
 """
 
 from typing import Any, NotRequired, TypedDict
@@ -12,10 +12,11 @@ Levels = dict[str, object]  # of factors, by config key
 class Question(TypedDict):
     """The question of a claim: a sentence of a document in testable form, written before the runs.
 
-    `where`, `treatment` and `baseline` give levels of the study's factors. Factors that a contrast
-    leaves open are averaged over, seed by seed: that is a main effect. With `minus`, the same
-    contrast at other levels is subtracted: that is an interaction. Older evidence lacks the keys
-    that came later. A verdict keeps the order of the keys.
+    `where`, `treatment` and `baseline` give levels of the study's factors. If the treatment and the
+    baseline do not name a level of a factor, its levels are averaged, seed by seed: this is a main
+    effect. With `minus`, the same difference at other levels is subtracted: this is an interaction.
+    Files of older versions lack the keys that were added later. A verdict keeps the order of the
+    keys.
     """
 
     id: str  # id of the claim; that of the ledger, where the ledger has the claim
@@ -58,7 +59,7 @@ class Claim(Question):
 
 
 class Published(TypedDict):
-    """A number from the literature that a report shows beside the measured one."""
+    """A number from the literature, which a report shows beside the measured number."""
 
     arm: str  # the arm beside which it stands
     metric: str  # what was measured
@@ -68,8 +69,9 @@ class Published(TypedDict):
 
 
 class Tune(TypedDict):
-    """A nuisance parameter that is tuned for every replicate of an arm, on validation data and with
-    separate seeds.
+    """A hyperparameter that is tuned separately for every replicate of an arm.
+
+    Tuning uses validation data, and seeds that no verdict uses.
     """
 
     key: str  # the key that is tuned
@@ -82,7 +84,7 @@ class Tune(TypedDict):
 
 
 class Match(TypedDict):
-    """Arms that are matched in size by another width, or in cost by another number of steps."""
+    """Settings that match the arms in size by the width, or in cost by the number of steps."""
 
     by: str  # parameters | flops
     to: Levels  # levels of the arm that the others are matched to
@@ -90,7 +92,7 @@ class Match(TypedDict):
 
 
 class Shown(TypedDict):
-    """A figure of a study: a metric against the levels of a factor."""
+    """A figure that a study adds to the report: a metric against the levels of a factor."""
 
     metric: str  # metric on the vertical axis
     # the factor; its levels stand side by side, a line for each of the others. layer: the gradient
@@ -101,10 +103,10 @@ class Shown(TypedDict):
 
 
 class Screen(TypedDict):
-    """Many variants of one change each against one baseline, written out as a study.
+    """A screen: many variants of one change each against one baseline; it is expanded into a study.
 
-    Each variant becomes a claim with the settings below. Its entry in `claims` can override them,
-    and can set the claim's id, statement and source.
+    Each variant becomes a claim with the settings below. A variant's settings in `claims` take
+    precedence, and can also set the claim's id, statement and source.
     """
 
     # name: {key: value}, as overrides of the baseline, which is the config without change
@@ -120,7 +122,7 @@ class Screen(TypedDict):
 
 
 class Study(TypedDict):
-    """The arms that an experiment compares, and the claims that it tests."""
+    """A study: the arms that an experiment compares, and the claims that it tests."""
 
     factors: list[str]  # config groups or keys that differ between arms
     seeds: int  # planned replicates

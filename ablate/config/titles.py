@@ -1,7 +1,7 @@
-"""The title and the purpose of an experiment, as its YAML file has them in two comments.
+"""Read the title and the purpose of an experiment from two comments in its YAML file.
 
-`# title: Pre-LN against Post-LN` and `# purpose: Compare ... .` reach no config, so that they are
-part of no registration and of no run's identity.
+The comments are `# title: Pre-LN against Post-LN` and `# purpose: Compare ... .`. Comments are not
+part of the config, so they affect neither the registration of a study nor the identity of a run.
 """
 
 import re
@@ -16,7 +16,7 @@ FILE = re.compile(r"\w[\w-]*", re.ASCII)
 
 
 class Title(NamedTuple):
-    """How a person calls an experiment, and what it is for; "" where its file does not say."""
+    """The title and the purpose of an experiment; "" if its YAML file does not state them."""
 
     title: str = ""
     purpose: str = ""
@@ -27,8 +27,8 @@ def experiment_title(name: str) -> Title:
     """Return the title and the purpose of an experiment.
 
     Args:
-        name: the name of a file of conf/experiment, of the package or of this folder, without
-            its ending.
+        name: the name of a YAML file, without its ending, in conf/experiment of the package or of
+            the current folder.
     """
     if not FILE.fullmatch(name):
         return Title()

@@ -1,9 +1,10 @@
-"""Restrict what the config of a run from elsewhere may construct.
+"""Restrict which objects the config of a run from elsewhere may construct.
 
-Hydra calls whatever a `_target_` names, so such a config could start any program. A node is
-accepted only if an option of the installed config tree constructs the node under the same key in
-the same way. Anything else must be trusted by name: a class by its full name, or a package, whose
-classes must then be of the kind that belongs there. All names are checked before any is imported.
+Hydra calls the function that a `_target_` names, so such a config could start any program. A node
+is accepted only if an option of the installed config constructs a node under the same key in the
+same way. For any other node, the user must trust the full name of a class, or a package. A class of
+a trusted package must also have the interface that its key requires. All names are checked before
+any of them is imported.
 """
 
 import functools
@@ -21,14 +22,16 @@ Words = dict[str, object]  # keys that Hydra's instantiate interprets: _target_,
 
 
 def check_targets(config: Mapping[str, object], trust: Sequence[str]) -> None:
-    """Reject a plain config (dicts and lists) that would construct or read anything not trusted.
+    """Raise UserError for a plain config (dicts and lists) that would construct an object which is
+    not trusted, or execute an interpolation.
 
     Args:
-        config: nodes of a run's config under their keys.
-        trust: full names of classes, and packages.
+        config: nodes of a run's config by their keys.
+        trust: full names of trusted classes and packages.
 
     Raises:
-        UserError: a node constructs something else, or a value contains an unresolved
+        UserError: a node constructs an object that is not trusted, or a value contains an
+            unresolved
             interpolation.
     """
     _check_resolved(config, "")
@@ -42,8 +45,8 @@ def check_targets(config: Mapping[str, object], trust: Sequence[str]) -> None:
 
 
 def _check_resolved(node: Any, key: str) -> None:
-    """Raise UserError for interpolations, which OmegaConf would execute; finished runs have
-    none.
+    """Raise UserError for an interpolation, which OmegaConf would execute; the config of a finished
+    run has none.
     """
     if isinstance(node, str) and ("${" in node or node == "???"):
         raise UserError(f"{key} is {node!r}: the config of a finished run holds values only")
@@ -52,7 +55,14 @@ def _check_resolved(node: Any, key: str) -> None:
 
 
 def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
-    """Check that a class of a trusted package is of the kind of the options under this key."""
+    """Raise UserError if a class of a trusted package does not have the interface that its key
+    requires.
+
+    Args:
+        key: full key of the node that names the class.
+        words: the keys of the node that Hydra interprets, such as `_target_`.
+        trust: full names of trusted classes and packages.
+    """
     target = str(words["_target_"])
     levels = [level for level in _levels(key) if _among(level | {"_target_": target}, [words])]
     try:
@@ -74,7 +84,9 @@ def _levels(key: str) -> list[Words]:
 
 @functools.cache
 def _tree() -> dict[str, list[Words]]:
-    """Return how the options of the config tree construct the node under each key."""
+    """Return, for each config key, the `_target_` and related keys of all options that can be
+    there.
+    """
     by_key: dict[str, list[Words]] = {}
     elsewhere: dict[str, str] = {}  # groups that are used under another key
     for path in sorted(CONF.rglob("*.yaml")):
@@ -90,15 +102,17 @@ def _tree() -> dict[str, list[Words]]:
 
 
 def _moved(defaults: list[Any], group: str) -> dict[str, str]:
-    """Return the keys that a defaults list fills from groups elsewhere, with these groups."""
+    """Return the keys that a defaults list fills with options of another config group, with these
+    groups.
+    """
     names = (name for entry in defaults if isinstance(entry, dict) for name in entry)
     pairs = (name.split("@") for name in names if "@" in name and "_global_" not in name)
     return {_join(group, package): _join(group, source) for source, package in pairs}
 
 
 def _nodes(node: Any, key: str) -> Iterator[tuple[str, Words]]:
-    """Yield every mapping that Hydra would instantiate: its key, and the keys that Hydra
-    interprets.
+    """Yield every mapping that Hydra would instantiate: its full key, and the items that Hydra
+    interprets, such as `_target_`.
     """
     if isinstance(node, dict):
         words = {name: value for name, value in node.items() if name in INSTANTIATE_KEYS}
@@ -124,7 +138,9 @@ def _among(words: Words, levels: list[Words]) -> bool:
 
 
 def _seams(kind: type) -> set[type]:
-    """Return the interface classes of a class: base classes in modules named `base`."""
+    """Return the interfaces that a class implements: its base classes in ablate modules named
+    `base`.
+    """
     ours = (base for base in kind.__mro__ if base.__module__.startswith("ablate."))
     return {base for base in ours if base.__module__.endswith(".base")}
 

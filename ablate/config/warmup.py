@@ -1,9 +1,9 @@
-"""Shorten the warm-up of a run that is shorter than the warm-up of its scale.
+"""Shorten a warm-up that is longer than the run, if the warm-up comes from the option of `scale`.
 
-`budget.steps=150` alone would keep a warm-up of 190 steps, and the learning rate would never reach
-its peak. The warm-up then becomes a fraction of the steps. All schedules read it from
+With `budget.steps=150` alone, a warm-up of 190 steps would remain, and the learning rate would
+never reach its peak. The warm-up then becomes a fraction of the steps. All schedules read it from
 `budget.warmup`, so arms with and without warm-up still share peak and decay. A warm-up that the
-command itself sets is rejected.
+command itself sets is rejected if it is longer than the run.
 """
 
 from typing import Any
@@ -19,10 +19,10 @@ READS = "${budget.warmup}"
 
 
 def settle(config: DictConfig) -> None:
-    """Shorten a warm-up of the scale that is longer than the run; print a message once.
+    """Shorten a warm-up that comes from `scale` and is longer than the run; print a message once.
 
     Raises:
-        UserError: the command sets a warm-up longer than the run, or a short budget shorter than
+        UserError: the command sets a warm-up longer than the run, or a `budget.short` shorter than
             the warm-up.
     """
     if config.get("probe") is not None or not OmegaConf.is_dict(config.get("schedule")):
@@ -49,7 +49,7 @@ def settle(config: DictConfig) -> None:
 
 
 def check_short(config: DictConfig) -> None:
-    """Raise UserError if the learning rate of a run's short budget would not reach its peak."""
+    """Raise UserError if the learning rate would not reach its peak within `budget.short` steps."""
     short, warmup = config.budget.short, OmegaConf.select(config, "schedule.warmup")
     if short is not None and isinstance(warmup, int) and warmup > short:
         raise UserError(
@@ -60,7 +60,9 @@ def check_short(config: DictConfig) -> None:
 
 
 def overridden(config: DictConfig) -> set[str]:
-    """Return the keys that the command of a run, or of a run in a sweep, sets."""
+    """Return the keys that the overrides of a run's command set, in a sweep also those of this
+    run.
+    """
     node: Any = config.get("hydra")
     if node is None and HydraConfig.initialized():
         node = HydraConfig.get()

@@ -1,1 +1,3 @@
-"""Judge runs that ablate did not train: comparisons, plans and campaigns."""
+"""Judge runs that ablate did not train, from a table: comparisons, sample-size plans and
+campaigns.
+"""

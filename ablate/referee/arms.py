@@ -1,4 +1,4 @@
-"""The arms of a claim: which runs belong to each, and their results."""
+"""Select the runs in the arms of a claim, and their results."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Arm:
 
     Args:
         label: name of the arm for readers.
-        weight: factor of its mean in the effect.
+        weight: factor of the arm's mean in the effect, such as 1 or -1.
         rows: row numbers of its runs, including runs without a result.
         scores: result of each run; NaN for a run that failed to learn.
     """
@@ -33,22 +33,30 @@ class Arm:
 
     @cached_property
     def values(self) -> Numbers:
-        """The finite results, sorted, because a floating-point sum depends on the order."""
+        """The finite results of the arm, sorted, because a floating-point sum depends on the
+        order.
+        """
         return np.sort(self.scores[np.isfinite(self.scores)])
 
     @property
     def without(self) -> int:
-        """The number of its runs without a result."""
+        """The number of runs without a result in this arm."""
         return self.runs - len(self.values)
 
     @property
     def runs(self) -> int:
-        """The number of its runs, including runs without a result."""
+        """The number of runs in this arm, including runs without a result."""
         return len(self.rows)
 
 
 def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
-    """Yield the arms of a claim's difference, and with `minus` those of the subtracted difference.
+    """Yield the arms that a claim compares, with their weights; with `minus`, also those of the
+    difference that is subtracted.
+
+    Args:
+        claim: the claim.
+        runs: all runs that count.
+        rows: which runs are considered, such as those of one dataset.
 
     Raises:
         UserError: no run belongs to an arm.
@@ -83,11 +91,12 @@ def label(arm: Any) -> str:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The results of all arms by pair.
+    """The results of all arms, aligned by the column that pairs runs (such as the seed).
 
     Args:
-        scores: NaN if a pair has no run of an arm, or a run that failed to learn.
-        present: whether a pair has a run of an arm.
+        scores: one row per arm, one column per pair; NaN if a pair has no run of the arm, or a run
+            that failed to learn.
+        present: whether a pair has a run of the arm, in the same shape.
     """
 
     scores: Float[np.ndarray, "arms pairs"]
@@ -95,7 +104,7 @@ class Pairs:
 
 
 def pairs_of(runs: Runs, arms: tuple[Arm, ...]) -> Pairs:
-    """Return the results of the arms, aligned by the study's column of pairs.
+    """Return the results of the arms, aligned by the column that pairs runs.
 
     Raises:
         UserError: a pair has two runs of an arm.
@@ -119,5 +128,7 @@ def pairs_of(runs: Runs, arms: tuple[Arm, ...]) -> Pairs:
 
 
 def in_order(rows: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
-    """Return the rows, sorted by their values."""
+    """Return the rows of an array, sorted by their values, so that sums do not depend on the order
+    of runs.
+    """
     return rows[np.lexsort(rows.T)]

@@ -1,11 +1,12 @@
-"""A campaign: compare candidates, one after the other, with a baseline that an accepted one
+"""A campaign: compare candidates, one after the other, with a baseline that an accepted candidate
 replaces.
 
-Each candidate has a part of the error budget (ablate.stats.online), which its interim analyses
-share like those of a sweep (ablate.stats.spending). A candidate is kept if the repeated p-value of
-the hypothesis "it is better by at most the margin" reaches its level. It is discarded if it has
-used all of its runs, or is unlikely to be kept. Its noise is pooled with that of the baseline,
-because four runs alone estimate a standard deviation badly.
+Each candidate has a part of the campaign's error budget (ablate.stats.online). The interim analyses
+of a candidate share this part as in a sweep (ablate.stats.spending). A candidate is kept if the
+repeated p-value of the hypothesis "the candidate is better by at most the margin" reaches its
+significance level. A candidate is discarded if it has used all of its runs, or is unlikely to be
+kept. The variance of a candidate's runs is pooled with that of the baseline, because four runs
+alone estimate a standard deviation badly.
 """
 
 from collections.abc import Sequence
@@ -32,11 +33,11 @@ class Rules:
     Args:
         better: lower | higher.
         alpha: probability that any candidate is wrongly kept.
-        candidates: planned number of candidates; more are allowed, at smaller levels.
+        candidates: planned number of candidates; further ones are allowed, at smaller levels.
         first: runs of a candidate at its first interim analysis.
         step: runs between two interim analyses.
         most: largest number of runs of a candidate.
-        baseline_runs: runs of a baseline; a candidate that was kept needs new ones.
+        baseline_runs: runs of a baseline; a candidate that was kept needs this number of new runs.
         margin: amount by which a candidate must be better.
     """
 
@@ -55,11 +56,11 @@ class InterimAnalysis:
     """The result of an interim analysis of a candidate.
 
     Args:
-        decision: keep | discard | more.
-        effect: positive if the candidate is better.
+        decision: keep | discard | more (runs).
+        effect: candidate minus baseline, positive if the candidate is better.
         interval: confidence interval at the level of this candidate and analysis.
         p: repeated p-value, to be compared with `level`.
-        level: part of the error budget that this candidate has.
+        level: significance level of this candidate, its part of the error budget.
         wanted: further runs of the candidate before the next interim analysis.
     """
 
@@ -74,9 +75,14 @@ class InterimAnalysis:
 def analyse(
     rules: Rules, number: int, baseline: Values, candidate: Values, looks: Sequence[int]
 ) -> InterimAnalysis:
-    """Analyse the runs of the candidate with this number.
+    """Make an interim analysis of a candidate.
 
-    `looks` are its numbers of runs at all interim analyses, including this one.
+    Args:
+        rules: the rules of the campaign.
+        number: number of the candidate in the campaign, from 1.
+        baseline: results of the baseline's runs.
+        candidate: results of the candidate's runs.
+        looks: number of the candidate's runs at each interim analysis, including this one.
     """
     share = level(number, rules.candidates, rules.alpha)
     fractions = tuple(count / rules.most for count in looks)

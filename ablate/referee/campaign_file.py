@@ -1,11 +1,11 @@
-"""A campaign as files: its rules, its table of runs, and a journal of its interim analyses.
+"""Store a campaign in files: its rules, its table of runs, and a journal of its interim analyses.
 
     campaign.yaml           the rules, and the path of the table; written once
     campaign.journal.json   interim analyses and decisions; `decide` writes it atomically
 
-New runs are appended to the table; a column names the candidate (or the first baseline) of a run.
-Runs that a decision has used must not change. The runs by which a candidate was kept do not count
-for the new baseline, because selection has biased them.
+New runs are appended to the table. One column of the table names the candidate (or the first
+baseline) of a run. Runs that a decision has used must not change. If a candidate is kept, the runs
+by which it was kept do not count for the new baseline, because the selection has biased them.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ WAIT = "wait for baseline"  # the answer if the baseline needs more runs first
 
 @dataclass(frozen=True)
 class Campaign:
-    """The file of a campaign: its rules, and the columns of its table.
+    """A campaign as its YAML file states it: the rules, and the columns of its table.
 
     Args:
         rules: the rules.
@@ -54,10 +54,15 @@ class Campaign:
 
 
 def decide(path: Path, candidate: str | None = None) -> Row:
-    """Decide on a candidate with the runs in the table, and record the decision.
+    """Decide on a candidate with the runs in the table, and write the decision to the journal.
 
-    Without a name, the candidate is the latest in the table without a decision. A repeated call
-    without new runs returns the same answer and spends no alpha.
+    Args:
+        path: path of campaign.yaml.
+        candidate: name of the candidate; None for the latest in the table without a decision.
+
+    Returns:
+        The decision with its numbers, as plain data. A repeated call without new runs returns the
+        same answer and spends no alpha.
 
     Raises:
         UserError: a file is missing, malformed or changed, or there is no such candidate.
@@ -73,7 +78,7 @@ def decide(path: Path, candidate: str | None = None) -> Row:
 
 
 def read_campaign(path: Path) -> Campaign:
-    """Return the campaign of a YAML file.
+    """Return the campaign that a YAML file states.
 
     Raises:
         UserError: the file is missing or malformed, or a rule is not allowed.
@@ -103,7 +108,9 @@ def read_campaign(path: Path) -> Campaign:
 
 
 def _check(path: Path, rules: Row) -> None:
-    """Raise UserError for a rule that is not allowed."""
+    """Raise UserError for a rule of the campaign that is not allowed; numbers are converted to
+    float.
+    """
     if rules["better"] not in ("lower", "higher"):
         raise UserError(f"{path}: better={rules['better']}; it must be lower or higher")
     least = {"candidates": 1, "first": 2, "step": 1, "most": 2, "baseline_runs": 2}
@@ -123,7 +130,7 @@ def _check(path: Path, rules: Row) -> None:
 
 
 def _values(campaign: Campaign) -> dict[str, Values]:
-    """Return the results of each candidate and baseline, in the order of the table."""
+    """Return the results of each candidate and baseline by name, in the order of the table."""
     table = source.read(campaign.runs, [campaign.arm, campaign.metric])
     places, labels = table.column(campaign.arm, "arm").labels()
     results = table.numbers(campaign.metric, "metric")
@@ -179,7 +186,18 @@ def _record(
     results: Values,
     baseline: Values | None,
 ) -> tuple[Row, Row]:
-    """Make an interim analysis; return the answer and the new journal. A failed run discards."""
+    """Make an interim analysis of a candidate; return the answer to the user and the new journal.
+
+    Args:
+        campaign: the campaign.
+        state: the journal so far.
+        name: name of the candidate.
+        past: the earlier interim analyses of the candidate.
+        results: results of the candidate's runs.
+        baseline: results of the baseline's runs; None to discard the candidate, because a run has
+            no
+            finite result.
+    """
     rules, candidates = campaign.rules, dict(state["candidates"])
     number = past["number"] or len(candidates) + 1
     looks = [*past["looks"], len(results)]
@@ -232,7 +250,9 @@ def _answer(decision: str, name: str, state: Row, rules: Rules, **more: Any) -> 
 
 
 def _baseline(campaign: Campaign, state: Row, values: dict[str, Values]) -> tuple[Values, int]:
-    """Return the baseline's runs that count, and the number of missing ones."""
+    """Return the results of the current baseline that count, and the number of runs that are
+    missing.
+    """
     kept = state["baseline"]
     every = values.get(kept["arm"], np.empty(0))[kept["skip"] :]
     results = every[np.isfinite(every)][: campaign.rules.baseline_runs]
@@ -240,7 +260,9 @@ def _baseline(campaign: Campaign, state: Row, values: dict[str, Values]) -> tupl
 
 
 def _check_used(campaign: Campaign, name: str, past: Row, results: Values) -> None:
-    """Raise UserError if runs of an earlier interim analysis have changed."""
+    """Raise UserError if runs that an earlier interim analysis of the candidate used have
+    changed.
+    """
     if past["looks"] and _digest(results[: past["looks"][-1]]) != past["digest"]:
         raise UserError(
             f"{campaign.runs}: the runs of {name} that were judged have changed; add runs at the "

@@ -25,7 +25,7 @@ WANDB = "wandb://"
 
 
 def compare(runs: Any, **asked: Any) -> Verdict:
-    """Return the verdict on the runs of a source; see `ablate.compare`."""
+    """Return the verdict on a source of runs; `ablate.compare` documents the arguments."""
     return _verdict(runs, question(asked), None)
 
 
@@ -41,6 +41,12 @@ def spread(
     runs: Any, metric: str | None, arm: str | None, baseline: str | None
 ) -> tuple[float, float]:
     """Return the standard deviation of an arm's runs, and its degrees of freedom.
+
+    Args:
+        runs: a source of runs, as for `ablate.compare`.
+        metric: column with the result of a run.
+        arm: column with the arm of a run; None if all runs are one arm.
+        baseline: name of the arm.
 
     Raises:
         UserError: the metric is missing, there is no such arm, or it has a single run.
@@ -60,7 +66,8 @@ def spread(
 
 
 def read(runs: Any, wanted: Iterable[str]) -> Table:
-    """Return the table of runs of any source, including a W&B project.
+    """Return the table of any source of runs, including a W&B project; `wanted` are the columns to
+    read.
 
     Raises:
         UserError: there is no such source, it cannot be read, or W&B needs a login.

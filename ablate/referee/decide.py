@@ -1,4 +1,6 @@
-"""Decide every claim of a question by the rules, margins and corrections that sweeps use."""
+"""Decide every claim about a table of runs, by the rules, margins and corrections that sweeps
+use.
+"""
 
 import math
 from dataclasses import dataclass
@@ -24,8 +26,8 @@ class Judged:
         alone: the decision without the correction.
         p_adjusted: p-values after Holm's correction over all claims, on the scale of alpha.
         turns: margins at which the decision would change, without the correction.
-        detectable: smallest effect (or margin) that these runs show with power .8.
-        plans: for each decision, the runs of each arm that would reach it with power .8.
+        detectable: smallest effect (or margin) that these runs can detect with power 0.8.
+        plans: for each decision, the number of runs per arm that would reach it with power 0.8.
     """
 
     measured: Measured
@@ -38,7 +40,7 @@ class Judged:
 
 
 def judge_runs(question: Question, table: Table) -> tuple[Runs, list[Judged]]:
-    """Return the runs that count, and the decision on every claim about them.
+    """Return the runs that count, and the decision on every claim of a question about them.
 
     Raises:
         UserError: the table lacks a column that the question names.
@@ -55,7 +57,9 @@ def judge_runs(question: Question, table: Table) -> tuple[Runs, list[Judged]]:
 
 
 def decide(measured: list[Measured]) -> list[Judged]:
-    """Decide every claim, with one error budget for all of them (Holm's correction)."""
+    """Decide every claim, given its measured effect, with one error budget for all claims (Holm's
+    correction).
+    """
     scaled = [KINDS[result.claim.kind].scaled(result.p) for result in measured]
     adjusted = adjust(scaled, [result.claim.alpha for result in measured])
     decisions = [_decision(result, p) for result, p in zip(measured, adjusted, strict=True)]

@@ -21,7 +21,9 @@ SPREAD = 0.3  # vertical range of the runs above and below the line of their arm
 
 
 def draw(verdict: "Verdict") -> Figure:
-    """Return a figure with the runs of each arm on the left and the effects on the right."""
+    """Return a figure with the runs of each arm on the left, and the effects with margins on the
+    right.
+    """
     arms = dict(
         (arm.label, arm.values)
         for claim in verdict.claims
@@ -55,7 +57,11 @@ def _draw_runs(axes: Axes, arms: dict[str, Numbers]) -> None:
 
 
 def _draw_effects(axes: Axes, claims: "list[ClaimVerdict]", sign: float) -> None:
-    """Draw estimates and intervals as treatment minus baseline, and mark the margins."""
+    """Draw estimates and intervals of treatment minus baseline, and mark the margins.
+
+    `sign` is -1 if a lower metric is better, so that effects are drawn as differences of the
+    metric.
+    """
     axes.axvline(0.0, color=INK, linewidth=0.8)
     for row, claim in enumerate(claims):
         measured = claim.judged.measured

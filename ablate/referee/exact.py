@@ -1,8 +1,9 @@
-"""Check a claim that must hold in every run: within a tolerance of a number, or of the paired run.
+"""Check a claim that must hold in every run: its value is within a tolerance of a number, or of the
+value of the paired run.
 
-The rule is that of ablate's own exact claims (ablate.verdict.exact), with a difference: the models
-of a sweep are a sample, so their value is estimated; with a foreign table the claim is only about
-the runs in the table. A run without a finite value violates the claim.
+The rule is that of ablate's own exact claims (ablate.verdict.exact), with one difference. The
+models of a sweep are a sample, so a property of all models is estimated. A claim about a table of
+foreign runs is only about the runs in the table. A run without a finite value violates the claim.
 """
 
 import math
@@ -19,19 +20,22 @@ from ablate.verdict.exact import Case, Exact
 
 
 class Cases(Exact):
-    """The deviations of all runs, or of all pairs."""
+    """The deviations of all runs from a number, or of all pairs of runs from each other."""
 
     method = "every case is checked"
 
     @property
     def effect(self) -> float:
-        """The largest deviation, or with a margin the smallest; NaN if there is none."""
+        """The largest deviation; for a claim with a margin, the smallest deviation; NaN if there is
+        none.
+        """
         return math.nan if self.worst is None else self.worst
 
     @property
     def p(self) -> dict[str, float]:
-        """The values in place of p-values: 0 for the decision and 1 for the other, as
-        nothing is random.
+        """Values in place of p-values: 0 for the decision that was reached and 1 for the other.
+
+        The check involves no chance.
         """
         return {side: float(self.verdict != side) for side in (SUPPORTED, REFUTED)}
 
@@ -56,5 +60,5 @@ def _cases(claim: Claim, deviations: Numbers) -> Cases:
 
 
 def joined(claim: Claim, parts: Iterable[Cases]) -> Cases:
-    """Combine the cases of several datasets."""
+    """Return the deviations of several datasets as one object."""
     return Cases([case for part in parts for case in part.cases], [], claim.tolerance, claim.margin)

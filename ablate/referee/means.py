@@ -1,4 +1,4 @@
-"""Compute the mean of a claim: of pairs, of unpaired arms, or against a number."""
+"""Estimate the mean difference of a claim: from pairs, from unpaired arms, or against a number."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ LENT, STATED = "t, noise not its own", "z or t, stated noise"
 
 
 def corrected(design: Design) -> str:
-    """Return the suffix of a method's name: "" without a correction for skewness."""
+    """Return the suffix of the name of a test: ", corrected for skewness" or ""."""
     return ", corrected for skewness" if design.corrects else ""
 
 
@@ -50,7 +50,9 @@ def _paired(
 
 
 def _variance(arm: Arm, runs: Runs) -> Variance | None:
-    """Return the variance of an arm's runs: stated, measured, or borrowed if there are few runs."""
+    """Return the variance of an arm's runs: stated by the user, measured, or pooled from other arms
+    if the arm has few runs.
+    """
     noise = runs.design.noise
     if noise.sd is not None:
         return Variance(noise.sd**2, noise.df, noise.source)
@@ -60,6 +62,6 @@ def _variance(arm: Arm, runs: Runs) -> Variance | None:
 
 
 def lenders(runs: Runs) -> list[Numbers]:
-    """Return the results of the arms whose noise is borrowed."""
+    """Return the results of the arms whose pooled variance is used for arms of few runs."""
     results = [runs.values[runs.of_arm(arm, "noise.arms")] for arm in runs.design.noise.arms]
     return [values[np.isfinite(values)] for values in results]

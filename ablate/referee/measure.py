@@ -1,4 +1,4 @@
-"""Measure the effect of each claim on the runs of a table."""
+"""Measure, for each claim, the difference between the arms of a table of runs."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,22 +26,23 @@ Effect = MeanDifference | Rates | Cases
 
 @dataclass(frozen=True)
 class Measured:
-    """The effect of a claim on some runs, before its verdict.
+    """The measured effect of a claim on some runs, before the decision.
 
     Args:
         claim: the claim.
         group: the dataset, or `OVER_ALL`; "" if there is only one.
         arms: the arms of the claim.
-        effect: positive if the treatment is better.
+        effect: the estimate, positive if the treatment is better.
         p: one-sided p-value of each decision, not adjusted for other claims.
-        failures: rates of failed runs, if they decide.
-        shared: whether the mean has half of alpha, because the rates could have decided.
-        problem: the reason why nothing can be judged.
+        failures: rates of failed runs, if they decide the claim.
+        shared: whether the test of the mean has only half of alpha, because the failure rates
+            could have decided too.
+        problem: the reason why the claim cannot be judged; "" if it can.
         incomplete: number of pairs that lack an arm or a value.
         spread: standard deviation of the true effects between datasets, for a verdict over all.
         groups: number of datasets, for a verdict over all.
-        p_textbook: p-values without a correction for skewness, of means.
-        p_corrected: p-values with a correction for skewness, of means.
+        p_textbook: p-values without a correction for skewness, for claims about means.
+        p_corrected: p-values with a correction for skewness, for claims about means.
     """
 
     claim: Claim
@@ -60,7 +61,7 @@ class Measured:
 
 
 def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
-    """Yield the claim; if it names no treatment, yield a claim for each other arm."""
+    """Yield the claim; if it names no treatment, yield a copy for each arm except the baseline."""
     if claim.treatment is not None or claim.kind == "trend":
         yield claim
         return
@@ -75,8 +76,8 @@ def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
 
 
 def as_target(claim: Claim, runs: Runs) -> Claim:
-    """Return the claim with its baseline as a target, if that is a number and no
-    arm has this name.
+    """Return a claim whose baseline is a number, and not the name of an arm, with this number as
+    its target.
     """
     if claim.baseline is None or isinstance(claim.baseline, bool | Mapping):
         return claim
@@ -90,7 +91,7 @@ def as_target(claim: Claim, runs: Runs) -> Claim:
 
 
 def measure(claim: Claim, runs: Runs) -> list[Measured]:
-    """Return the effect of a claim on each dataset, and over all of them.
+    """Return the effect of a claim on each dataset in the table, and over all datasets.
 
     Raises:
         UserError: an arm has no runs, or two runs of an arm share a pair.
@@ -128,8 +129,8 @@ def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
 
 
 def _effect(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[Effect, int]:
-    """Return the effect, positive if the treatment is better, and the number of
-    incomplete pairs.
+    """Return the effect, positive if the treatment is better, and the number of incomplete
+    pairs.
     """
     if claim.kind == "stability":
         return _failure_rates(arms), 0
@@ -156,7 +157,11 @@ def _problem(arms: tuple[Arm, ...], effect: Effect) -> str:
 
 
 def _with_failures(measured: Measured) -> Measured:
-    """Decide by failure rates if they can decide, else by the mean, as in a sweep."""
+    """Return the effect with the p-values of failure rates if these decide the claim, else of the
+    mean.
+
+    If failure rates could have decided, the test of the mean has half of alpha, as in a sweep.
+    """
     kind, alpha, rates = (
         KINDS[measured.claim.kind],
         measured.claim.alpha,
@@ -170,7 +175,9 @@ def _with_failures(measured: Measured) -> Measured:
 
 
 def _failure_rates(arms: tuple[Arm, ...]) -> Rates:
-    """Return the failures of the arms with negative weight and of those with positive weight."""
+    """Return the numbers of failed runs in the arms with negative weight, and in those with
+    positive weight.
+    """
     sides = [[arm for arm in arms if (arm.weight > 0) == plus] for plus in (False, True)]
     (first, of_first), (second, of_second) = (
         (sum(arm.without for arm in side), sum(arm.runs for arm in side)) for side in sides
@@ -179,7 +186,7 @@ def _failure_rates(arms: tuple[Arm, ...]) -> Rates:
 
 
 def _over_all(claim: Claim, by_dataset: Sequence[Measured]) -> Measured:
-    """Return the effect over all datasets, which count as a sample of similar datasets."""
+    """Return the effect over all datasets, which are treated as a sample of similar datasets."""
     effects = [dataset.effect for dataset in by_dataset if not math.isnan(dataset.effect.effect)]
     effect: Effect
     spread = None

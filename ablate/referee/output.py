@@ -1,4 +1,4 @@
-"""Print and write the results of the commands `compare`, `judge`, `power` and `decide`."""
+"""Print and write verdicts on foreign runs, for the commands `compare` and `judge`."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from ablate.referee.verdict import Verdict
 
 
 def show(verdict: Verdict, folder: Path | None, *, as_json: bool) -> None:
-    """Print a verdict; if a folder is given, write its files first."""
+    """Print a verdict, as text or as JSON; if a folder is given, first write the report into it."""
     if folder:
         verdict.write(folder)
     if as_json:

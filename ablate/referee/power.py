@@ -1,5 +1,5 @@
-"""Plan a comparison: the number of runs that it needs, and the effect that a number
-of runs can show.
+"""Plan a comparison: the number of runs that it needs, and the effect that a number of runs can
+detect.
 """
 
 import math
@@ -21,15 +21,16 @@ DOUBT = 0.8  # confidence of the upper bound for a standard deviation estimated 
 
 @dataclass(frozen=True)
 class Plan:
-    """A planned comparison.
+    """A planned comparison of two arms, or of an arm with a number.
 
     Args:
         sd: standard deviation of the runs of an arm; of the differences if they are paired.
         margin: smallest difference that matters.
         kind: superiority | equivalence | non_inferiority.
-        design: unpaired | paired | target.
-        alpha: 1 minus the level of the two-sided interval.
-        test: corrected | textbook: whether t will be corrected for skewness; "": only for pairs.
+        design: unpaired | paired | target (comparison with a number).
+        alpha: 1 minus the confidence level of the two-sided interval.
+        test: corrected | textbook: whether the t test will be corrected for skewness; "" means:
+            only if the runs are paired.
         df: degrees of freedom of the standard deviation.
     """
 
@@ -42,7 +43,9 @@ class Plan:
     df: float = math.inf
 
     def noise(self, runs: int, sd: float) -> MeanDifference:
-        """Return the noise of a comparison with `runs` runs of each arm."""
+        """Return a comparison with effect 0 and `runs` runs of each arm, whose standard error is
+        used for planning.
+        """
         arms = 2 if self.design == "unpaired" else 1
         part = Part(Variance(sd**2, math.inf), 1.0, float(runs))
         mean_difference = MeanDifference(0.0, (part,) * arms, self.design, (runs,) * arms)
@@ -50,12 +53,17 @@ class Plan:
         return replace(mean_difference, skewness=0.0, skewed=runs) if corrects else mean_difference
 
     def needed(self, sd: float) -> dict[str, tuple[float, int | None]]:
-        """Return for each decision (true effect, runs of each arm) with power .8."""
+        """Return, for each decision, the assumed true effect and the runs per arm for power 0.8.
+
+        The number of runs is None if no number is enough.
+        """
         plans = KINDS[self.kind].seeds_needed(self._rule(), self.noise(2, sd), self.alpha)
         return {side: (plan.effect, plan.seeds) for side, plan in plans.items()}
 
     def detectable(self, runs: int) -> float | None:
-        """Return the effect (for equivalence, the margin) that `runs` runs show with power .8."""
+        """Return the effect (for equivalence, the margin) that `runs` runs per arm detect with
+        power 0.8.
+        """
         return KINDS[self.kind].detectable(self._rule(), self.noise(runs, self.sd), self.alpha)
 
     def largest_sd(self) -> float:
@@ -87,7 +95,9 @@ def check(plan: Plan) -> None:
 
 
 def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
-    """Yield the sentences that describe a plan."""
+    """Yield the sentences that describe a plan; `runs` is a number of runs per arm to evaluate, or
+    None.
+    """
     unit = {"unpaired": "runs per arm", "paired": "pairs", "target": "runs"}[plan.design]
     for side, (effect, count) in plan.needed(plan.sd).items():
         many = f"{count:,}" if count else "more than 1,000"

@@ -1,4 +1,4 @@
-"""The question about a table: its design and its claims."""
+"""The question about a table of runs: how to read the table, and the claims about the runs."""
 
 import math
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ CLAIM = (
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise that is not measured on the arms themselves.
+    """Run-to-run variation that is stated by the user, or taken from other arms.
 
     Args:
-        sd: a stated standard deviation of the runs of an arm; None if it is borrowed.
-        source: source of the stated value.
+        sd: a stated standard deviation of the runs of an arm; None if it is taken from other arms.
+        source: where the stated value comes from.
         df: degrees of freedom of the stated value; infinite if it is exact.
-        arms: arms whose pooled standard deviation is borrowed for arms of few runs.
+        arms: arms whose pooled standard deviation is used for arms of few runs.
     """
 
     sd: float | None = None
@@ -37,7 +37,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Design:
-    """How the table is read.
+    """How a table of runs is read.
 
     Args:
         metric: column with the result of a run.
@@ -52,12 +52,12 @@ class Design:
         started: column with the start time of a run.
         where: rows that count: for each column a value or several.
         failed: values by column that mark a failed run.
-        floor: metric of a model that has learned nothing. A run fails if it is not better, or if
-            it gained less than half of what the best run of its arm gained.
+        floor: metric of a model that has learned nothing. A run fails if its metric is not better
+            than this, or if it gained less than half of what the best run of its arm gained.
         missing: rate | leave_out | refuse, or the value for a run without a result.
-        noise: noise that is stated or borrowed.
-        test: corrected | textbook: whether t is corrected for skewness; "": only for pairs, as for
-            the seeds of a sweep.
+        noise: run-to-run variation that is stated, or taken from other arms.
+        test: corrected | textbook: whether the t test is corrected for skewness; "" means: only for
+            pairs, as for the seeds of a sweep.
         alpha: 1 minus the level of the two-sided intervals; all claims share it.
         name: name of the study.
     """
@@ -94,7 +94,7 @@ class Design:
 
     @property
     def corrects(self) -> bool:
-        """Whether t is corrected for skewness."""
+        """Whether the t test is corrected for skewness."""
         return self.test == CORRECTED if self.test else bool(self.pair)
 
     @property
@@ -107,12 +107,13 @@ class Design:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim about a table.
+    """A claim about a table of runs.
 
     Args:
-        id: its name.
+        id: name of the claim.
         kind: superiority | equivalence | non_inferiority | exact | stability | trend.
-        treatment, baseline: arms, as a label or as values by column; None: every arm in turn.
+        treatment, baseline: arms, as a label or as values by column; without a treatment, every
+            arm except the baseline is compared with it.
         target: a number that the treatment's mean is compared with, instead of a baseline.
         margin: smallest difference that matters, in units of the metric; 0 if none is given.
         tolerance: of an exact claim, the largest difference that counts as equal.
@@ -140,7 +141,9 @@ class Claim:
     alpha: float = 0.05
 
     def rule(self) -> dict[str, object]:
-        """Return the fields of the claim that a kind needs."""
+        """Return the fields of the claim that its decision rule needs: kind, margin, alpha, scale
+        and others.
+        """
         keys = ("kind", "margin", "alpha", "over", "scale", "plan_for")
         return {key: getattr(self, key) for key in keys}
 
@@ -154,7 +157,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Question:
-    """A design with its claims; `given` is the mapping that the user wrote."""
+    """A question about a table of runs: how to read the table, and the claims.
+
+    `given` is the mapping that the user wrote.
+    """
 
     design: Design
     claims: tuple[Claim, ...]
@@ -162,6 +168,6 @@ class Question:
 
     @property
     def columns(self) -> list[str]:
-        """The names of all columns that are needed."""
+        """The names of all columns that the question needs."""
         named = [*self.design.columns, *(name for claim in self.claims for name in claim.columns)]
         return list(dict.fromkeys(named))

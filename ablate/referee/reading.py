@@ -1,4 +1,4 @@
-"""Read the question about a table, and check it before any work."""
+"""Read the question about a table of runs from a study file, and check it before any work."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ WANTED = {
 
 
 def read_question(path: Path) -> Question:
-    """Return the question of a YAML file.
+    """Return the question that a YAML file states.
 
     Raises:
-        UserError: the file is missing or malformed, or asks a question that no rule can decide.
+        UserError: the file is missing or malformed, or no statistical rule can decide a claim.
     """
     given = read_yaml(path)
     if not isinstance(given, dict):
@@ -36,7 +36,10 @@ def read_question(path: Path) -> Question:
 
 
 def question(given: Mapping[str, object]) -> Question:
-    """Return the question that a mapping states; a single claim may be written beside the design.
+    """Return the question that a mapping states.
+
+    The fields of a single claim may be written beside those of the design, without a list of
+    claims.
 
     Raises:
         UserError: a key is unknown or missing, or its value is not allowed.
@@ -82,7 +85,7 @@ def _design(given: Row) -> Design:
 
 
 def _check_design(design: Design) -> None:
-    """Raise UserError for keys that cannot be combined."""
+    """Raise UserError for settings of the design that exclude each other."""
     if bool(design.run) != bool(design.step):
         raise UserError("run and step belong together: give the columns of both, or of neither")
     if design.floor is not None and design.missing not in (RATE, LEAVE_OUT):
@@ -119,7 +122,7 @@ def _claim(number: int, given: Any, design: Design) -> Claim:
 
 
 def _check_together(claim: Claim, design: Design) -> None:
-    """Raise UserError for a claim that no rule can decide."""
+    """Raise UserError for a claim that no statistical rule can decide with this design."""
     if KINDS[claim.kind].needs_margin and not claim.margin:
         raise UserError(f"margin is missing: {claim.kind} needs the smallest loss that matters")
     if claim.kind == "trend":
@@ -134,7 +137,7 @@ def _check_together(claim: Claim, design: Design) -> None:
 
 
 def _check_sides(claim: Claim, design: Design) -> None:
-    """Raise UserError if the claim does not state what the treatment is compared with."""
+    """Raise UserError if a claim does not state exactly one thing to compare the treatment with."""
     against = _against(claim)
     if claim.over:
         raise UserError(f"over={claim.over} has no meaning for kind={claim.kind}")
@@ -162,7 +165,7 @@ def _check_sides(claim: Claim, design: Design) -> None:
 
 
 def _against(claim: Claim) -> list[str]:
-    """Return the keys that name what the treatment is compared with."""
+    """Return the keys of a claim that state what the treatment is compared with."""
     return [key for key in ("baseline", "target") if getattr(claim, key) is not None]
 
 

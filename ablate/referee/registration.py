@@ -1,8 +1,8 @@
 """Register a question before its runs: write a sealed, dated copy beside the study file.
 
 The seal is a digest of the date and of the fields that decide the verdict. It detects careless
-edits. It is no signature: it does not detect a wrong clock or a seal that was computed again. A
-commit of the copy to a public repository is better evidence of its date.
+edits, but it is not a signature. It detects neither a wrong clock nor a seal that was computed
+again after a change. A commit of the copy to a public repository is better evidence of its date.
 """
 
 import json
@@ -29,11 +29,11 @@ NOT_REGISTERED = "not registered"
 
 @dataclass(frozen=True)
 class Registered:
-    """Whether a question is older than its runs.
+    """The result of the check whether a question was registered before its runs.
 
     Args:
         holds: whether it was registered before the first run that counts.
-        sentence: the same as a sentence, with the reason.
+        sentence: the result as a sentence, with the reason.
         time: time of the registration, in seconds since 1970; None if it was not registered.
     """
 
@@ -52,7 +52,9 @@ def copy_of(study: Path) -> Path:
 
 
 def register(study: Path, now: float | None = None) -> Path:
-    """Write the sealed copy of a question, and return its path.
+    """Write the sealed, dated copy of a study file, and return its path.
+
+    `now` is the time in seconds since 1970; None for the current time.
 
     Raises:
         UserError: the study is malformed, or was registered before.
@@ -71,7 +73,8 @@ def register(study: Path, now: float | None = None) -> Path:
 
 
 def registration(study: Path | None, question: Question, runs: Runs) -> Registered:
-    """Return whether the question of a study file is older than its runs.
+    """Return whether a question was registered before its runs, by the sealed copy of its study
+    file.
 
     Raises:
         UserError: the copy was changed after it was sealed, or a start time is malformed.
@@ -107,6 +110,8 @@ def registration(study: Path | None, question: Question, runs: Runs) -> Register
 def times(column: Column, name: str) -> np.ndarray:
     """Return a column of numbers or dates as seconds since 1970; NaN for empty cells.
 
+    `name` is the name of the column, for error messages.
+
     Raises:
         UserError: a text is not a date.
     """
@@ -129,7 +134,7 @@ def _seconds(text: str, name: str) -> float:
 
 
 def _deciding(question: Question) -> Row:
-    """Return the fields that affect a verdict, as plain data."""
+    """Return the fields of a question that affect the verdict, as plain data."""
     claims = [
         {key: value for key, value in asdict(claim).items() if key not in WORDING}
         for claim in question.claims

@@ -1,5 +1,5 @@
-"""Write the files of a verdict on foreign runs: verdict.json, report.md,
-report.html and the figure.
+"""Write the files of a verdict on foreign runs: verdict.json, report.md, report.html and the
+figure.
 """
 
 from collections.abc import Iterator
@@ -70,8 +70,8 @@ def _claim(claim: "ClaimVerdict") -> Iterator[str]:
 
 
 def _arms(claim: "ClaimVerdict") -> list[list[str]]:
-    """Return table rows, one for each arm: label, runs, runs without value, mean,
-    standard deviation.
+    """Return table rows, one for each arm: label, runs, runs without value, mean, standard
+    deviation.
     """
     rows = []
     for arm in claim.to_dict(1.0)["arms"]:

@@ -1,4 +1,4 @@
-"""Reduce a foreign table to one value per run, and select the runs of an arm."""
+"""Reduce a table of foreign runs to one value per run, and select the runs of an arm."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ ALL_RUNS = "all runs"  # the only arm of a table without arm columns
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs that count, with a row each.
+    """The runs that count, with one row each.
 
     Args:
         design: how the table is read.
         table: the columns of these runs.
-        values: their results; NaN for a run without one.
+        values: result of each run; NaN for a run without a result.
         without: whether a run failed, or its result is missing, NaN or infinite.
         counts: numbers of rows and runs, and of runs without a value by reason.
     """
@@ -43,8 +43,12 @@ class Runs:
     def of_arm(self, arm: Any, key: str) -> Rows:
         """Return the rows of an arm, which is given as a label or as values of columns.
 
+        Args:
+            arm: the arm.
+            key: key of the study that names the arm, for error messages.
+
         Raises:
-            UserError: no run belongs to it.
+            UserError: no run belongs to the arm.
         """
         if isinstance(arm, Mapping):
             return self.where(arm, key)
@@ -60,7 +64,8 @@ class Runs:
         return places == labels.index(label)
 
     def where(self, levels: Mapping[str, object], key: str) -> Rows:
-        """Return the rows that have the given values.
+        """Return the rows that have the given values by column; `key` is a key of the study, for
+        errors.
 
         Raises:
             UserError: there is no such column, or no row has a value.
@@ -87,6 +92,11 @@ class Runs:
 def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
     """Return the rows of a table with the given values; a column may have several allowed values.
 
+    Args:
+        table: the table.
+        levels: for each column, a value or a list of allowed values.
+        key: key of the study that has these values, for error messages.
+
     Raises:
         UserError: there is no such column, or no row has a value.
     """
@@ -104,7 +114,7 @@ def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
 
 
 def runs_of(table: Table, design: Design) -> Runs:
-    """Return the runs that a design counts.
+    """Return the runs that count according to a design, with one result each.
 
     Raises:
         UserError: a column is missing or has a wrong value, or no run counts.

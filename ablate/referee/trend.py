@@ -1,4 +1,6 @@
-"""A trend: the slope of the metric over a column, of all runs or within each pair."""
+"""Estimate a trend: the slope of the metric over a numeric column, from all runs or within each
+pair.
+"""
 
 import math
 
@@ -20,13 +22,15 @@ Slopes = Float[np.ndarray, "pairs 2"]  # the slope, and its positive terms alone
 
 
 def trend(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifference, int]:
-    """Return the slope, or with `minus` the difference of two, and the number of incomplete pairs.
+    """Return the slope of a trend claim, positive if it is better, and the number of incomplete
+    pairs.
+
+    With `minus`, the effect is the difference of two slopes.
 
     Args:
         claim: the claim, with the column and its scale.
         runs: the runs of the table.
-        arms: one arm, and with `minus` a second of weight -1.
-        corrected: suffix of the method's name; "" without a correction for skewness.
+        arms: one arm, and with `minus` a second arm of weight -1.
 
     Raises:
         UserError: a value has no logarithm.
@@ -52,7 +56,9 @@ def trend(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifferen
 
 
 def _points(claim: Claim, runs: Runs, arm: Arm) -> Points:
-    """Return x, y and row numbers of an arm's runs that have both values, sorted by x and y."""
+    """Return x, y and row numbers of the runs of an arm that have both values, sorted by x and
+    y.
+    """
     x, y = runs.table.numbers(claim.over, "over")[arm.rows], arm.scores
     counted = np.isfinite(x) & np.isfinite(y)
     x, y, places = x[counted], y[counted], arm.rows[counted]
@@ -79,7 +85,15 @@ def _slope(x: Numbers, y: Numbers) -> MeanDifference:
 def _fill(
     slopes: Slopes, sign: float, x: Numbers, y: Numbers, pairs: Int[np.ndarray, " rows"]
 ) -> None:
-    """Fill in the slope of each pair that has exactly one run at every level of x."""
+    """Write the slope of each pair into `slopes`, if the pair has exactly one run at every value of
+    x.
+
+    Args:
+        slopes: array to fill; slope and sum of its positive terms by pair.
+        sign: 1 or -1, factor of the slopes.
+        x, y: values of all runs of an arm.
+        pairs: number of the pair that each run belongs to.
+    """
     levels = np.unique(x)
     if len(levels) < LEAST_LEVELS:
         return

@@ -1,4 +1,4 @@
-"""Describe in sentences how far a verdict on foreign runs can be trusted."""
+"""Write sentences on how far a verdict on foreign runs can be trusted."""
 
 import math
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ MOST_NAMED = 5  # largest number of columns in a sentence
 
 
 def of_table(table: Table, runs: Runs) -> Iterator[str]:
-    """Yield the caveats of all claims about a table."""
+    """Yield sentences on problems of a table that concern all claims about it."""
     yield UNKNOWN
     yield from table.notes
     counts = runs.counts
@@ -67,7 +67,7 @@ def _without_label(runs: Runs) -> Iterator[str]:
 
 
 def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
-    """Yield the caveats of a single claim."""
+    """Yield sentences on problems of the runs that concern a single claim."""
     arms = judged.measured.arms
     yield from _other_columns(arms, runs)
     yield from _noise(arms, runs)
@@ -104,7 +104,9 @@ def _plain(missing: str | float) -> str:
 
 
 def _other_columns(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
-    """Yield a sentence on other columns that are constant within arms but differ between them."""
+    """Yield a sentence on columns, other than the arm, that are constant within arms but differ
+    between arms.
+    """
     if len(arms) < 2:
         return
     if min(arm.runs for arm in arms) < 2:
@@ -143,7 +145,9 @@ def _noise(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
 
 
 def _against_stated(arms: tuple[Arm, ...], sd: float) -> Iterator[str]:
-    """Yield a sentence for each arm whose measured variation does not fit the stated one."""
+    """Yield a sentence for each arm whose measured standard deviation does not fit the stated
+    one.
+    """
     for arm in arms:
         variance = variance_of(arm.values)
         if variance is None:

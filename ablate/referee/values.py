@@ -1,6 +1,7 @@
-"""The rules for single values of a question: each takes a key and a value, and returns the value.
+"""Check the values of a question in a table's study file: one function per type of value.
 
-All raise UserError for a value that is not allowed.
+Each function takes a key (for the error message) and a value, and returns the value. It raises
+UserError for a value that is not allowed.
 """
 
 import math
@@ -14,9 +15,7 @@ from ablate.verdict.kind import KINDS
 
 
 def number(key: str, value: Any, *, infinite: bool = False) -> float:
-    """Return a value as a number; NaN is refused, and so is infinity unless
-    `infinite` allows it.
-    """
+    """Return a value as a float. NaN is rejected, and infinity too unless `infinite` is true."""
     try:
         parsed = float(value)
     except (TypeError, ValueError):

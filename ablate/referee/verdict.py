@@ -1,4 +1,4 @@
-"""A verdict on foreign runs, which can be printed, drawn, read by programs, and
+"""The verdict on foreign runs: an object that can be printed, drawn, converted to plain data, and
 written to a folder.
 """
 
@@ -32,7 +32,7 @@ class ClaimVerdict:
     """The verdict on one claim.
 
     Args:
-        judged: the decision and its data.
+        judged: the decision and its numbers.
         headline: the answer in a sentence.
         evidence: estimate, interval, runs and margin in one line.
         details: sentences for a reviewer.
@@ -122,9 +122,9 @@ class ClaimVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdicts on all claims of a question about one table.
+    """The verdicts on all claims of a question about one table of runs.
 
-    `claims` has a verdict for each claim; `trust` has the sentences that apply to all of them.
+    `claims` has a verdict for each claim. `trust` has sentences on how far to trust all of them.
     """
 
     question: Question
@@ -135,7 +135,9 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """The headline of the only claim, or the number of claims with each answer."""
+        """The headline of a single claim; for several claims, the number of claims with each
+        answer.
+        """
         if len(self.claims) == 1:
             return self.claims[0].headline
         counts = Counter(claim.judged.decision.status for claim in self.claims)
@@ -145,12 +147,12 @@ class Verdict:
 
     @property
     def evidence(self) -> str:
-        """The evidence of each claim on a line."""
+        """The evidence line of each claim (estimate, interval, runs, margin), on a line each."""
         return "\n".join(claim.evidence for claim in self.claims)
 
     @property
     def details(self) -> list[str]:
-        """The details of all claims."""
+        """The sentences for a reviewer, of all claims."""
         return [sentence for claim in self.claims for sentence in claim.details]
 
     def __str__(self) -> str:
@@ -160,14 +162,14 @@ class Verdict:
         return "\n".join([*lines, *self._doubts()])
 
     def _doubts(self) -> Iterator[str]:
-        """Yield the caveats that are printed with every verdict."""
+        """Yield the reasons to doubt the verdict that are printed with every verdict."""
         yield f"Trust: {self.registered.sentence}"
         shared = [sentence for sentence in self.trust if sentence != trust.UNKNOWN]
         for sentence in dict.fromkeys([*shared, *(s for c in self.claims for s in c.trust)]):
             yield f"  {sentence}"
 
     def to_dict(self) -> Row:
-        """Return everything as plain data, as in verdict.json."""
+        """Return the whole verdict as plain data, as in verdict.json."""
         design = self.question.design
         return {
             "study": design.name,
@@ -222,7 +224,14 @@ def _p(claim: Row) -> dict[str, float]:
 def verdict(
     question: Question, runs: Runs, judged: list[Judged], registered: Registered
 ) -> Verdict:
-    """Return the decisions with their wording."""
+    """Return the verdict: the decisions on all claims with their sentences.
+
+    Args:
+        question: the question.
+        runs: the runs that count.
+        judged: the decision on each claim.
+        registered: whether the question was registered before the runs.
+    """
     design = question.design
     claims = []
     for claim in judged:

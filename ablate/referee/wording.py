@@ -1,7 +1,7 @@
-"""Write a verdict in three layers: the headline, the evidence, the details.
+"""Write a verdict on foreign runs in three layers: the headline, the evidence, the details.
 
-Without the names of arms and columns, which are never shortened, the headline has at most 25 words
-and the evidence at most 40.
+The headline has at most 25 words and the evidence at most 40, not counting the names of arms and
+columns, which are never shortened.
 """
 
 import math
@@ -36,8 +36,8 @@ def plain(metric: str) -> str:
 
 
 def number(value: float, error: float = 0.0) -> str:
-    """Return a number rounded to two digits of its standard error; without an
-    error, to four digits.
+    """Return a number rounded to two digits of its standard error; without an error, to four
+    digits.
     """
     if not math.isfinite(value):
         return "nothing" if math.isnan(value) else str(value)
@@ -49,7 +49,7 @@ def number(value: float, error: float = 0.0) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """Writes the sentences of a verdict."""
+    """The sentences of a verdict on one claim."""
 
     judged: Judged
     design: Design
@@ -185,7 +185,12 @@ class Wording:
         return f"{listed(list(effect.counts))} runs, {effect.method}"
 
     def _margin(self) -> str:
-        """Return what the margin means, or what would settle an undecided claim."""
+        """Return a sentence on the margin: its meaning, or how many runs would decide an undecided
+        claim.
+
+        If the correction for several claims changes the answer, the sentence gives the answer
+        without it.
+        """
         margin, open_ = self.claim.margin, self.judged.decision.status == INCONCLUSIVE
         alone = self.judged.alone.status
         if alone != self.judged.decision.status:
@@ -220,8 +225,8 @@ class Wording:
         return f"{100 * level:.3g} % CI {number(ends[0], error)} to {number(ends[1], error)}"
 
     def details(self, claims: int) -> Iterator[str]:
-        """Yield sentences for a reviewer; `claims` is the number of claims that share
-        the error budget.
+        """Yield sentences for a reviewer; `claims` is the number of claims that share the error
+        budget.
         """
         claim, measured, effect = self.claim, self.judged.measured, self.judged.measured.effect
         kind = KINDS[claim.kind]
@@ -318,7 +323,7 @@ class Wording:
 
     @property
     def _places(self) -> str:
-        """The two sets of runs that an interaction compares."""
+        """The two sets of runs whose differences an interaction compares, in words."""
         second = {**self.claim.where, **self.claim.minus}
         first = {key: value for key, value in self.claim.where.items() if key in self.claim.minus}
         where = f"at {label(first)}" if first else "in all runs"
@@ -330,7 +335,7 @@ class Wording:
 
     @property
     def _way(self) -> str:
-        """Whether the treatment's number is lower or higher."""
+        """The word "lower" or "higher": how the treatment's metric differs from the baseline's."""
         better = self.judged.measured.effect.effect > 0
         return "lower" if better == self.design.lower else "higher"
 
