@@ -1,1 +1,1 @@
-"""Write reports: a verdict as a page with figures."""
+"""Write reports: a page with the verdicts of an experiment, its tables and its figures."""

@@ -1,4 +1,6 @@
-"""Collect the data for the figure of a screen: effect, time and memory of each variant."""
+"""Collect the data for the figure of a screen (a baseline and many variants): effect, time and
+memory of each variant.
+"""
 
 from dataclasses import dataclass
 
@@ -20,8 +22,8 @@ class Component:
     """A variant of a screen, compared with the baseline.
 
     `shows` is one of SHOWS, by the verdict. `effect` and `interval` are in units of the metric, and
-    positive if the variant is better. `costs` are its time and its memory per token, divided by
-    those of the baseline; None if they were not measured.
+    positive if the variant is better. `costs` are the variant's time and memory per token, divided
+    by those of the baseline; None if they were not measured.
     """
 
     name: str
@@ -32,8 +34,8 @@ class Component:
 
 
 def components(evidence: Evidence, verdict: Verdict) -> list[Component]:
-    """Return the variants of a screen that have an effect, best first; [] if the
-    study is no screen.
+    """Return the variants of a screen that have an estimated effect, best first; [] if the study is
+    no screen.
     """
     screen = evidence.study.get("screen")
     if not screen:
@@ -55,7 +57,9 @@ def components(evidence: Evidence, verdict: Verdict) -> list[Component]:
 
 
 def _variant(claim: Entry) -> str:
-    """Return the variant that a claim compares with the baseline; "" if it compares other arms."""
+    """Return the variant that a claim compares with the baseline; "" if the claim compares other
+    arms.
+    """
     arms = {str(levels.get(FACTOR)) for levels in (claim["treatment"], claim["baseline"])}
     variants = arms - {BASELINE}
     return variants.pop() if len(variants) == 1 and BASELINE in arms else ""
@@ -79,8 +83,10 @@ def _component(claim: Entry, screen: Screen, means: dict[str, dict[str, float]])
 
 
 def _shows(claim: Entry, effect: float) -> str:
-    """Return which of SHOWS the verdict implies for a variant; its claim may be stated
-    either way round.
+    """Return the item of SHOWS that the verdict on a variant implies.
+
+    The claim may have the variant as treatment or as baseline, so the sign of the effect counts
+    too.
     """
     if claim["verdict"] == INCONCLUSIVE:
         return OPEN
@@ -95,6 +101,8 @@ def _shows(claim: Entry, effect: float) -> str:
 
 
 def _ratio(means: dict[str, dict[str, float]], name: str, metric: str) -> float | None:
-    """Return a cost of a variant divided by that of the baseline."""
+    """Return a variant's mean of a cost metric, divided by that of the baseline; None if one is
+    missing.
+    """
     values = [means.get(arm, {}).get(metric) for arm in (name, BASELINE)]
     return values[0] / values[1] if values[0] and values[1] else None

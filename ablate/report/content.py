@@ -1,4 +1,4 @@
-"""Collect the content of a report in its order; the templates only arrange it."""
+"""Collect the texts and tables of a report; templates arrange them."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -29,7 +29,14 @@ PRECISIONS = {"32-true": "float32", "64-true": "float64"}
 def content(
     evidence: Evidence, verdict: Verdict, figures: list[Figure], contest: Sequence[Replication] = ()
 ) -> dict[str, object]:
-    """Return everything that the template of a report needs, by name."""
+    """Return the variables of the report's template, by name.
+
+    Args:
+        evidence: runs and study of the experiment.
+        verdict: the verdict on the claims.
+        figures: the figures of the report.
+        contest: replications of the experiment with new seeds.
+    """
     again = [asked_again(claim, contest) for claim in verdict["claims"]]
     asked = claims(evidence, verdict)
     kinds = dict.fromkeys(claim["kind"] for claim in verdict["claims"])
@@ -68,8 +75,8 @@ def content(
 
 
 def slice_warning(verdict: Verdict) -> str:
-    """Return a warning for a report on real text whose translations are
-    unreadable; "" otherwise.
+    """Return a warning if the models translate real text too badly to compare arms; ""
+    otherwise.
     """
     means = {
         arm["label"]: arm["metrics"]["test/bleu"]["mean"]
@@ -144,12 +151,14 @@ def _tested(sentences: Any) -> str:
 
 
 def measured(claims: Sequence[ReportedClaim]) -> list[str]:
-    """Return how the claims are tested; claims with the same test share a sentence."""
+    """Return sentences on how the claims are tested; claims with the same test share a sentence."""
     return [f"{names}: {test}" if names else test for names, test in _grouped(claims, _test)]
 
 
 def sources(claims: Sequence[ReportedClaim]) -> list[str]:
-    """Return the sources of the claims; claims with the same source share a sentence."""
+    """Return sentences on where the claims come from; claims with the same source share a
+    sentence.
+    """
     grouped = _grouped(claims, lambda claim: claim["source"])
     return [f"Source{f' of {names.lower()}' * bool(names)}: {text}." for names, text in grouped]
 
@@ -157,8 +166,10 @@ def sources(claims: Sequence[ReportedClaim]) -> list[str]:
 def _grouped(
     claims: Sequence[ReportedClaim], say: Callable[[ReportedClaim], str]
 ) -> list[tuple[str, str]]:
-    """Return each distinct text about claims with their numbers; without numbers
-    for a single claim.
+    """Return the distinct sentences about claims, each with the claims it is about ("Claims 1 and
+    3").
+
+    `say` returns the sentence about a claim. If there is only one claim, its number is left out.
     """
     groups: dict[str, list[int]] = {}
     for number, claim in enumerate(claims, 1):
@@ -168,7 +179,7 @@ def _grouped(
 
 
 def _test(claim: ReportedClaim) -> str:
-    """Return how a claim is tested, in sentences."""
+    """Return sentences on how a claim is tested."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     name = f"{metric.name} in {metric.unit}" if metric.unit == "points" else metric.axis
     test = f"{claim['kind'].replace('_', '-')}. Measured: {name}{_better(claim)}."
@@ -191,7 +202,9 @@ def _better(claim: ReportedClaim) -> str:
 
 
 def registration(evidence: Evidence, verdict: Verdict) -> str:
-    """Return when the study was registered, and how often it was changed and judged before."""
+    """Return a sentence on when the study was registered, and how often it was changed and judged
+    before.
+    """
     when = verdict.get("registered")
     day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M} UTC" if when else "an unknown time"
     earlier = len(evidence.registration.get("earlier") or [])
@@ -202,7 +215,7 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
 
 
 def citation(verdict: Verdict) -> str:
-    """Return the line to cite the answers: software, experiment, study and date."""
+    """Return the line for citing the verdicts: software, experiment, study and date."""
     version = verdict["versions"].get("ablate", "")
     software = f"ablate {listed(version, 'or') if isinstance(version, list) else version}".strip()
     when = verdict.get("registered")
@@ -211,7 +224,7 @@ def citation(verdict: Verdict) -> str:
 
 
 def versions(verdict: Verdict) -> str:
-    """Return the versions of the packages that the runs used, in words."""
+    """Return the names and versions of the packages that the runs used, as text."""
     by_name = verdict.get("versions") or {}
     phrases = (
         f"{name} {listed(version, 'or') if isinstance(version, list) else version}"
@@ -221,7 +234,7 @@ def versions(verdict: Verdict) -> str:
 
 
 def made_by(runs: Sequence[Run]) -> str:
-    """Return the version of ablate and the commits that made the runs, in words."""
+    """Return the version of ablate and the commits with which the runs were made, as text."""
     ended = [run for run in runs if "ablate" in run["versions"]]
     version = listed(sorted({run["versions"]["ablate"] for run in ended}), "or")
     commits = sorted({run["commit"] for run in ended if "commit" in run})

@@ -1,4 +1,4 @@
-"""Export the tables of a report for a paper: each as Markdown, LaTeX (booktabs) and CSV."""
+"""Export the tables of a report for a paper: each table as Markdown, LaTeX (booktabs) and CSV."""
 
 import csv
 import io
@@ -27,8 +27,8 @@ def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> list[Pat
     """Write every table that compares claims or arms, and return the paths of the files.
 
     Args:
-        evidence: evidence of the study.
-        verdict: its verdict.
+        evidence: runs and study of the experiment.
+        verdict: the verdict on its claims.
         folder: target folder, which is created.
     """
     cited = citation(verdict)
@@ -42,14 +42,16 @@ def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> list[Pat
 
 
 def as_markdown(table: Table, cited: str) -> str:
-    """Return a table as Markdown, followed by the line to cite."""
+    """Return a table as Markdown, followed by the line for citing the table."""
     rows = [[text(cell) for cell in row] for row in (table.head, *table.rows)]
     lines = [rows[0], table.rule, *rows[1:]]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\nSource: {text(cited)}.\n"
 
 
 def as_latex(table: Table, cited: str) -> str:
-    """Return a table as a LaTeX tabular that needs the package booktabs."""
+    """Return a table as a LaTeX tabular for the package booktabs, with the line for citing the
+    table.
+    """
     columns = "".join("l" if i < table.words else "r" for i in range(len(table.head)))
     head, *rows = (" & ".join(map(_latex, cells)) + r" \\" for cells in (table.head, *table.rows))
     body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows]

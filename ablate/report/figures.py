@@ -1,4 +1,4 @@
-"""Choose the figures of a report, and write their captions."""
+"""Choose the figures of a report, write their captions, and draw them."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ Dots = dict[str, list[tuple[int, float, str]]]  # seed, value and status of each
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the report; its file is figures/<name>.svg."""
+    """A figure of a report with its caption; it is stored as figures/<name>.svg."""
 
     name: str
     section: str
@@ -40,7 +40,9 @@ class Figure:
 
     @cached_property
     def picture(self) -> "Picture":
-        """The drawing, made on first use, because drawing takes most of the time of a report."""
+        """The matplotlib figure, drawn on first use, because drawing takes most of the time of a
+        report.
+        """
         from ablate.report.draw.style import style  # matplotlib
 
         with style():
@@ -48,14 +50,12 @@ class Figure:
 
     @property
     def alt(self) -> str:
-        """The alternative text: the first sentence of the caption."""
+        """The alternative text for screen readers: the first sentence of the caption."""
         return self.caption.partition(". ")[0].rstrip(".")
 
 
 def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    """Yield every figure for which the evidence has data; those that the study
-    defines come first.
-    """
+    """Yield every figure for which there are data; figures that the study defines come first."""
     answers = [*_screen(evidence, verdict), *_asked(evidence), *_effects(evidence, verdict)]
     answers += _trends(evidence, verdict)
     yield from answers
@@ -69,7 +69,7 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 
 
 def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    """Yield the figure of all components of a screen."""
+    """Yield the figure with all variants of a screen, if the study is a screen."""
     from ablate.report.draw.components import draw_components
 
     rows, screen = components(evidence, verdict), evidence.study.get("screen")
@@ -121,7 +121,10 @@ def _over_levels(
 
 
 def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
-    """Return chance and bound of the metric, if the corpus states them and all runs share them."""
+    """Return the values of the metric for a chance-level and for a perfect model, by name.
+
+    The result is empty unless the corpus states these values and all runs share them.
+    """
     if "chance" in metric_of(metric).unit:
         return {"chance": 0.0, "bound": 1.0}
     leaf = metric.rpartition("/")[2]
@@ -192,7 +195,9 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 
 
 def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]:
-    """Yield a figure for every metric, and whether it shows more than the table of arms."""
+    """Yield a figure of all runs for every metric, and whether runs of an arm differ in the
+    metric.
+    """
     from ablate.report.draw.runs import draw_runs
 
     for metric in shown(evidence, verdict):
@@ -218,7 +223,7 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]
 
 
 def _how(points: Dots) -> str:
-    """Return how to read the dots of the runs."""
+    """Return sentences that explain the marks in a figure of runs."""
     wrong = {status for arm in points.values() for _, _, status in arm} - {"finished"}
     several = any(len(arm) > 1 for arm in points.values())
     text = " Each mark is a run; the line is the mean." if several else ""
@@ -289,8 +294,8 @@ def _tuning(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
-    """Return the runs of every arm; of arms that share their training, such as two
-    searches, the first.
+    """Return the runs of every arm; if arms share their training (and differ only in testing), of
+    the first of them.
     """
     shown: dict[str, list[Run]] = {}
     seen: list[dict[int, Any]] = []
@@ -304,13 +309,18 @@ def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
 
 
 def _once(arms: dict[str, list[Run]], evidence: Evidence) -> str:
-    """Return the sentence about arms that are not shown separately."""
+    """Return a sentence that arms with the same training have one line, if some arms are left out;
+    else "".
+    """
     hidden = len(by_label(evidence.runs)) > len(arms)
     return " Arms that share their training have one line." if hidden else ""
 
 
 def _norms(arms: dict[str, list[Run]], prefix: str) -> dict[str, dict[int, list[float]]]:
-    """Return the norms of all seeds by arm and layer number; norms of 0 are left out."""
+    """Return the gradient norms of all seeds by arm and layer number; norms of 0 are left out.
+
+    `prefix` is the start of the metric keys, before the number of the layer.
+    """
     by_arm: dict[str, dict[int, list[float]]] = {}
     for arm, run in ((arm, run) for arm, runs in arms.items() for run in runs):
         for key, norm in run["metrics"].items():

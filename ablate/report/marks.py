@@ -1,10 +1,9 @@
-"""The colour and the mark of every state of a claim: in figures, reports, on the site, in a
-terminal.
+"""Define the colour and the mark of every verdict, for figures, reports, the site and the terminal.
 
 The colours are those of Okabe and Ito (2008), which can be distinguished with every kind of colour
-vision; marks differ in shape as well. Words need more contrast than marks: their colours have the
-same hue and a contrast of at least 4.5 to 1 on white and on black. Arms have blues, violets and
-yellows, which no state has.
+vision. Marks differ in shape as well. Words need more contrast than marks: the colours of words
+have the same hue, with a contrast of at least 4.5 to 1 on white and on black. Arms have blues,
+violets and yellows, which no verdict has.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from ablate.verdict.replication import LOST, OPEN, REPRODUCED, WEAKER
 
 @dataclass(frozen=True)
 class Mark:
-    """The style of a state."""
+    """The symbol and the colours of a verdict."""
 
     colour: str  # colour of the mark, on white or black
     on_white: str  # colour of words on white
@@ -47,8 +46,10 @@ ARMS = len(ARM_COLOURS)  # largest number of arms in one panel
 
 
 def style_names(dark: bool) -> str:
-    """Return the colours as CSS declarations: `--supported` for words,
-    `--supported-mark` for marks.
+    """Return the colours of verdicts as CSS variables: `--supported` for words, `--supported-mark`
+    for marks.
+
+    `dark` selects the colours for a black background.
     """
     declarations = []
     for state, mark in MARKS.items():
@@ -59,18 +60,18 @@ def style_names(dark: bool) -> str:
 
 
 def arm_style() -> str:
-    """Return the colours of arms as CSS rules: `.arm-0`."""
+    """Return the colours of arms as CSS rules for the classes `.arm-0`, `.arm-1` and so on."""
     rules = (f".arm-{i} {{ color: {colour}; }}" for i, colour in enumerate(ARM_COLOURS))
     return " ".join(rules)
 
 
 def panels(arms: Sequence[str]) -> list[list[str]]:
-    """Return the arms in groups of similar size that fit into one panel."""
+    """Return the arms in groups of similar size; each group has few enough arms for one panel."""
     count = -(-len(arms) // ARMS)
     ends = [round(i * len(arms) / count) for i in range(count + 1)] if count else [0]
     return [list(arms[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
 
 
 def arm_colours(arms: Sequence[str]) -> dict[str, int]:
-    """Return the number of each arm's colour, as in the figures of a report."""
+    """Return, for each arm, the index of its colour in the figures of a report."""
     return {arm: number for panel in panels(arms) for number, arm in enumerate(panel)}

@@ -33,16 +33,16 @@ TEMPLATES.filters |= {"text": text, "code": code}
 
 
 def markdown(content: dict[str, object]) -> str:
-    """Return the report as Markdown, given the result of `content`."""
+    """Return the report as Markdown; `content` has the variables of the template."""
     written = TEMPLATES.get_template("report.md.j2").render(content)
     return re.sub(r"\n{3,}", "\n\n", written).strip() + "\n"
 
 
 def page(title: str, report: str, pictures: dict[str, str]) -> str:
-    """Return a Markdown report as a single HTML page with its figures inside.
+    """Return a Markdown report as a single HTML page that includes its figures.
 
     Args:
-        title: title of the window.
+        title: title of the browser window.
         report: Markdown, whose images are figures/<name>.svg.
         pictures: the SVG file of each figure by name.
     """
@@ -57,10 +57,12 @@ def page(title: str, report: str, pictures: dict[str, str]) -> str:
 
 
 def body(report: str, picture: Callable[[str, str], str]) -> str:
-    """Return a Markdown report as HTML; `picture` returns a figure, given its name and alternative
-    text.
+    """Return a Markdown report as HTML.
 
-    The alternative text is escaped for an HTML attribute.
+    Args:
+        report: Markdown, whose images are figures/<name>.svg.
+        picture: function that returns the HTML of a figure, given its name and its alternative text
+            (escaped for an HTML attribute).
     """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("image", _image)
@@ -78,7 +80,7 @@ def _rendered(parser: MarkdownIt, part: str, env: EnvType) -> str:
 
 
 def _mark(tokens: Sequence[Token]) -> None:
-    """Give verdicts and figures the CSS classes of the page."""
+    """Add CSS classes to the verdicts and figures in the parsed Markdown."""
     for before, token in zip(tokens, tokens[1:], strict=False):
         children = token.children or []
         if before.type == "paragraph_open" and children and children[0].type == "image":
@@ -99,9 +101,13 @@ def _image(
 
 
 def inline(name: str, alt: str, picture: str) -> str:
-    """Return an SVG file for use in a page: with unique ids, and in the colour of the page's text.
+    """Return an SVG file for use in an HTML page: with unique ids, and in the text colour of the
+    page.
 
-    `alt` is escaped.
+    Args:
+        name: name of the figure, which makes its ids unique.
+        alt: the alternative text, escaped for an HTML attribute.
+        picture: the SVG file.
     """
     from ablate.report.draw.style import INK  # matplotlib
 

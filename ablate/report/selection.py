@@ -1,4 +1,4 @@
-"""Select the data of a report from evidence and verdict."""
+"""Select the data of a report from the runs, the study and the verdict of an experiment."""
 
 from typing import cast
 
@@ -14,18 +14,22 @@ PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
 
 
 def claims(evidence: Evidence, verdict: Verdict) -> list[ReportedClaim]:
-    """Return every claim, with its fields in the study and its answer in the verdict."""
+    """Return every claim with its fields in the study and its fields in the verdict."""
     asked = {_key(claim): claim for claim in evidence.study["claims"]}
     return [cast(ReportedClaim, {**asked[_key(answer)], **answer}) for answer in verdict["claims"]]
 
 
 def _key(claim: Question) -> tuple[str, str]:
-    """Return the key of a claim; a claim of the ledger may have several readings."""
+    """Return the id of a claim, and the name of its reading if a sentence is tested in several
+    readings.
+    """
     return claim["id"], claim.get("reading", "")
 
 
 def contrast(claim: ReportedClaim) -> list[str]:
-    """Return the compared arms in short lines: `Pre-LN`, `against Post-LN`, `with no warm-up`."""
+    """Return the arms that a claim compares, in short lines: `Pre-LN`, `against Post-LN`, `with no
+    warm-up`.
+    """
     lines = [f"slope over {factor_label(claim['over'])}"] if claim["kind"] == "trend" else []
     if claim["treatment"]:
         lines = [arm_label(claim["treatment"]), f"against {arm_label(claim['baseline'])}"]
@@ -43,21 +47,21 @@ def named_metric(evidence: Evidence, key: str) -> Metric:
 
 
 def has_effect(claim: ReportedClaim) -> bool:
-    """Return whether the claim compares arms and has an effect."""
+    """Return whether a claim compares arms and has an estimated effect."""
     compared = claim["kind"] == "trend" or bool(claim["treatment"])
     return compared and claim["effect"] is not None
 
 
 def bound(claim: ReportedClaim) -> tuple[str, float]:
-    """Return the name and the size of the bound of an effect: margin or
-    tolerance, 0 without one.
+    """Return the number with which an effect is compared: "margin" or "tolerance", and its size (0
+    for none).
     """
     which = "tolerance" if claim["kind"] == "exact" and not claim["margin"] else "margin"
     return which, claim["tolerance"] if which == "tolerance" else claim["margin"]
 
 
 def effect_axis(claim: ReportedClaim) -> str:
-    """Return the label of an axis of effects, with the unit."""
+    """Return the label, with the unit, of the axis on which the effect of a claim is drawn."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     if claim["kind"] == "trend":
         turned = "" if claim["better"] == "higher" else ", sign turned"
@@ -72,7 +76,7 @@ def effect_axis(claim: ReportedClaim) -> str:
 
 
 def outcomes(runs: list[Run]) -> dict[str, dict[str, int]]:
-    """Return for every arm the number of runs by status."""
+    """Return, for every arm, the number of runs by status."""
     return {
         arm: {status: sum(run["status"] == status for run in members) for status in STATUSES}
         for arm, members in by_label(runs).items()
@@ -80,7 +84,7 @@ def outcomes(runs: list[Run]) -> dict[str, dict[str, int]]:
 
 
 def measured(run: Run, metric: str) -> float | None:
-    """Return the value of a metric for a run; None if the run failed or has no number."""
+    """Return the value of a metric for a run; None if the run failed or the value is missing."""
     if run["status"] == "failed":
         return None
     try:
@@ -90,8 +94,8 @@ def measured(run: Run, metric: str) -> float | None:
 
 
 def shown(evidence: Evidence, verdict: Verdict) -> list[str]:
-    """Return the metrics for which every run is shown: those of claims except
-    trends, and test BLEU.
+    """Return the metrics for which the value of every run is drawn: those of claims except trends,
+    and test BLEU.
     """
     asked = [claim["metric"] for claim in verdict["claims"] if claim["kind"] != "trend"]
     return [

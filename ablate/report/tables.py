@@ -44,7 +44,9 @@ COMPARED = {*ESTIMATES, *CASES, "Steps to equal validation loss"}
 
 @dataclass(frozen=True)
 class Table:
-    """A table with cells of plain text; the first columns are words, the others numbers."""
+    """A table with cells of plain text; the first `words` columns hold words, the others
+    numbers.
+    """
 
     head: list[str]
     rows: list[list[str]]
@@ -52,7 +54,7 @@ class Table:
 
     @property
     def rule(self) -> list[str]:
-        """The line below the head, which aligns the columns."""
+        """The Markdown line below the head, which sets the alignment of the columns."""
         return ["---" if i < self.words else "---:" for i in range(len(self.head))]
 
 
@@ -70,8 +72,8 @@ def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, Table]:
 
 
 def arms(evidence: Evidence, verdict: Verdict) -> Table:
-    """Return a row for each arm: mean and standard deviation of its metrics, and the
-    states of its runs.
+    """Return a table with a row for each arm: mean and standard deviation of each metric, and the
+    number of runs by status.
     """
     metrics = _metrics(verdict)
     counts, runs = outcomes(evidence.runs), by_label(evidence.runs)
@@ -91,7 +93,7 @@ def arms(evidence: Evidence, verdict: Verdict) -> Table:
 
 
 def _metrics(verdict: Verdict) -> list[str]:
-    """Return the metrics of the claims and then the usual ones, if an arm has them."""
+    """Return the metrics of the claims and then the usual metrics, if at least one arm has them."""
     asked = [claim["metric"] for claim in verdict["claims"] if claim["metric"] != "parameters"]
     available = {metric for arm in verdict["arms"] for metric in arm["metrics"]}
     return [metric for metric in dict.fromkeys([*asked, *USUAL]) if metric in available]
@@ -109,7 +111,7 @@ def _sizes(runs: list[Run]) -> str:
 
 
 def titles(claims: Sequence[Entry]) -> list[str]:
-    """Return the statement of each claim, with its number if there are several claims."""
+    """Return the statement of each claim, with the claim's number if there are several claims."""
     numbers = number_of(claims)
     return [
         f"{numbers[name_of(claim)]}. {claim['statement']}"
@@ -120,19 +122,23 @@ def titles(claims: Sequence[Entry]) -> list[str]:
 
 
 def estimates(claims: Sequence[ReportedClaim]) -> Table | None:
-    """Return a row for each estimated claim: the numbers and the tests behind its answer."""
+    """Return a table of the claims that are tested statistically: their estimates and p-values."""
     return _answers(claims, ESTIMATES, exact=False)
 
 
 def cases(claims: Sequence[ReportedClaim]) -> Table | None:
-    """Return a row for each exact claim: how many cases hold, and the deviation that decides."""
+    """Return a table of the exact claims: how many cases hold, and the deviation that decides."""
     return _answers(claims, CASES, exact=True)
 
 
 def _answers(
     claims: Sequence[ReportedClaim], fields: Sequence[str], *, exact: bool
 ) -> Table | None:
-    """Return the given fields of the details of claims; fields that no claim has are left out."""
+    """Return a table of claims with the given fields of their details; fields that no claim has are
+    left out.
+
+    `exact` selects exact claims, and otherwise the others. The result is None without such claims.
+    """
     chosen = [
         (title, claim["details"])
         for title, claim in zip(titles(claims), claims, strict=True)
@@ -146,13 +152,15 @@ def _answers(
 
 
 def fields_of(claim: ReportedClaim) -> Table:
-    """Return the details of a claim that the other tables do not show."""
+    """Return a table with the details of a claim that no other table shows: field and value."""
     rows = [[key, value] for key, value in claim["details"].items() if key not in COMPARED]
     return Table(["Field", "Value"], rows, words=2)
 
 
 def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
-    """Return the steps that the baselines need to reach the treatments' short-budget scores."""
+    """Return a table of the steps that each baseline needs to reach the score of its treatment at
+    `budget.short` steps.
+    """
     rows = [
         [title, *_target(claim, short["steps"], target, evidence)]
         for claim, title in zip(verdict["claims"], titles(verdict["claims"]), strict=True)
@@ -180,8 +188,8 @@ def _target(claim: Entry, steps: int, target: Target, evidence: Evidence) -> lis
 
 
 def _seconds(evidence: Evidence, levels: Levels, updates: int | float | None) -> str:
-    """Return the time for `updates` steps, by the median cost of a step in the runs
-    at these levels.
+    """Return the time of `updates` training steps as text, by the median time of a step in the runs
+    with these levels.
     """
     runs = (run for run in evidence.runs if "update_seconds" in run and has(run, levels))
     costs = [run["update_seconds"] for run in runs]
@@ -191,7 +199,7 @@ def _seconds(evidence: Evidence, levels: Levels, updates: int | float | None) ->
 
 
 def wrong(evidence: Evidence) -> Table | None:
-    """Return a row for every run that did not finish."""
+    """Return a table with a row for every run that did not finish; None if all runs finished."""
     rows = [
         [
             *(arm, str(run["seed"]), run["status"], _when(run)),
@@ -210,7 +218,9 @@ def _when(run: Run) -> str:
 
 
 def screening(evidence: Evidence) -> Table | None:
-    """Return the tuning scores: a row for each arm and value, a column for each seed."""
+    """Return a table of the tuning scores: a row for each arm and hyperparameter value, a column
+    for each seed.
+    """
     tune = evidence.study.get("tune")
     if not tune or not evidence.screening:
         return None
@@ -227,7 +237,7 @@ def screening(evidence: Evidence) -> Table | None:
 
 
 def _chosen(chosen: Counter[tuple[str, Any]], arm: str, level: Any) -> str:
-    """Return how many replicates of an arm chose a value, as text."""
+    """Return text on how many replicates of an arm chose a hyperparameter value; "" if none did."""
     took = chosen[arm, level]
     of = sum(count for (name, _), count in chosen.items() if name == arm)
     if not took:
@@ -245,7 +255,9 @@ def _tried(run: Run | None, metric: str) -> str:
 
 
 def published(evidence: Evidence, verdict: Verdict) -> Table | None:
-    """Return numbers of the literature, and ours for the arm of the same name."""
+    """Return a table of numbers from the literature, beside our numbers for the arm of the same
+    name.
+    """
     rows = [
         [
             _named(verdict, number["arm"]),
@@ -262,14 +274,16 @@ def published(evidence: Evidence, verdict: Verdict) -> Table | None:
 
 
 def _named(verdict: Verdict, arm: str) -> str:
-    """Return the label of an arm of the study; the text itself if there is no such arm."""
+    """Return the label of an arm of the study; if there is no arm of this name, the name itself."""
     return next(
         (known_arm["label"] for known_arm in verdict["arms"] if known_arm["arm"] == arm), arm
     )
 
 
 def _ours(verdict: Verdict, number: Published) -> list[str]:
-    """Return our results for the arm of this name, or else for all arms that contain its words."""
+    """Return our results for the arm of a published number; if no arm has its name, for all arms
+    that contain the words of the name.
+    """
     by_name = {arm["arm"]: arm for arm in verdict["arms"]}
     words = set(number["arm"].split())
     close = [name for name in by_name if words <= set(name.split())]

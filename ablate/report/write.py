@@ -21,14 +21,17 @@ DIGITS = 10
 
 
 def write_report(evidence: Evidence, folder: Path) -> Verdict:
-    """Judge the evidence, write the report into the folder, and return the verdict."""
+    """Judge the claims of an experiment, write the report into the folder, and return the
+    verdict.
+    """
     return write_files(evidence, conclude(evidence), folder)
 
 
 def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
-    """Write verdict, figures, report and page; return the content of verdict.json without its seal.
+    """Write the verdict, the figures, the report and the page into a folder; return the content of
+    verdict.json without its seal.
 
-    Replications are read from the folder. Figures of an earlier report are deleted.
+    Replications are read from contest.json in the folder. Figures of an earlier report are deleted.
 
     Raises:
         UserError: the folder's contest.json is damaged.
@@ -55,8 +58,8 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
 
 
 def _rounded(value: Any) -> Any:
-    """Return data with numbers rounded to DIGITS digits; further digits differ
-    between processors.
+    """Return nested data with numbers rounded to DIGITS digits; further digits differ between
+    CPUs.
     """
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}

@@ -1,4 +1,4 @@
-"""Draw all components of a screen: the effect with its interval, and beside it time and memory."""
+"""Draw all variants of a screen: the effect with its interval, and beside it time and memory."""
 
 from collections.abc import Sequence
 
@@ -22,10 +22,10 @@ LOOKS = {
 
 
 def draw_components(rows: Sequence[Component], metric: str, margin: float) -> Figure:
-    """Draw a row for each component, in the given order.
+    """Draw a row for each variant of a screen, in the given order.
 
     Args:
-        rows: the components.
+        rows: the variants.
         metric: label of the axis of effects, with the unit.
         margin: smallest difference that matters; 0 if there is none.
     """

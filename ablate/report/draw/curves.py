@@ -1,4 +1,4 @@
-"""Draw learning curves: for every arm the mean over seeds, in a band from minimum to maximum."""
+"""Draw learning curves: for every arm, the mean over seeds and a band from minimum to maximum."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,8 +30,12 @@ Curve = dict[str, list[Any]]  # None stands for a value that was not finite
 
 
 def draw_curves(curves: dict[str, list[Curve]], of: Sequence[str] = METRICS) -> Figure:
-    """Draw a column for each metric, and rows of panels with as many arms as can
-    be distinguished.
+    """Draw a panel for each metric, side by side; if there are many arms, in several rows of
+    panels.
+
+    Args:
+        curves: for each arm, the learning curve of each seed.
+        of: keys of the metrics.
     """
     groups = panels(list(curves))
     metrics = [m for m in of if any(m in curve for arm in curves.values() for curve in arm)]
@@ -49,7 +53,7 @@ def draw_curves(curves: dict[str, list[Curve]], of: Sequence[str] = METRICS) -> 
 
 
 def _ends(arms: list[str], curves: dict[str, list[Curve]], metric: str) -> dict[str, float]:
-    """Return the last value of each arm's line; arms without a number are missing."""
+    """Return the last value of each arm's mean curve; arms without a value are left out."""
     lines = {arm: table(curves[arm], metric)[1] for arm in arms}
     return {arm: float(np.nanmean(line[:, -1])) for arm, line in lines.items() if line.size}
 
@@ -66,7 +70,7 @@ def _draw_panel(axes: Axes, metric: str, arms: list[str], curves: dict[str, list
 
 
 def _wide(axes: Axes) -> bool:
-    """Return whether the range is so wide that most curves would look flat."""
+    """Return whether the y range of a panel is so wide that most curves would look flat."""
     low, high = axes.dataLim.intervaly
     return bool(low > 0 and high / low > 50)
 
@@ -94,9 +98,10 @@ def _draw_arm(
 def table(
     curves: list[Curve], metric: str
 ) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, "seeds points"]]:
-    """Return the steps, and the values of all seeds at these steps; NaN for missing values.
+    """Return the steps, and the values of a metric for all seeds at these steps; NaN for missing
+    values.
 
-    Runs that stopped early, or had values that were not finite, leave gaps.
+    Values are missing for runs that stopped early, or had values that were not finite.
     """
     by_step = [
         {step: value for step, value in zip(curve["step"], curve[metric], strict=True)}

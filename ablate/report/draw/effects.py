@@ -1,4 +1,6 @@
-"""Draw the effect of every claim: its interval, the difference of every seed, 0 and the margin."""
+"""Draw the effect of every claim: its interval, the difference of every seed, zero and the
+margin.
+"""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,7 +22,9 @@ ALIKE = 8  # largest ratio of the sizes of effects on one axis
 
 
 def draw_effects(claims: list[ReportedClaim]) -> Figure:
-    """Draw a row for each claim; claims with the same metric and margin may share an axis."""
+    """Draw a row for each claim; claims with the same metric and margin share an axis if their
+    effects have similar sizes.
+    """
     groups = _groups(claims)
     figure, axes = stack([AROUND + _height(group) * len(group) for group in groups])
     for panel, group in zip(axes, groups, strict=True):
@@ -29,7 +33,7 @@ def draw_effects(claims: list[ReportedClaim]) -> Figure:
 
 
 def _height(claims: list[ReportedClaim]) -> float:
-    """Return the height of each row of a panel in inches."""
+    """Return the height, in inches, of each row of a panel with these claims."""
     lines = max(_name(claim).count("\n") + 1 for claim in claims)
     return max(ROW, BETWEEN + LINE * lines)
 
@@ -56,7 +60,7 @@ def _share_axis(group: list[ReportedClaim], claim: ReportedClaim) -> bool:
 
 
 def _reach(claim: ReportedClaim) -> float:
-    """Return the largest distance from 0 in the row of a claim."""
+    """Return the largest absolute value that the row of a claim must show."""
     return max(map(abs, (*(claim["interval"] or ()), claim["effect"], bound(claim)[1], 1e-12)))
 
 

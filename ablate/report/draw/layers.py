@@ -18,8 +18,13 @@ Norms = dict[str, dict[int, list[float]]]
 
 
 def draw_layers(when: str, stacks: dict[str, Norms]) -> Figure:
-    """Draw a panel for each stack, with a mark for every seed and a line through
-    each arm's medians.
+    """Draw a panel for each stack (encoder, decoder) with the gradient norm in each layer.
+
+    Each seed has a mark, and a line goes through the medians of each arm.
+
+    Args:
+        when: first | last, the training step.
+        stacks: for each stack, the norms of all seeds by arm and layer.
     """
     groups = panels(list(dict.fromkeys(arm for norms in stacks.values() for arm in norms)))
     figure, parts = rows([HEIGHT + legend_height(arms) for arms in groups])

@@ -1,4 +1,6 @@
-"""Draw a metric against the levels of a factor, with a line for each combination of the others."""
+"""Draw a metric against the levels of a factor, with a line for each combination of the other
+factors' levels.
+"""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
@@ -61,7 +63,9 @@ def _ordered(levels: Iterable[object]) -> list[object]:
 
 
 def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
-    """Place the levels at equal distances, label the axis, and return the positions."""
+    """Place the levels at equal distances on the x-axis, label the axis, and return the
+    positions.
+    """
     at = list(range(len(levels)))
     width = min(TICK, ROOM // max(1, len(levels)))
     names = [option_name(factor, level) or _text(level) for level in levels]
@@ -73,18 +77,19 @@ def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
 
 
 def _text(level: object) -> str:
-    """Return a level as a label; texts have no quotes."""
+    """Return a level of a factor as a label of the axis; texts have no quotes."""
     return level if isinstance(level, str) else value_text(level)
 
 
 def _tick(level: str, width: int) -> str:
-    """Return the name of a level, wrapped to lines of at most `width` letters."""
+    """Return the label of a level, wrapped to lines of at most `width` letters."""
     return folded(level.replace("_", "_ "), width).replace("_ ", "_")
 
 
 def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[str, float]:
-    """Draw all lines, and return where each ends; a single line over names is
-    drawn as means only.
+    """Draw a line for each combination of other levels, and return the last y value of each line.
+
+    If there is only one combination and the levels are names, their means are not joined by a line.
     """
     names = len(points) == 1 and all(isinstance(level, str | bool) for level in places)
     alone = {"marker": "_", "markersize": 24, "markeredgewidth": 1.6}
@@ -102,10 +107,19 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
 
 
 def place_of(level: Any) -> object:
-    """Return the value that represents a level on the axis: lists and nodes by their text."""
+    """Return a hashable value for a level: the text of a list or a mapping, else the level
+    itself.
+    """
     return value_text(level) if isinstance(level, list | dict) else level
 
 
 def line_of(levels: Levels, factor: str, where: Levels) -> str:
-    """Return the name of a run's line: its levels of all other factors."""
+    """Return the name of the line to which a run belongs: the labels of its levels of other
+    factors.
+
+    Args:
+        levels: the run's level of each factor.
+        factor: the factor on the x-axis, which is left out.
+        where: levels that all runs in the figure share, which are left out.
+    """
     return arm_label({k: v for k, v in levels.items() if k != factor and k not in where})

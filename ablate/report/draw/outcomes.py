@@ -1,4 +1,4 @@
-"""Draw how every run of every arm ended, by seed."""
+"""Draw, for every run of every arm, whether it finished, diverged or failed, by seed."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,7 +20,9 @@ Endings = dict[str, dict[int, str]]  # by arm and seed
 
 
 def draw_outcomes(endings: Endings) -> Figure:
-    """Draw a mark for each run; a hollow mark is a run that failed and has no result."""
+    """Draw a mark for the status of each run; a hollow mark is a run that failed and has no
+    result.
+    """
     groups = panels(list(endings))
     heights = [AROUND + ROW * len(group) for group in groups]
     heights[-1] += legend_height([*LOOKS])

@@ -1,4 +1,4 @@
-"""Draw every run of every arm on one metric, as a dot."""
+"""Draw the value of a metric for every run of every arm, as a dot."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,13 @@ def draw_runs(
     points: dict[str, list[Point]],
     means: dict[str, float],
 ) -> Figure:
-    """Draw a row for each arm, with its mean; `label` names the metric on the axis."""
+    """Draw a row of dots for each arm, with the arm's mean as a line.
+
+    Args:
+        metric: label of the metric.
+        points: seed, value and status of every run, by arm.
+        means: the mean of each arm.
+    """
     groups = panels(list(points))
     figure, axes = stack([AROUND + _height(group) * len(group) for group in groups])
     for panel, arms in zip(axes, groups, strict=True):
@@ -36,7 +42,7 @@ def draw_runs(
 
 
 def _height(arms: Sequence[str]) -> float:
-    """Return the height of each row of a panel in inches."""
+    """Return the height, in inches, of each row of a panel with these arms."""
     return max(ROW, BETWEEN + LINE * max(folded(arm).count("\n") + 1 for arm in arms))
 
 
@@ -65,7 +71,10 @@ def _draw_panel(
 
 
 def _by_marker(points: list[Point], usual: str) -> dict[str, list[Point]]:
-    """Return the points by their marker."""
+    """Return the points of an arm by their marker, which shows the status of a run.
+
+    `usual` is the marker of a run that finished.
+    """
     by_marker: dict[str, list[Point]] = {}
     for point in points:
         by_marker.setdefault(WRONG.get(point[2], usual), []).append(point)

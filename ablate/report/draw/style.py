@@ -1,7 +1,7 @@
-"""The style of all figures: colours, markers, sizes, and the bytes of the file.
+"""The style of all figures: colours, markers, sizes, and the format of the file.
 
 Arms differ in colour (ablate.report.marks), in line style and in marker, so that figures can be
-printed in grey. Text stays text in the file.
+printed in grey. Text in a figure stays text in the SVG file.
 """
 
 import io
@@ -83,7 +83,7 @@ STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Look:
-    """The style of an arm in all figures of a report."""
+    """The colour, the line style and the marker of an arm in all figures of a report."""
 
     colour: str
     marker: str
@@ -92,7 +92,9 @@ class Look:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Apply our settings in a block, independent of the settings of the machine."""
+    """Apply the style of ablate's figures in a `with` block, whatever the user's matplotlib
+    settings are.
+    """
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -100,7 +102,7 @@ def style() -> Iterator[None]:
 
 
 def looks(arms: Sequence[str]) -> dict[str, Look]:
-    """Return a style for each arm of a panel; the next panel uses the same styles again."""
+    """Return a style for each arm of a panel. Other panels use the same styles for other arms."""
     return {
         arm: Look(ARM_COLOURS[i % ARMS], MARKERS[i % ARMS], LINES[i % ARMS])
         for i, arm in enumerate(arms)
@@ -108,21 +110,26 @@ def looks(arms: Sequence[str]) -> dict[str, Look]:
 
 
 def stack(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
-    """Return a figure of panels above one another; `heights` are in inches."""
+    """Return a figure with panels above one another; `heights` are the panels' heights in
+    inches.
+    """
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     axes = figure.subplots(len(heights), squeeze=False, height_ratios=list(heights))
     return figure, list(axes[:, 0])
 
 
 def rows(heights: Sequence[float]) -> tuple[Figure, list[SubFigure]]:
-    """Return a figure of rows with panels and a legend each; `heights` are in inches."""
+    """Return a figure with rows; each row can have several panels and a legend.
+
+    `heights` are the heights of the rows in inches.
+    """
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     parts = figure.subfigures(len(heights), squeeze=False, height_ratios=list(heights))
     return figure, list(parts[:, 0])
 
 
 def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str]) -> None:
-    """Add a legend below all panels with every name that occurs in a panel, if any."""
+    """Add a legend below all panels, with those of `names` that occur in a panel."""
     entries: dict[str, Artist] = {}
     for panel in axes:
         handles, labels = panel.get_legend_handles_labels()
@@ -134,14 +141,19 @@ def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str])
 
 
 def nameable(names: Sequence[str]) -> bool:
-    """Return whether lines can be named at their ends instead of in a legend."""
+    """Return whether there are few enough lines to write each name at the end of its line instead
+    of in a legend.
+    """
     return 1 < len(names) <= FEW and max(map(len, names)) <= SHORT
 
 
 def name_lines(axes: Axes, ends: dict[str, float], apart: float = 0.065) -> None:
-    """Write the name of each line beside its end without overlaps.
+    """Write the name of each line beside the line's end, so that names do not overlap.
 
-    `apart` is the smallest distance of two names, as a fraction of the height of the axis.
+    Args:
+        axes: the panel.
+        ends: last y value of each line, by name.
+        apart: smallest distance of two names, as a fraction of the height of the axis.
     """
     low, high = axes.get_ylim()
     gap, floor = apart * (high - low), low
@@ -156,7 +168,7 @@ def name_lines(axes: Axes, ends: dict[str, float], apart: float = 0.065) -> None
 
 
 def legend_height(names: Sequence[str]) -> float:
-    """Return the height of a shared legend in inches."""
+    """Return the height, in inches, of a legend with these names."""
     return LINE * -(-len(names) // _columns(names)) + LINE
 
 
@@ -166,7 +178,7 @@ def _columns(names: Sequence[str]) -> int:
 
 
 def log_y(axes: Axes) -> None:
-    """Use a logarithmic scale with plain numbers instead of powers."""
+    """Use a logarithmic y-axis whose labels are plain numbers instead of powers of ten."""
     axes.set_yscale("log")
     axis = axes.yaxis
     low, high = axes.get_ylim()
@@ -177,13 +189,15 @@ def log_y(axes: Axes) -> None:
 
 
 def folded(label: str, width: int = 30) -> str:
-    """Return a label, wrapped to several lines; only words above one and a half lines are cut."""
+    """Return a label, wrapped to lines of `width` letters; only words above 1.5 lines are cut."""
     cut = any(len(word) > 1.5 * width for word in label.split())
     return "\n".join(wrap(label, width, break_long_words=cut)) or label
 
 
 def svg(figure: Figure) -> str:
-    """Return the figure as an SVG file with reproducible bytes: no date, no random ids."""
+    """Return a figure as an SVG file that is always the same for the same data: no date, no random
+    ids.
+    """
     file = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with style():

@@ -1,4 +1,4 @@
-"""Draw a metric against the levels of a factor, with every seed and the fitted line."""
+"""Draw a metric against a numeric factor, with every run and the fitted line."""
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +14,9 @@ HEIGHT = 3.0  # height in inches
 
 
 def draw_trend(claim: ReportedClaim, points: list[tuple[float, float]]) -> Figure:
-    """Draw the trend of a claim; `points` are level and value of every run of the claim."""
+    """Draw the runs and the fitted line of a trend claim; `points` are (level, value) of every
+    run.
+    """
     scale, effect = claim["scale"], claim["effect"]
     figure, (axes,) = stack([HEIGHT])
     levels, values = np.array(points, dtype=float).T
@@ -44,7 +46,16 @@ def line(
     slope: float,
     ends: Float[np.ndarray, " points"],
 ) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
-    """Return the line with this slope through the means of x and y, as least squares places it."""
+    """Return points on the line with a given slope through the means of x and y (the least-squares
+    line).
+
+    Args:
+        scale: linear | log | log_log, the scale on which the line is straight.
+        levels: x of each run.
+        values: y of each run.
+        slope: the slope.
+        ends: x values at which the line is computed.
+    """
     x, at = (levels, ends) if scale == "linear" else (np.log2(levels), np.log2(ends))
     y = np.log2(values) if scale == "log_log" else values
     fitted = y.mean() + slope * (at - x.mean())

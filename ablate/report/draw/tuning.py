@@ -1,4 +1,6 @@
-"""Draw the score of every arm against the tuned hyperparameter, with every tuning run."""
+"""Draw the validation score of every arm against the tuned hyperparameter, with every tuning
+run.
+"""
 
 from typing import Any
 
@@ -15,7 +17,13 @@ Points = list[tuple[float, float]]
 
 
 def draw_tuning(key: str, metric: str, arms: dict[str, Points]) -> Figure:
-    """Draw the scores; `arms` has value and score of every tuning run of an arm."""
+    """Draw the scores of tuning runs against the values of a hyperparameter.
+
+    Args:
+        key: config key of the hyperparameter.
+        metric: key of the validation metric.
+        arms: for each arm, value and score of every tuning run.
+    """
     groups = panels(list(arms))
     figure, parts = rows([HEIGHT + legend_height(group) for group in groups])
     for row, group in zip(parts, groups, strict=True):
