@@ -1,1 +1,1 @@
-"""Adaptation: which weights are trained, and which are added."""
+"""Adaptation of a model before training: choose the weights to train, or add weights."""

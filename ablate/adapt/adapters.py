@@ -1,11 +1,12 @@
 """A small network after every sub-layer, in a frozen model.
 
-Equation: F'(x) = F(x) + U relu(D F(x) + d) + u, D "width d_model", U zero at first.
+Equation: F'(x) = F(x) + U relu(D F(x) + d) + u, where F is the sub-layer, D has the shape "width
+    d_model", and U is zero at first.
 Source: arXiv:1902.00751, section 2.1.
 What differs: U is zero at first, so that the output is unchanged before the first step, whereas the
     paper initialises it close to zero; the activation is relu. As in the paper, norms are trained
     as well.
-What to expect: with pretrained weights, close to training everything; from random weights, worse.
+What to expect: with pretrained weights, close to training all weights; from random weights, worse.
 """
 
 from typing import cast
@@ -27,20 +28,20 @@ from ablate.seeding import stream
 
 
 class Adapters(Adapt):
-    """Train only adapters and norms.
+    """Adds an adapter (a small network) after every sub-layer, and trains only adapters and norms.
 
     Args:
         width: inner width of an adapter.
 
     Raises:
-        UserError: when called, the model has no layers of sub-layers.
+        UserError: when called, the model has no sub-layers.
     """
 
     def __init__(self, *, width: Count) -> None:
         self.width = width
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Freeze the model except its norms, and wrap every sub-layer."""
+        """Freeze the model except its norms, and add an adapter to every sub-layer."""
         stacks = [(name, part) for name, part in model.named_modules() if isinstance(part, Stack)]
         if not stacks:
             raise UserError("adapt=adapters: this model has no sub-layers to put adapters behind")
@@ -58,7 +59,7 @@ class Adapters(Adapt):
 
 
 class Adapted(Sublayer):
-    """A sub-layer with its adapter."""
+    """A sub-layer followed by its adapter."""
 
     def __init__(self, sublayer: Sublayer, d_model: int, width: int) -> None:
         super().__init__()
@@ -68,13 +69,13 @@ class Adapted(Sublayer):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Initialise the adapter such that it adds nothing."""
+        """Initialise the adapter such that it does not change the output of the sub-layer."""
         nn.init.xavier_uniform_(self.down.weight, generator=generator)
         for parameter in (self.down.bias, self.up.weight, self.up.bias):
             parameter.zero_()
 
     def forward(self, x: Float[Tensor, "B L D"], at: LayerContext) -> Float[Tensor, "B L D"]:
-        """Return the adapted output of the sub-layer for whole sequences."""
+        """Return the output of sub-layer and adapter for whole sequences."""
         return self._adapt(self.sublayer(x, at))
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
@@ -84,7 +85,7 @@ class Adapted(Sublayer):
     def step(
         self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
-        """Return the adapted output of the sub-layer for the newest tokens."""
+        """Return the output of sub-layer and adapter for the newest tokens."""
         return self._adapt(self.sublayer.step(x, at, slots, cache))
 
     def _adapt(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:

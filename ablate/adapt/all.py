@@ -3,7 +3,7 @@
 Equation: every w follows its gradient.
 Source: arXiv:1706.03762, section 5 (training from scratch).
 What differs: nothing.
-What to expect: the reference of this factor.
+What to expect: this is the reference option of the factor.
 """
 
 from ablate.adapt.base import Adapt
@@ -11,7 +11,7 @@ from ablate.model.base import Model
 
 
 class All(Adapt):
-    """Leave the model unchanged."""
+    """An option that leaves the model unchanged, so that all weights are trained."""
 
     def __call__(self, model: Model, seed: int) -> None:
         """Do nothing."""

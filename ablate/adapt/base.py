@@ -1,4 +1,4 @@
-"""The interface of adaptation: which weights are trained, and which are added."""
+"""The interface of adaptation: an option chooses the weights to train, and may add weights."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -7,11 +7,12 @@ from ablate.model.base import Model
 
 
 class Adapt(ABC):
-    """Change a model in place after its weights are initialised; an option of `adapt`.
+    """Changes a model in place after its weights are initialised; an option of `adapt`.
 
-    Weights that require a gradient are trained. Weights that become a function of others, as in
-    LoRA, are replaced by `torch.nn.utils.parametrize`, so that every use of them sees the change.
-    To restore a trained run, the model is built and adapted, and then its weights are loaded.
+    Weights that require a gradient are trained. If a weight becomes a function of other weights, as
+    in LoRA, it is replaced by `torch.nn.utils.parametrize`, so that the change applies wherever the
+    weight is used. To restore a trained run, the model is built and adapted before its weights are
+    loaded.
     """
 
     # whether the adapted model gives the same logits before its first step
@@ -19,4 +20,6 @@ class Adapt(ABC):
 
     @abstractmethod
     def __call__(self, model: Model, seed: int) -> None:
-        """Change the model; initial values of added weights depend only on the seed."""
+        """Change the model in place; the initial values of added weights depend only on the
+        seed.
+        """

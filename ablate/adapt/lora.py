@@ -1,11 +1,12 @@
 """Low-rank updates of frozen matrices.
 
-Equation: W = W_0 + (alpha / rank) B A, B "out rank" zero at first, A "rank in".
+Equation: W = W_0 + (alpha / rank) B A, where B has the shape "out rank" and is zero at first, and A
+    has the shape "rank in".
 Source: arXiv:2106.09685, section 4.1.
-What differs: A is uniform in +-sqrt(6 / in), as in the paper's code (Kaiming); no dropout on its
-    input. The sum is computed at every use of the projection.
-What to expect: with pretrained weights, close to training everything with few trained weights; from
-    random weights, far worse.
+What differs: A is uniform in +-sqrt(6 / in), as in the paper's code (Kaiming); there is no dropout
+    on the input of A. The sum is computed whenever the matrix is used.
+What to expect: with pretrained weights, nearly the quality of training all weights, although few
+    weights are trained; from random weights, far worse.
 """
 
 import torch
@@ -22,7 +23,7 @@ from ablate.seeding import stream
 
 
 class LoRA(Adapt):
-    """Train only low-rank updates of some projections.
+    """Freezes the model and trains only low-rank updates of some linear maps.
 
     Args:
         rank: rank of the update.
@@ -30,7 +31,7 @@ class LoRA(Adapt):
         maps: patterns of the names of linear maps, such as query or decoder.*.value.
 
     Raises:
-        UserError: when called, a pattern that fits no linear map, or a rank above a map's width.
+        UserError: when called, a pattern matches no linear map, or the rank is above a map's width.
     """
 
     def __init__(self, *, rank: Count, alpha: int | float, maps: list[str]) -> None:
@@ -66,10 +67,10 @@ class LowRank(nn.Module):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Initialise the update to zero."""
+        """Initialise A randomly and B with zeros, so that the update is zero."""
         limit = (6 / self.a.size(1)) ** 0.5
         self.a.uniform_(-limit, limit, generator=generator)
 
     def forward(self, weight: Float[Tensor, "E D"]) -> Float[Tensor, "E D"]:
-        """Return the updated matrix."""
+        """Return the matrix W_0 (`weight`) plus the low-rank update."""
         return weight + self.factor * self.b @ self.a

@@ -1,4 +1,4 @@
-"""Select parts of a model by patterns."""
+"""Select modules or weights of a model by patterns of their names."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -8,13 +8,14 @@ from ablate.errors import UserError
 
 
 def chosen(key: str, patterns: Sequence[str], names: Iterable[str]) -> list[str]:
-    """Return the dotted names that match a pattern, in order.
+    """Return the dotted names that match at least one pattern, in their order.
 
-    A pattern is one or several consecutive parts of a name; `*` matches any text: `query`,
-    `encoder`, `decoder.layers.0`, `decoder.*.query`.
+    A pattern is one or several consecutive parts of a dotted name; `*` matches any text: `query`,
+    `encoder`, `decoder.layers.0`, `decoder.*.query`. `key` is the config key of the patterns, for
+    the message.
 
     Raises:
-        UserError: there is no pattern, or one that matches no name.
+        UserError: there is no pattern, or a pattern matches no name.
     """
     every = list(names)
     if not patterns:

@@ -1,11 +1,11 @@
 """Train only the output layer.
 
-Equation: logits = W h; W follows its gradient; everything that computes h is frozen.
-Source: arXiv:1902.00751, section 3 (its baseline of fine-tuning only top layers).
-What differs: one layer, the projection to the vocabulary.
-What to expect: far worse than training everything; on random states, the performance of a linear
-    model. With tied embeddings, the embedding is trained as well; model/embedding=separate avoids
-    this.
+Equation: logits = W h. W is trained, and all weights that compute the hidden state h are frozen.
+Source: arXiv:1902.00751, section 3 (the baseline that fine-tunes only the top layers).
+What differs: only one layer is trained, the projection to the vocabulary.
+What to expect: far worse than training all weights. If the frozen weights are random, the model is
+    a linear model of random features. With tied embeddings, the embedding is trained as well;
+    model/embedding=separate avoids this.
 """
 
 from ablate.adapt.base import Adapt
@@ -22,7 +22,7 @@ class OutputOnly(Adapt):
     """
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Freeze every other weight."""
+        """Freeze all weights except those of the output layer."""
         head_parameters = {id(parameter) for parameter in model.head.parameters()}
         if isinstance(model.head, LinearHead):
             head_parameters.add(id(model.head.weight()))

@@ -1,13 +1,15 @@
-"""Prefix tuning: trained keys and values in front of those of the tokens, in every attention.
+"""Prefix tuning: in every attention, trained keys and values precede those of the tokens.
 
-Equation: out = softmax(scale * q [P_k; k]^T) [P_v; v], P_k and P_v "length d_head" for each head.
+Equation: out = softmax(scale * q [P_k; k]^T) [P_v; v], where P_k and P_v have the shape "length
+    d_head" for each head.
 Source: arXiv:2101.00190, section 4.
 What differs: the paper computes P by a network that is discarded after training; here P is trained
     directly, from normal values of standard deviation d_head^-0.5, and cross-attention has a
-    prefix, too. Rotary positions and position biases do not apply to P; every query sees it.
-What to expect: with pretrained weights, somewhat worse than LoRA with a fraction of its trained
-    weights; it needs a higher learning rate. From random weights, far worse. The initial logits
-    differ from those of the model.
+    prefix, too. Rotary positions and position biases do not apply to P, and every query may attend
+    to P.
+What to expect: with pretrained weights, somewhat worse than LoRA, with fewer trained weights and a
+    higher learning rate. From random weights, far worse. The random prefix changes the logits of
+    the pretrained model at the start.
 """
 
 import torch
@@ -26,13 +28,14 @@ from ablate.seeding import stream
 
 
 class Prefix(Adapt):
-    """Train only a prefix for every attention.
+    """Freezes the model and trains a prefix of keys and values in every attention.
 
     Args:
         length: number of keys in a prefix.
 
     Raises:
-        UserError: when called, the model has no attention, or one without weights of single keys.
+        UserError: when called, the model has no attention, or has an attention kernel without
+            weights of single keys.
     """
 
     starts_unchanged = False
@@ -41,7 +44,7 @@ class Prefix(Adapt):
         self.length = length
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Freeze the model, and put prefixes in front of its keys and values."""
+        """Freeze the model, and add a prefix to every attention."""
         attentions = [(n, m) for n, m in model.named_modules() if isinstance(m, MultiHeadAttention)]
         if not attentions:
             raise UserError("adapt=prefix: this model has no attention to put a prefix into")
@@ -59,7 +62,7 @@ class Prefix(Adapt):
 
 
 class Prefixed(Kernel):
-    """A kernel with additional keys and values."""
+    """An attention kernel with additional trained keys and values."""
 
     has_shares = False  # the tokens share the weight that the prefix leaves
 
@@ -72,14 +75,14 @@ class Prefixed(Kernel):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Draw the initial values."""
+        """Draw the initial values of the additional keys and values."""
         for parameter in (self.keys, self.values):
             parameter.normal_(std=parameter.size(2) ** -0.5, generator=generator)
 
     def finish(
         self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the kernel's result for the heads."""
+        """Return the result of the wrapped kernel's `finish` for the heads."""
         return self.kernel.finish(heads, x)
 
     def forward(
@@ -90,7 +93,7 @@ class Prefixed(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q E"]:
-        """Return the attention over prefix and tokens."""
+        """Return the attention over the prefix and the tokens."""
         room = (self.keys.size(1), 0)
         pairs = mask.dense(q.size(2), k.size(2), q.device)
         if pairs is not None:

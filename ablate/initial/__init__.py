@@ -1,1 +1,1 @@
-"""The weights that training starts from."""
+"""Options for the weights from which training starts."""

@@ -14,20 +14,24 @@ class Initial(ABC):
 
     @abstractmethod
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Initialise every parameter in place.
+        """Initialise every parameter of the model in place.
 
         Raises:
-            UserError: a file that it reads is missing or does not fit the model.
+            UserError: a file with weights is missing, or does not fit the model.
         """
 
     def fingerprint(self) -> str:
-        """Return a hash of the files that it reads, which is part of a run's identity; "" if there
-        are none.
+        """Return a hash of the files that the option reads; "" if it reads no files.
+
+        The hash decides, with the config, whether two runs are the same.
         """
         return ""
 
 
 def weights_fingerprint(config: DictConfig) -> str:
-    """Return the fingerprint of the initial weights of a run, from its config."""
+    """Return the hash of the files from which a run's initial weights are read; "" without files.
+
+    `config` is the config of the run.
+    """
     initial: Initial = construct(config.initial)
     return initial.fingerprint()

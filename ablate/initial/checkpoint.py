@@ -1,10 +1,10 @@
-"""The weights of another run.
+"""Initialise with the weights of a finished run.
 
-Equation: w_0 = the tested weights of a run that has finished.
+Equation: w_0 = the weights with which another run was tested.
 Source: arXiv:1801.06146, section 3 (fine-tuning of a whole pretrained model).
-What differs: nothing is random: model and vocabulary are those of the run.
-What to expect: the first nll is that of the run on this text; with `adapt`, the starting point of
-    LoRA, adapters and frozen parts.
+What differs: nothing is random. Model and vocabulary must be the same as in the other run.
+What to expect: the first nll is that of the other run's model on this text. With `adapt`, the
+    pretrained weights are the starting point of LoRA, adapters or partly frozen models.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ from ablate.record.weights import load_weights
 
 
 class Checkpoint(Initial):
-    """Read the weights from the folder of a run.
+    """Reads initial weights from the folder of a run.
 
     Args:
         folder: folder of the run, with result.json, weights.pt and tokenizer.
@@ -41,14 +41,14 @@ class Checkpoint(Initial):
         self.digest = weights
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Initialise every parameter in place."""
+        """Load every parameter of the model from the run."""
         theirs = Tokenizers.load(self.folder / "tokenizer")
         for side in ("src", "tgt"):
             self._compare(side, getattr(theirs, side), getattr(tokenizers, side))
         load_weights(model, self.folder / "weights.pt", self.digest)
 
     def fingerprint(self) -> str:
-        """Return the digest of the weights."""
+        """Return a hash of the weights."""
         return self.digest
 
     def _compare(self, side: str, theirs: Tokenizer, ours: Tokenizer) -> None:

@@ -1,11 +1,14 @@
-"""Output projections that start smaller the deeper the stack.
+"""Output projections with smaller initial values in deeper stacks.
 
-Equation: `of` draws the initial values; then the output projections of attention and feed-forward
-    sub-layers are divided by sqrt(n), n the number of sub-layers of their stack.
+Equation: option `of` draws the initial values; then the output projections of attention and
+    feed-forward sub-layers are divided by sqrt(n), where n is the number of sub-layers of their
+    stack.
 Source: Radford et al. 2019 (GPT-2), section 2.3, and arXiv:2005.14165, section 2.1.
-What differs: `of` may be any rule; GPT-2's is one standard deviation (`initial=gpt2` is both).
-What to expect: the residual stream of n sub-layers starts about as large as that of one, so that
-    deep Pre-LN stacks train a little faster at first; at few layers hardly a difference.
+What differs: `of` may be any option of `initial`. GPT-2 draws from one normal distribution;
+    `initial=gpt2` combines this with the scaling.
+What to expect: at the start, the output of a deep stack is about as large as that of a shallow
+    stack. Deep Pre-LN stacks therefore train a little faster at first; with few layers there is
+    hardly a difference.
 """
 
 import torch
@@ -21,10 +24,10 @@ from ablate.model.base import Model
 
 
 class DepthScaled(Initial):
-    """Scale down the output projections after another rule.
+    """Scales the output projections down after another option has drawn the initial values.
 
     Args:
-        of: the rule that draws all initial values.
+        of: the option of `initial` that draws all initial values.
 
     Raises:
         UserError: when called, the model has no output projections, or its residual connections
@@ -44,5 +47,5 @@ class DepthScaled(Initial):
             matrix.div_(sublayers**0.5)
 
     def fingerprint(self) -> str:
-        """Return the fingerprint of the other rule."""
+        """Return the hash of the files that the option `of` reads."""
         return self.of.fingerprint()

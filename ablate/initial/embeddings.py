@@ -1,15 +1,17 @@
-"""Initialise embeddings by another rule, and all other parameters as `seeded` does.
+"""Initialise embeddings from a chosen distribution, and all other parameters as `initial=seeded`
+does.
 
-Equation: the matrix E, V rows of width d, is drawn as `normal`: normal with standard deviation 1;
-    `normal_scaled`: normal with standard deviation d^-0.5, the rule of `seeded`; `uniform`: uniform
-    in +-0.08; `xavier`: uniform in +-sqrt(6 / (V + d)); `orthogonal`: E^T E = max(1, V / d) I, so
-    that rows have norm 1 on average where V >= d.
+Equation: the embedding matrix E has V rows of width d. `normal`: normal with standard deviation 1;
+    `normal_scaled`: normal with standard deviation d^-0.5, as in `seeded`; `uniform`: uniform in
+    +-0.08; `xavier`: uniform in +-sqrt(6 / (V + d)); `orthogonal`: E^T E = max(1, V / d) I, so that
+    rows have norm 1 on average if V >= d.
 Source: normal: torch.nn.Embedding; uniform: arXiv:1409.3215, section 3.4; orthogonal:
     arXiv:1312.6120, section 3.
-What differs: embeddings are multiplied by sqrt(d) if model.embedding.scaled is true, as usual; a
-    tied matrix is also the output projection. To keep random embeddings fixed, use adapt=freeze.
+What differs: if model.embedding.scaled is true, looked-up embeddings are multiplied by sqrt(d), as
+    with all options. A tied matrix is also the output projection. To keep random embeddings fixed,
+    use adapt=freeze.
 What to expect: with Adam, little difference at the end of training; with tied matrices, `normal`
-    starts at an nll far above ln V and learns late.
+    starts at an nll far above ln V, and training needs more steps.
 """
 
 from typing import Annotated
@@ -29,10 +31,10 @@ VALUES = ("normal", "normal_scaled", "uniform", "xavier", "orthogonal")
 
 
 class Embeddings(Initial):
-    """Draw the embeddings by a given rule.
+    """Draws the embeddings from a chosen distribution, and all other parameters as `seeded` does.
 
     Args:
-        values: normal | normal_scaled | uniform | xavier | orthogonal.
+        values: normal | normal_scaled | uniform | xavier | orthogonal, the distribution.
     """
 
     def __init__(self, *, values: Annotated[str, OneOf(VALUES)]) -> None:
@@ -50,7 +52,7 @@ class Embeddings(Initial):
 
 @torch.no_grad()
 def draw(values: str, weight: Tensor, generator: torch.Generator) -> None:
-    """Initialise a matrix in place."""
+    """Fill an embedding matrix in place with values from the distribution that `values` names."""
     vocab, width = weight.shape
     if values == "normal":
         nn.init.normal_(weight, generator=generator)

@@ -1,14 +1,14 @@
-"""One small standard deviation for the whole model, as GPT-2 starts.
+"""Initialise as GPT-2: all matrices from one normal distribution, output projections scaled down.
 
-Equation: every matrix is normal with standard deviation `std`; those that write into the residual
-    stream (the output projections of attention and of feed-forward sub-layers) are divided by
-    sqrt(n), n the number of sub-layers; biases 0, gains 1.
+Equation: every matrix is normal with standard deviation `std`. The output projections of attention
+    and of feed-forward sub-layers are then divided by sqrt(n), where n is the number of sub-layers
+    of their stack. Biases are 0 and gains 1.
 Source: Radford et al. 2019 (GPT-2), section 2.3, and arXiv:2005.14165, section 2.1; 0.02 is the
-    standard deviation of the authors' code.
-What differs: every parameter has a separate random generator. n counts the sub-layers of the
-    parameter's stack; sub-layers that share weights count each time they are used.
-What to expect: an initial nll of ln V, because states (and with a tied matrix, logits) are small;
-    combine it with model.embedding.scaled=false, as in GPT-2.
+    standard deviation in the authors' code.
+What differs: every parameter has a separate random generator. n counts the sub-layers of one stack;
+    a sub-layer whose weights are shared counts each time it is used.
+What to expect: an initial nll of ln V, because hidden states (and with a tied matrix, logits) are
+    small. Combine it with model.embedding.scaled=false, as in GPT-2.
 """
 
 from typing import Annotated
@@ -24,10 +24,10 @@ from ablate.model.base import Model
 
 
 class Gpt2(Initial):
-    """Draw every matrix from the same normal distribution, and scale output projections.
+    """Draws every matrix from one normal distribution, and scales the output projections down.
 
     Args:
-        std: standard deviation of matrices that do not write into the residual stream.
+        std: standard deviation of all matrices except the output projections.
 
     Raises:
         UserError: when called, the residual connections already scale with depth.

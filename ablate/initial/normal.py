@@ -1,13 +1,14 @@
-"""One standard deviation for all matrices of a model.
+"""Initialise all matrices of a model from one normal distribution.
 
-Equation: every matrix, embeddings and tables of positions among them, is normal with mean 0 and
-    standard deviation `std`; biases 0, gains 1.
+Equation: every matrix, including embeddings and learned positions, is normal with mean 0 and
+    standard deviation `std`. Biases are 0 and gains 1.
 Source: arXiv:1810.04805 (BERT), whose code uses 0.02 for all matrices, truncated at two standard
     deviations.
-What differs: no truncation; every parameter has a separate random generator. A component that
-    scales initial values, such as model/residual=deep_norm, scales these.
-What to expect: trains well at few layers. The residual stream grows with the depth, which
-    `initial=gpt2` counteracts; a width far from 600 requires another `std`.
+What differs: there is no truncation, and every parameter has a separate random generator. A
+    component that scales initial values, such as model/residual=deep_norm, also scales these
+    values.
+What to expect: trains well with few layers. The residual stream grows with depth, which
+    `initial=gpt2` counteracts. A width far from 600 requires another `std`.
 """
 
 from typing import Annotated
@@ -26,7 +27,7 @@ from ablate.seeding import stream
 
 
 class Normal(Initial):
-    """Draw every matrix from the same normal distribution.
+    """Draws every matrix from one normal distribution.
 
     Args:
         std: standard deviation of every matrix.
@@ -43,10 +44,11 @@ class Normal(Initial):
 
 @torch.no_grad()
 def draw_normal(model: Model, std: float, seed: int) -> None:
-    """Draw matrices from a normal distribution; set biases to 0 and gains to 1.
+    """Draw all matrices from a normal distribution; set biases to 0 and gains to 1, in place.
 
     Raises:
-        UserError: the parametrisation requires a standard deviation that depends on the width.
+        UserError: the parametrisation, such as muP, requires a standard deviation that depends on
+            the width.
     """
     if parametrisation_of(model).rates_by_role:
         raise UserError(

@@ -1,4 +1,4 @@
-"""The matrices that write into the residual streams of a model."""
+"""Find the output projections of a model: the matrices that write into the residual stream."""
 
 from collections.abc import Iterator
 
@@ -13,10 +13,10 @@ ENDS = ("output.weight", "outer.weight")  # suffixes of the names of output proj
 
 
 def output_projections(model: Model) -> Iterator[tuple[Tensor, int]]:
-    """Yield each output projection of attention and feed-forward sub-layers, with its depth.
+    """Yield the output projection of each attention and feed-forward sub-layer, and a depth.
 
-    Shared projections are yielded once. The depth is the number of sub-layers of the stack; those
-    that share weights count each time they are used.
+    The depth is the number of sub-layers in the stack; a sub-layer whose weights are shared counts
+    each time it is used. A shared projection is yielded once.
     """
     for stack in model.modules():
         if isinstance(stack, Stack):
@@ -26,7 +26,10 @@ def output_projections(model: Model) -> Iterator[tuple[Tensor, int]]:
 
 
 def check_output_projections(model: Model, level: str) -> None:
-    """Raise UserError if a model has no output projections."""
+    """Raise UserError if a model has no output projections.
+
+    `level` is the option of `initial` that needs them; it is used in the message.
+    """
     if not any(True for _ in output_projections(model)):
         raise UserError(
             f"initial={level} changes the output projections of sub-layers, and model "
@@ -36,7 +39,11 @@ def check_output_projections(model: Model, level: str) -> None:
 
 
 def check_depth_rule(model: Model, level: str) -> None:
-    """Raise UserError if the residual connections already scale initial values with depth."""
+    """Raise UserError if the residual connections already scale initial values with depth.
+
+    `level` is the option of `initial` that would scale them a second time; it is used in the
+    message.
+    """
     for residual in model.modules():
         if isinstance(residual, Residual) and type(residual).gain is not Residual.gain:
             raise UserError(

@@ -1,10 +1,11 @@
-"""Initial values that depend on the seed and on the name of a parameter, and on nothing else.
+"""Initialise each parameter from the seed and the parameter's name alone.
 
-Equation: matrices uniform in +-sqrt(6 / (rows + columns)), biases 0, gains 1; embeddings and tables
-    of positions normal with standard deviation d_model^-0.5.
+Equation: matrices uniform in +-sqrt(6 / (rows + columns)), biases 0, gains 1. Embeddings and
+    learned positions are normal with standard deviation d_model^-0.5.
 Source: Glorot and Bengio 2010 (Xavier uniform), as in tensor2tensor (arXiv:1803.07416).
 What differs: every parameter has a separate random generator.
-What to expect: arms of a study share the initial values of every parameter that they share.
+What to expect: if two arms of a study have a parameter of the same name and shape, the parameter
+    has the same initial values in both.
 """
 
 from typing import Protocol, runtime_checkable
@@ -19,7 +20,7 @@ from ablate.seeding import stream
 
 
 class Seeded(Initial):
-    """Draws all parameters from the seed."""
+    """Draws each parameter from a random generator that depends on the seed and its name."""
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
         """Initialise every parameter in place."""
@@ -28,26 +29,27 @@ class Seeded(Initial):
 
 @runtime_checkable
 class DrawsItsOwn(Protocol):
-    """A module that defines other initial values for its parameters."""
+    """A module that draws the initial values of its own parameters."""
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Initialise one of the module's parameters in place, using only `generator`."""
+        """Initialise `parameter`, a parameter of this module, in place, using only `generator`."""
 
 
 @runtime_checkable
 class AdjustsInitialValues(Protocol):
-    """A module that changes initial values of its parameters after they are drawn."""
+    """A module that changes the initial values of its parameters after all parameters are drawn."""
 
     def adjust_initial_values(self) -> None:
-        """Change parameters in place."""
+        """Change the module's parameters in place."""
 
 
 def initialise(model: nn.Module, seed: int) -> None:
     """Initialise every parameter in place: matrices Xavier uniform, biases 0, gains 1.
 
-    Each parameter has a separate generator, seeded by seed and name, so arms of a study share the
-    initial values of every parameter with the same name and shape. A module can override them with
-    a method `draw_initial_values`. A parameter with several names uses the first.
+    Each parameter has a separate random generator, which depends on the seed and the parameter's
+    name, so arms of a study have the same initial values for every parameter of the same name and
+    shape. A module with a method `draw_initial_values` draws its own parameters. A parameter with
+    several names uses the first name.
     """
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(prefix=path, recurse=False):
@@ -59,14 +61,14 @@ def initialise(model: nn.Module, seed: int) -> None:
 
 @torch.no_grad()
 def adjust(model: nn.Module) -> None:
-    """Let modules change initial values after all parameters are drawn."""
+    """Call `adjust_initial_values` of every module that has this method."""
     for module in model.modules():
         if isinstance(module, AdjustsInitialValues):
             module.adjust_initial_values()
 
 
 def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Generator) -> None:
-    """Initialise one parameter of a module."""
+    """Initialise one parameter of a module in place; `name` is its name within the module."""
     if isinstance(module, DrawsItsOwn):
         module.draw_initial_values(parameter, generator)
     elif parameter.dim() > 1:

@@ -1,9 +1,9 @@
-"""Initialise embeddings with given word vectors; other parameters are random.
+"""Initialise embeddings with word vectors from a file; other parameters are random.
 
-Equation: E[piece] = vector(word) / scale for every subword that is a word in the file, so that its
-    scaled embedding is the vector.
+Equation: E[subword] = vector(word) / scale for every subword that is a whole word in the file,
+    where scale is the factor of looked-up embeddings. So the looked-up embedding equals the vector.
 Source: arXiv:1301.3781 (word2vec) and doi:10.3115/v1/D14-1162 (GloVe), whose text formats are read.
-What differs: subwords inside a word get no vector; words are matched with letter case.
+What differs: subwords that do not start a word get no vector; words are compared with letter case.
 What to expect: a faster start with little text; hardly a difference with much.
 """
 
@@ -29,16 +29,16 @@ SPACE = "\u2581"  # how labels of subwords show the space before a word
 
 
 class Vectors(Initial):
-    """Read vectors in the text format of word2vec or GloVe.
+    """Initialises embeddings from a file in the text format of word2vec or GloVe.
 
     Args:
-        file: a word and its numbers on every line; a first line of two numbers, as word2vec writes
-            it, is skipped. Also .gz.
+        file: each line has a word and the numbers of its vector; a first line of two numbers, as
+            word2vec writes it, is skipped. Files ending in .gz are decompressed.
         side: src | tgt | both, the embeddings that are initialised.
 
     Raises:
-        UserError: the file is missing; when called, it is malformed, has another width than the
-            model or no word of the vocabulary.
+        UserError: the file is missing; when called, the file is malformed, its vectors are not as
+            wide as the model, or it contains no word of the vocabulary.
     """
 
     def __init__(self, *, file: str, side: Annotated[str, OneOf(("src", "tgt", "both"))]) -> None:
@@ -60,11 +60,13 @@ class Vectors(Initial):
             )
 
     def fingerprint(self) -> str:
-        """Return the digest of the file."""
+        """Return a hash of the file."""
         return digest_of(self.file)
 
     def _tables(self, model: Model) -> Iterator[tuple[str, Table]]:
-        """Yield the embeddings to initialise; an embedding that both sides share is named tgt."""
+        """Yield the side and the embedding matrix to initialise; a matrix of both sides is named
+        tgt.
+        """
         for name, part in model.named_modules():
             side = name.rpartition(".")[2]
             if isinstance(part, Table) and self.side in ("both", side):
@@ -103,7 +105,7 @@ class Vectors(Initial):
 
 
 def _word(piece: str) -> str | None:
-    """Return the word of a subword; None if the subword is inside a word."""
+    """Return the word that a subword stands for; None if the subword continues a word."""
     if piece.startswith(SPACE):
         return piece.removeprefix(SPACE)
     return None if piece[:1].isalnum() else piece

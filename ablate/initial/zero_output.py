@@ -1,11 +1,11 @@
-"""Output projections that start at zero, so that every sub-layer adds nothing at first.
+"""Initialise output projections with zero, so that every sub-layer adds nothing at first.
 
-Equation: `of` draws the initial values; then the output projections of attention and feed-forward
-    sub-layers are set to 0. With Pre-LN, a stack starts as the identity.
+Equation: option `of` draws the initial values; then the output projections of attention and
+    feed-forward sub-layers are set to 0. With Pre-LN, a stack starts as the identity.
 Source: arXiv:1901.09321, section 3.1 (Fixup: the last layer of each residual branch starts at 0).
     arXiv:2003.04887 (ReZero) multiplies every branch by 0 for the same purpose.
 What differs: Fixup has no norms and scales the other layers as well; ReZero learns the factor.
-What to expect: signals and gradients pass the stack undiminished at any depth. In the first step
+What to expect: signals and gradients pass the stack undiminished at any depth. In the first step,
     only the output projections and parameters outside the stack have non-zero gradients.
 """
 
@@ -18,10 +18,10 @@ from ablate.model.base import Model
 
 
 class ZeroOutput(Initial):
-    """Set output projections to 0 after another rule.
+    """Sets output projections to 0 after another option has drawn the initial values.
 
     Args:
-        of: draws all other initial values.
+        of: the option of `initial` that draws all other initial values.
 
     Raises:
         UserError: when called, the model has no output projections.
@@ -39,5 +39,5 @@ class ZeroOutput(Initial):
             matrix.zero_()
 
     def fingerprint(self) -> str:
-        """Return the fingerprint of the other rule."""
+        """Return the hash of the files that the option `of` reads."""
         return self.of.fingerprint()

@@ -12,18 +12,21 @@ from ablate.data.vocabulary import PAD
 
 
 class Law(Enum):
-    """Properties that tests check for every loss, unless its class declares an exception."""
+    """Properties that tests check for every loss, unless the class of the loss lists them in
+    `breaks`.
+    """
 
     NLL_WITHOUT_SMOOTHING = "a loss whose epsilon is 0 equals the negative log-likelihood"
 
 
 class Scored(NamedTuple):
-    """Sums over rows of logits: the objective and the nll.
+    """The objective and the negative log-likelihood (nll), each summed over rows of logits.
 
-    The contribution of the uniform part of the target is left to the caller: the objective lacks
-    `uniform` times the sum of all logits, and each entry of the gradient lacks `uniform`. If a
-    linear layer computes the logits, this needs no pass over them. `uniform` is a constant of the
-    loss.
+    With label smoothing, one term is left to the caller: `uniform` times the sum of all logits must
+    be added to the objective, and `uniform` to each entry of its gradient. `uniform` is a constant
+    of the loss: minus the target's probability of any token except the true token and PAD. If a
+    linear layer computes the logits, the caller can add the term without another pass over all
+    logits.
     """
 
     objective: Float[Tensor, ""]
@@ -32,7 +35,7 @@ class Scored(NamedTuple):
 
 
 class Loss(nn.Module, ABC):
-    """The objective of training, with the unsmoothed nll by which arms are compared."""
+    """A training objective, together with the unsmoothed nll by which arms are compared."""
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
     # whether the objective is a mean over rows, so that it can be computed in chunks of rows
@@ -40,24 +43,26 @@ class Loss(nn.Module, ABC):
     counts_padding: ClassVar[bool] = False  # whether rows whose target is PAD are included
 
     def counted(self, targets: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
-        """Return a mask of the positions that the loss uses."""
+        """Return a mask of the positions that enter the loss."""
         return torch.ones_like(targets).bool() if self.counts_padding else targets != PAD
 
     @abstractmethod
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return means over the N rows: the objective, and the nll in nats without gradient.
+        """Return two means over the N rows: the objective, and the nll in nats without gradient.
 
-        The rows are those that `counted` selects: real tokens, and padding if the loss includes it.
+        The rows are the positions that `counted` selects: real tokens, and padding if the loss
+        includes it.
         """
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
-        """Write the objective's gradient by the logits to `out`; return the sums over N rows.
+        """Write the gradient of the summed objective with respect to the logits to `out`.
 
-        A loss with a gradient in closed form overrides this, and needs no autograd graph.
+        Return the sums of objective and nll over the N rows. A loss whose gradient has a closed
+        form overrides this method, and then needs no autograd graph.
         """
         with torch.enable_grad():
             logits = logits.detach().requires_grad_()

@@ -1,11 +1,11 @@
-"""Cross-entropy for a target that is uniform except for two tokens, with its gradient.
+"""Compute cross-entropy and its gradient for a target that is uniform except for two tokens.
 
-Equation: log Z - sum_v q_v x_v with Z = sum_v exp x_v; its gradient by the logits is softmax(x) -
-    q.
+Equation: log Z - sum_v q_v x_v with logits x, target q and Z = sum_v exp x_v. The gradient with
+    respect to x is softmax(x) - q.
 Source: arXiv:1512.00567, section 7 (the gradient of the cross-entropy is p - q).
-What differs: the softmax is the only pass over all logits; the uniform part of q is returned as
-    `uniform` for the caller to apply. Probabilities have the type of the logits; in bfloat16 they
-    are rounded once more, by a relative error of at most 1/512.
+What differs: the softmax is the only pass over all logits. One term, described at
+    `ablate.loss.base.Scored`, is left to the caller. Probabilities have the dtype of the logits; in
+    bfloat16 this adds a relative error of at most 1/512.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from ablate.loss.base import Scored
 
 
 class Target(NamedTuple):
-    """Probabilities that sum to one: of the true token, of PAD, and of every other token."""
+    """A smoothed target: the probabilities of the true token, of PAD, and of every other token."""
 
     true: float
     pad: float
@@ -30,7 +30,12 @@ class Target(NamedTuple):
 def cross_entropy(
     logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], q: Target, out: Float[Tensor, "N V"]
 ) -> Scored:
-    """Return the summed cross-entropy and nll, and write the gradient of the former to `out`."""
+    """Return the summed cross-entropy with target q and the summed nll; write the gradient to
+    `out`.
+
+    The gradient is that of the cross-entropy with respect to the logits. Cross-entropy and gradient
+    lack the term that `Scored` leaves to the caller.
+    """
     at_true = torch.arange(len(targets), device=targets.device), targets
     p = torch.softmax(logits, 1, out=out)
     p_true = p[at_true].float()

@@ -1,8 +1,9 @@
 """Kullback-Leibler divergence from a smoothed target.
 
-Equation: sum_v q_v (log q_v - log p_v), q the target of `label_smoothing`, 0 log 0 = 0.
+Equation: sum_v q_v (log q_v - log p_v), where q is the target of `label_smoothing`, p are the
+    predicted probabilities, and 0 log 0 = 0.
 Source: doi:10.18653/v1/W18-2509 (used by the Annotated Transformer), arXiv:1512.00567, section 7.
-What differs: a mean over tokens; the source divides a sum.
+What differs: the result is a mean over tokens; the source divides a sum over tokens.
 What to expect: the gradient of the smoothed cross-entropy, and therefore the same training; the
     objective is smaller by the entropy of q, and can reach 0.
 """
@@ -17,7 +18,9 @@ from ablate.loss.label_smoothing import LabelSmoothing
 
 
 class KullbackLeibler(Loss):
-    """The smoothed cross-entropy minus its minimum.
+    """The Kullback-Leibler divergence of the prediction from a smoothed target.
+
+    It equals the smoothed cross-entropy minus the entropy of the target.
 
     Args:
         epsilon, target: see `LabelSmoothing`.
@@ -42,7 +45,9 @@ class KullbackLeibler(Loss):
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
-        """Return the sums of the divergence and the nll, and write the gradient."""
+        """Return the sums of the divergence and the nll; write the gradient of the divergence to
+        `out`.
+        """
         scored = self.cross_entropy.gradient(logits, targets, out)
         least = len(targets) * self.entropy(logits.size(1))
         return scored._replace(objective=scored.objective - least)

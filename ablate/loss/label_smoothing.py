@@ -1,15 +1,16 @@
 """Label smoothing.
 
-Equation: cross-entropy with (1 - epsilon) on the true token plus epsilon spread evenly: `vocab`:
-    epsilon / V over all tokens, the true one and PAD included; `not_true`: epsilon / (V - 1) over
-    all tokens except the true one; `not_true_nor_pad`: epsilon / (V - 2), also without PAD.
+Equation: cross-entropy with a target that has (1 - epsilon) on the true token, and epsilon spread
+    evenly: `vocab`: epsilon / V over all tokens, including the true token and PAD; `not_true`:
+    epsilon / (V - 1) over all tokens except the true one; `not_true_nor_pad`: epsilon / (V - 2),
+    also without PAD.
 Source: arXiv:1512.00567, section 7 (vocab); arXiv:1706.03762, section 5.4 (epsilon 0.1). torch
     computes vocab, fairseq (arXiv:1904.01038) not_true, and the Annotated Transformer
     (doi:10.18653/v1/W18-2509) not_true_nor_pad.
 What differs: the last source uses a Kullback-Leibler divergence; this is the cross-entropy, which
     is larger by a constant (the entropy of the target) and has the same gradient.
-What to expect: a higher nll and a higher BLEU; objectives of different targets or epsilons are not
-    comparable.
+What to expect: a higher nll and a higher BLEU; the objectives of different settings of `target` or
+    `epsilon` are not comparable.
 """
 
 from jaxtyping import Float, Int
@@ -29,7 +30,7 @@ class LabelSmoothing(Loss):
 
     Args:
         epsilon: probability taken from the true token, at least 0 and below 1.
-        target: vocab | not_true | not_true_nor_pad: the tokens that share it.
+        target: vocab | not_true | not_true_nor_pad: the tokens that share this probability.
 
     Raises:
         UserError: a value is invalid.
@@ -63,7 +64,10 @@ class LabelSmoothing(Loss):
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
-        """Return the sums of the smoothed cross-entropy and the nll, and write the gradient."""
+        """Return the sums of the smoothed cross-entropy and the nll; write the gradient to `out`.
+
+        The gradient is that of the smoothed cross-entropy with respect to the logits.
+        """
         return cross_entropy(logits, targets, self.distribution(logits.size(1)), out)
 
     def distribution(self, vocab: int) -> Target:

@@ -1,7 +1,8 @@
 """Cross-entropy with a penalty on the size of the logits (z-loss).
 
-Equation: -log p(true) + coefficient * log(Z)^2, Z = sum_v exp x_v.
-Source: arXiv:2204.02311, section 5 (10^-4); arXiv:2309.14322, section 3.1.2, on why logits drift.
+Equation: -log p(true) + coefficient * log(Z)^2, where Z = sum_v exp x_v for logits x.
+Source: arXiv:2204.02311, section 5 (10^-4); arXiv:2309.14322, section 3.1.2, on why log Z drifts
+    away from 0.
 What differs: nothing.
 What to expect: log Z stays near 0. The nll hardly changes if training is stable without it.
 """

@@ -1,16 +1,18 @@
 """Recurrent encoder and decoder, with or without attention.
 
 Equation: h_t = cell(h_{t-1}, x_t) in n_layers layers; the decoder begins with the encoder's last
-    states. With attention over the memory m_1 .. m_S of the top layer: a = softmax over s of
-    score(h_t, m_s), c = sum over s of a_s m_s, and tanh(W [c; h_t]) replaces h_t. Scores:
-    dot h.m, general h.(U m), additive v.tanh(Q h + U m).
+    states. m_1 .. m_S are the outputs of the encoder's top layer. With attention: a = softmax over
+    s of score(h_t, m_s), c = sum over s of a_s m_s, and tanh(W [c; h_t]) replaces h_t. Scores: dot
+    h.m, general h.(U m), additive v.tanh(Q h + U m).
 Source: arXiv:1409.3215 (LSTM without attention); arXiv:1409.0473 (GRU, bidirectional, additive);
-    arXiv:1508.04025, section 3.1 (the place of attention; dot, general); cells: torch.nn.LSTM, GRU.
-What differs: attention follows the decoder and is not fed into its next step, so that training
-    takes all steps at once; arXiv:1409.0473 has it in front of the cell. The directions of a
-    bidirectional encoder have d_model / 2 each. Sources are not reversed. Matrices are Xavier
-    uniform, all gates of a cell as one matrix. Biases are 0, except for `forget_bias` at the gate
-    that keeps the past (Jozefowicz et al. 2015): forget in an LSTM, update in a GRU.
+    arXiv:1508.04025, section 3.1 (attention after the decoder; dot, general); cells: torch.nn.LSTM,
+    GRU.
+What differs: attention follows the decoder, and its output is not an input of the next step, so
+    that training computes all steps at once; in arXiv:1409.0473 attention comes before the cell.
+    The directions of a bidirectional encoder have d_model / 2 each. Sources are not reversed.
+    Matrices are Xavier uniform, all gates of a cell as one matrix. Biases are 0, except for the
+    bias `forget_bias` of the forget gate in an LSTM and of the update gate in a GRU (Jozefowicz et
+    al. 2015).
 What to expect: attention gains most on long sentences (arXiv:1409.0473, figure 2); additive is
     slightly ahead of dot and general (arXiv:1703.03906).
 """
@@ -38,13 +40,13 @@ States = tuple[Tensor, ...]  # "1 B D" each: output and cell of an LSTM, output 
 
 
 class Recurrent(Model):
-    """An encoder and a decoder of recurrent layers.
+    """A recurrent encoder and a recurrent decoder, with or without attention.
 
     Args:
         cell: lstm | gru.
         bidirectional: whether the encoder reads in both directions.
         attention: none | additive | dot | general.
-        forget_bias: initial bias of the gate that keeps the past.
+        forget_bias: initial bias of the forget gate (LSTM) or the update gate (GRU).
         d_model: width of embeddings and layers.
         n_layers: number of layers of the encoder, and of the decoder.
         dropout: dropout probability of embeddings and between layers.
@@ -90,7 +92,7 @@ class Recurrent(Model):
         self.head = LinearHead(self.embedding.output_weight)
 
     def forward(self, inputs: Seq2Seq) -> Float[Tensor, "B T D"]:
-        """Return the states that predict what follows each target token."""
+        """Return for each target token the hidden state that predicts the next token."""
         memory, states = self.encode(inputs.src)
         x, _ = self.decode(self.embedding.embed_tgt(inputs.tgt_in), states)
         return (
@@ -98,7 +100,7 @@ class Recurrent(Model):
         )
 
     def encode(self, src: Int[Tensor, "B S"]) -> tuple[Memory, list[States]]:
-        """Return the encoded source, and the last states of each layer."""
+        """Return the outputs of the encoder, and the last states of each of its layers."""
         real = src != PAD
         x, lengths, last = self.embedding.embed_src(src), real.sum(1), []
         for layer in self.encoder:
@@ -110,7 +112,11 @@ class Recurrent(Model):
     def decode(
         self, x: Float[Tensor, "B T D"], states: list[States]
     ) -> tuple[Float[Tensor, "B T D"], list[States]]:
-        """Return the output of the top layer, and the last states of each layer."""
+        """Return the outputs of the decoder's top layer, and the last states of each of its layers.
+
+        x are embedded target tokens; `states` are the states of each layer before the first of
+        them.
+        """
         last = []
         for layer, begin in zip(self.decoder, states, strict=True):
             x, end = layer(self.dropout(x), begin)
@@ -119,7 +125,7 @@ class Recurrent(Model):
 
     @torch.no_grad()
     def start(self, src: Int[Tensor, "B S"], beams: int) -> "RecurrentCache":
-        """Encode the source; return the cache of decoding, with `beams` rows per sentence."""
+        """Encode the source; return the decoding cache, with `beams` rows per sentence."""
         memory, states = self.encode(src)
         keys = memory.states if self.attention is None else self.attention.keys(memory)
         each = [tuple(s.repeat_interleave(beams, 1) for s in layer) for layer in states]
@@ -127,7 +133,9 @@ class Recurrent(Model):
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, " R"], cache: "RecurrentCache") -> Float[Tensor, "R D"]:
-        """Return for each row the state that predicts the token after its newest one."""
+        """Return for each row the hidden state that predicts its next token, given its newest
+        token.
+        """
         newest = self.embedding.embed_tgt(tokens[:, None])
         x, cache.states = self.decode(newest, cache.states)
         if self.attention is None:
@@ -136,14 +144,16 @@ class Recurrent(Model):
         return self.attention(queries, cache.memory, cache.keys).flatten(0, 1)
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the name, such as "encoder.0", and the parameters of each layer."""
+        """Yield the name, such as "encoder.0", and the list of parameters of each layer."""
         for stack, layers in (("encoder", self.encoder), ("decoder", self.decoder)):
             for number, layer in enumerate(layers):
                 yield f"{stack}.{number}", list(layer.parameters())
 
 
 class Layer(nn.Module):
-    """A recurrent layer in one direction, or in two directions of half the width."""
+    """A recurrent layer of width d_model in one direction, or of width d_model / 2 in each of
+    two.
+    """
 
     def __init__(self, cell: str, d_model: int, directions: int, forget_bias: float) -> None:
         super().__init__()
@@ -154,8 +164,9 @@ class Layer(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], states: States
     ) -> tuple[Float[Tensor, "B T D"], States]:
-        """Return the outputs and last states, starting from `states`; padding must
-        be on the right.
+        """Return the outputs and the last states, starting from `states`.
+
+        Padding must be on the right.
         """
         if not len(x):
             return x, states
@@ -166,7 +177,9 @@ class Layer(nn.Module):
     def read(
         self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B S D"], States]:
-        """Return the outputs for padded sequences, and the states after the last token of each."""
+        """Return the outputs for padded sequences, and the states after the last token of each
+        sequence.
+        """
         if not len(x):  # torch packs no empty batch
             return x, (x.new_zeros(1, 0, x.size(2)),) * (1 + isinstance(self.cell, nn.LSTM))
         packed = pack_padded_sequence(
@@ -178,7 +191,9 @@ class Layer(nn.Module):
         return states, tuple(s.transpose(0, 1).flatten(1)[None] for s in last)
 
     def adjust_initial_values(self) -> None:
-        """Set all biases to 0, and that of the gate that keeps the past to `forget_bias`."""
+        """Set the bias of the forget gate (LSTM) or update gate (GRU) to `forget_bias`, others to
+        0.
+        """
         for name, parameter in self.cell.named_parameters():
             if name.startswith("bias"):
                 parameter.zero_()
@@ -188,7 +203,7 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention over the memory, applied to the outputs of the decoder."""
+    """Attention of the decoder's outputs over the encoder's outputs (the memory)."""
 
     def __init__(self, score: str, d_model: int) -> None:
         super().__init__()
@@ -201,13 +216,15 @@ class Attention(nn.Module):
         self.output = Linear(2 * d_model, d_model)
 
     def keys(self, memory: Memory) -> Float[Tensor, "B S D"]:
-        """Return the keys of the memory, computed once per source."""
+        """Return the memory mapped to keys, computed once per source."""
         return memory.states if self.score == "dot" else self.key(memory.states)
 
     def forward(
         self, x: Float[Tensor, "B T D"], memory: Memory, keys: Float[Tensor, "B S D"]
     ) -> Float[Tensor, "B T D"]:
-        """Return tanh(W [c; x]) for each state x and its context c."""
+        """Return tanh(W [c; x]) for each decoder output x, where c is its attention-weighted
+        memory.
+        """
         if self.score == "additive":
             sums = self.query(x)[:, :, None] + keys[:, None]
             scores = self.weigh(sums.tanh())[..., 0]
@@ -219,7 +236,9 @@ class Attention(nn.Module):
 
 
 class RecurrentCache:
-    """The states of every hypothesis, and the memory, which the hypotheses of a sentence share."""
+    """The states of every hypothesis, and the encoder's outputs, which hypotheses of a sentence
+    share.
+    """
 
     def __init__(
         self, beams: int, memory: Memory, keys: Float[Tensor, "M S D"], states: list[States]

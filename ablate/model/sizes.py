@@ -30,10 +30,11 @@ def head_width(d_model: int, n_heads: int, d_head: int | None) -> int:
 
 
 def shared_layers(share_layers: str, n_layers: int) -> list[int]:
-    """Return for each layer of a stack the number of its set of weights, counted from 0.
+    """Return, for each layer of a stack, the number of the set of weights that the layer uses.
 
-    Norms are shared as well. With pairs and an odd number of layers, the last has weights of its
-    own. Source: all arXiv:1909.11942, section 3.1; pairs arXiv:2104.06022, section 3 ("sequence").
+    Sets are counted from 0. `none`: a set for each layer; `pairs`: a set for two neighbouring
+    layers, and one for the last layer if n_layers is odd; `all`: one set. Norms are shared as well.
+    Source: `all` arXiv:1909.11942, section 3.1; `pairs` arXiv:2104.06022, section 3 ("sequence").
 
     Raises:
         UserError: `share_layers` is not none, pairs or all.

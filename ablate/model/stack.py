@@ -20,19 +20,20 @@ from ablate.model.sublayer import LayerContext, Memory, Slots, Sublayer
 
 
 class Stack(nn.Module):
-    """A stack: positions, dropout, and layers of sub-layers along the residual stream.
+    """A stack of Transformer layers: positions, dropout, and sub-layers with residual connections.
 
     Args:
         layers: the sub-layers of each layer, by name.
-        order: numbers of the layers in the order in which they act; a shared layer is repeated.
+        order: numbers of the layers in the order in which they act; a layer whose weights are
+            shared occurs several times.
         d_model: width of the tokens.
         position: gives the positions of tokens.
         residual: builds the residual connections, given their number.
-        block: groups the sub-layers of a layer.
+        block: decides how many sub-layers share a residual connection.
         dropout: dropout probability of the embedded tokens.
 
     Raises:
-        UserError: a sub-layer and the positions do not fit.
+        UserError: a sub-layer does not work with the positions.
     """
 
     def __init__(
@@ -64,8 +65,8 @@ class Stack(nn.Module):
 
     @property
     def reads(self) -> list[tuple[int, int]]:
-        """For each use of a residual connection, in order: its number, and its
-        number of sub-layers.
+        """The pairs (number of a residual connection, number of its sub-layers), in order of
+        execution.
         """
         first = [sum(len(sizes) for sizes in self.sizes[:i]) for i in range(len(self.sizes))]
         return [(first[i] + j, size) for i in self.order for j, size in enumerate(self.sizes[i])]
@@ -86,7 +87,8 @@ class Stack(nn.Module):
             real: False at padding.
             memory: the encoded source, for a decoder.
             positions: positions of the tokens; None: 0, 1, 2, ...
-            prefix: number of first tokens that all tokens may read, whatever the causal mask says.
+            prefix: number of tokens at the start of each row that all tokens may read, even under a
+                causal mask.
             documents: number of each token's document; tokens attend only within their document.
         """
         if positions is None or not len(x):
@@ -107,7 +109,7 @@ class Stack(nn.Module):
 
     @torch.no_grad()
     def start(self, memory: Memory, beams: int) -> "StackCache":
-        """Return the caches before the first step, for `beams` hypotheses of each sentence."""
+        """Return the empty caches of decoding, for `beams` hypotheses of each sentence."""
         slots = Slots(memory.real.size(0), beams, memory.real.device)
         return self._cache(memory, slots)
 
@@ -115,9 +117,14 @@ class Stack(nn.Module):
     def start_after(
         self, x: Float[Tensor, "M P D"], real: Bool[Tensor, "M P"], beams: int, *, causal: bool
     ) -> "StackCache":
-        """Return the caches after a prefix that all hypotheses of a sentence share.
+        """Return the caches of decoding after a prefix that all hypotheses of a sentence share.
 
-        Tokens of the prefix attend to earlier ones if `causal`, else to the whole prefix.
+        Args:
+            x: embedded tokens of the prefix, such as the source of a decoder-only translator.
+            real: False at padding.
+            beams: number of hypotheses of each sentence.
+            causal: whether tokens of the prefix attend only to earlier tokens, else to the whole
+                prefix.
         """
         slots = Slots(len(x), beams, x.device)
         cache = self._cache(None, slots)
@@ -129,7 +136,7 @@ class Stack(nn.Module):
 
     @torch.no_grad()
     def step(self, x: Float[Tensor, "M N D"], cache: "StackCache") -> Float[Tensor, "M N D"]:
-        """Return the newest tokens after all layers, and advance the caches."""
+        """Return the newest token of each hypothesis after all layers, and add it to the caches."""
         cache.slots.begin_step()
         x = self._newest(x, cache)
         cache.slots.end_step()
@@ -149,8 +156,9 @@ class Stack(nn.Module):
         return self._run(self.position.step(x, slots.positions, cache.position), at, calls)
 
     def parameters_by_layer(self) -> Iterator[list[nn.Parameter]]:
-        """Yield the parameters of each layer, with those of its norms last; shared
-        ones occur once.
+        """Yield the parameters of each layer, with the parameters of its norms last.
+
+        A layer that is used several times occurs once.
         """
         norms = iter(self.residual.norms)
         for layer, sizes in zip(self.layers, self.sizes, strict=True):
@@ -158,8 +166,8 @@ class Stack(nn.Module):
             yield [*layer.parameters(), *(p for norm in layer_norms for p in norm.parameters())]
 
     def adjust_initial_values(self) -> None:
-        """Multiply the initial values of the sub-layers by the factors of the
-        residual connections.
+        """Multiply the initial values of the sub-layers by the factors that the residual
+        connections set.
         """
         for layer in self.layers:
             gains: dict[nn.Parameter, float] = {}
@@ -172,7 +180,7 @@ class Stack(nn.Module):
 
 
 def summed(sublayers: Sequence[Callable[[Tensor], Tensor]], x: Tensor) -> Tensor:
-    """Return the sum of the outputs of sub-layers for the same tokens."""
+    """Return the sum of the outputs of several sub-layers for the same input x."""
     return reduce(add, (sublayer(x) for sublayer in sublayers))
 
 

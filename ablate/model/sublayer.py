@@ -1,4 +1,4 @@
-"""The interface of sub-layers, and the context that a stack passes to them."""
+"""The interface of sub-layers, and the context (positions, masks) that a stack passes to them."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
@@ -18,15 +18,15 @@ VECTOR = 16
 
 
 class Memory(NamedTuple):
-    """The encoded source sentences; `real` is False at padding."""
+    """The outputs of the encoder for a batch of sources; `real` is False at padding."""
 
     states: Float[Tensor, "B S D"]
     real: Bool[Tensor, "B S"]
 
 
 class LayerContext(NamedTuple):
-    """The context of the tokens that a sub-layer receives: positions, padding,
-    memory, documents.
+    """The positions, padding, encoded source and documents of the tokens that a sub-layer
+    receives.
     """
 
     positions: Int[Tensor, "#B L"]
@@ -41,14 +41,14 @@ class LayerContext(NamedTuple):
 
 
 class Slots:
-    """The places in a cache that hypotheses write to, and the mask of the places that each may
-    read.
+    """Assigns the tokens of all hypotheses to slots (indices) of a cache, for step-by-step
+    decoding.
 
-    All hypotheses of a sentence share one row of slots, and each writes to a slot of its own at
-    every step. `reads` marks the slots that belong to the past of a hypothesis. To continue from
-    another hypothesis, only this mask is copied, not the contents of the slots. A prefix that all
-    hypotheses of a sentence share, such as a source in front of its translation, fills the first
-    slots at once.
+    All hypotheses of a sentence share one row of slots, and each hypothesis writes to a separate
+    slot at every step. The mask `reads` marks the slots that a hypothesis may read: those of its
+    own earlier tokens. To continue from another hypothesis, only this mask is copied, not the
+    cached keys and values. A prefix that all hypotheses of a sentence share, such as a source in
+    front of its translation, fills the first slots at once.
     """
 
     def __init__(self, sentences: int, beams: int, device: torch.device) -> None:
@@ -64,8 +64,9 @@ class Slots:
         self.positions: Int[Tensor, "#M N"] = self.before  # positions of the tokens of this step
 
     def begin_prefix(self, real: Bool[Tensor, "M P"], *, causal: bool) -> None:
-        """Let every token of the prefix read the prefix without padding; with `causal`,
-        no later tokens.
+        """Assign the first slots to the prefix, and let its tokens read the prefix without padding.
+
+        With `causal`, a token of the prefix may not read later tokens.
         """
         length = real.size(1)
         self.first = -(-length // VECTOR) * VECTOR
@@ -76,14 +77,14 @@ class Slots:
         self.reads = F.pad(pairs, (0, self.first + self.room - length))
 
     def end_prefix(self, real: Bool[Tensor, "M P"]) -> None:
-        """Let every hypothesis read the prefix."""
+        """Let every hypothesis read the real tokens of the prefix."""
         self.before = real.sum(1, keepdim=True)
         whole = F.pad(real, (0, self.room - real.size(1)))
         self.reads = whole[:, None].repeat(1, self.beams, 1)
 
     def begin_step(self) -> None:
-        """Add a slot for the next token of every hypothesis, which only this
-        hypothesis may read.
+        """Add a slot for the next token of each hypothesis; no other hypothesis may read the
+        slot.
         """
         start = self.first + self.length * self.beams
         self.new = slice(start, start + self.beams)
@@ -94,12 +95,12 @@ class Slots:
         self.reads[:, :, self.new] = identity
 
     def end_step(self) -> None:
-        """Count the tokens of this step."""
+        """Add 1 to the number of decoded tokens of each hypothesis."""
         self.length += 1
 
     @property
     def room(self) -> int:
-        """The number of slots of each sentence, used or not."""
+        """The number of allocated slots of each sentence, used or not."""
         return self.reads.size(2)
 
     @property
@@ -109,12 +110,12 @@ class Slots:
 
     @property
     def pairs(self) -> Bool[Tensor, "M 1 N K"]:
-        """The slots that each hypothesis may read at this step."""
+        """A mask of the slots that each hypothesis may read at this step."""
         return self.reads[:, None, :, : self.width]
 
     @property
     def past_positions(self) -> Int[Tensor, "#M K"]:
-        """The position of the token in each slot."""
+        """The position of the token that each slot holds."""
         slots = torch.arange(self.width, device=self.reads.device)[None]
         decoded = self.before + (slots - self.first) // self.beams
         return torch.where(slots < self.first, slots, decoded) if self.first else decoded
@@ -124,23 +125,23 @@ class Slots:
         self.reads = self.reads.flatten(0, 1).index_select(0, rows).view_as(self.reads)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep the given sentences and drop all others."""
+        """Keep all rows of the given sentences and drop all others."""
         self.reads = self.reads.index_select(0, sentences)
         if self.first:
             self.before = self.before.index_select(0, sentences)
 
 
 class Sublayer(nn.Module, ABC):
-    """A part of a layer: attention, feed-forward network, or anything that maps tokens to tokens.
+    """A part of a layer that maps tokens to tokens, such as attention or a feed-forward network.
 
-    A layer is a sequence of sub-layers, each with a residual connection. `step` receives the newest
-    tokens of the N hypotheses of M sentences at once, and the cache that `cache` returned.
+    A layer is a sequence of sub-layers with residual connections. In decoding, `step` receives the
+    newest tokens of N hypotheses for each of M sentences, and the cache that `cache` returned.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
     def check(self, position: Position) -> None:
-        """Raise UserError if the sub-layer cannot work with the positions of its stack."""
+        """Raise UserError if the sub-layer does not work with the position option of its stack."""
         return
 
     @abstractmethod
@@ -148,19 +149,21 @@ class Sublayer(nn.Module, ABC):
         """Return the output of the sub-layer for whole sequences."""
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return the cache of step-by-step decoding, before the first step."""
+        """Return the cache of step-by-step decoding, as it is before the first step."""
         return Nothing()
 
     def step(
         self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
-        """Return the output of the sub-layer for the newest tokens, and advance the cache."""
+        """Return the output of the sub-layer for the newest tokens, and add the tokens to the
+        cache.
+        """
         return self(x, at)
 
 
 def unread(out: Tensor, *inputs: Tensor) -> Tensor:
-    """Return `out` unchanged, but give the ignored inputs gradients of 0.
+    """Return `out` unchanged, but give `inputs`, which do not affect it, gradients of 0.
 
-    Training on several processes hangs unless every parameter has a gradient.
+    Distributed training hangs unless every parameter has a gradient.
     """
     return out + sum(x[..., :0].sum() for x in inputs)

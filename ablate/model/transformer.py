@@ -28,7 +28,9 @@ from ablate.model.sublayer import Memory, Sublayer
 
 @dataclass
 class ComponentOverrides:
-    """The components of one attention or stack that replace the model's; None: the model's."""
+    """Components that replace the model's components in one stack or attention; None: no
+    replacement.
+    """
 
     attention: Callable[..., Kernel] | None
     padding: Callable[..., Padding] | None
@@ -62,7 +64,9 @@ class Depths(Arguments):
 
 
 def override(components: Components, overrides: ComponentOverrides) -> Components:
-    """Return the components, with those of one attention or stack replaced by its overrides."""
+    """Return the components, with some of them replaced by the overrides of a stack or
+    attention.
+    """
     replacements = {
         field.name: getattr(overrides, field.name) for field in dataclasses.fields(overrides)
     }
@@ -70,19 +74,19 @@ def override(components: Components, overrides: ComponentOverrides) -> Component
 
 
 class Transformer(Model):
-    """Encodes source tokens to a memory, and decodes memory and target tokens to states.
+    """An encoder-decoder Transformer, which maps source and target tokens to hidden states.
 
     Args:
         sizes: sizes of all layers.
-        components: factories of all stacks and attentions.
+        components: factories of all stacks and attention sub-layers.
         vocabularies: vocabularies of source and target.
         depths: numbers of layers of both stacks.
         causal: whether the decoder trains with a mask over later tokens.
-        encoder, decoder: overrides of self-attention, positions and norms in that stack.
+        encoder, decoder: overrides of self-attention, positions and norms in this stack.
         cross: overrides of cross-attention, which has no positions and norms.
 
     Raises:
-        UserError: a size or probability is out of range, or components do not fit.
+        UserError: a size or probability is out of range, or components do not fit together.
     """
 
     def __init__(
@@ -134,11 +138,11 @@ class Transformer(Model):
         self.parametrisation.adjust(self)
 
     def forward(self, inputs: Seq2Seq) -> Float[Tensor, "B T D"]:
-        """Return the states that predict what follows each target token."""
+        """Return for each target token the hidden state that predicts the next token."""
         return self.decode(inputs.tgt_in, self.encode(inputs.src))
 
     def encode(self, src: Int[Tensor, "B S"]) -> Memory:
-        """Return the encoded source."""
+        """Return the outputs of the encoder."""
         real = src != PAD
         return Memory(self.encoder(self.embedding.embed_src(src), real), real)
 
@@ -147,24 +151,31 @@ class Transformer(Model):
         return self.decoder(self.embedding.embed_tgt(tgt_in), tgt_in != PAD, memory)
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> StackCache:
-        """Encode the source; return the cache of decoding, with `beams` rows per sentence."""
+        """Encode the source; return the decoding cache, with `beams` rows per sentence."""
         return self.decoder.start(self.encode(src), beams)
 
     def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
-        """Return for each row the state that predicts the token after its newest one."""
+        """Return for each row the hidden state that predicts its next token, given its newest
+        token.
+        """
         newest = tokens.view(-1, cache.slots.beams)
         return self.decoder.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
     def limits(self) -> dict[str, int | None]:
-        """Return the longest source and target that positions and attention kernels accept."""
+        """Return the largest numbers of source and target tokens that all components accept.
+
+        None means that there is no limit.
+        """
         readers = [k.longest for name, k in self.attentions() if not name.startswith("decoder")]
         readers += [k.longest for name, k in self.attentions() if name.endswith("cross")]
         sources = [n for n in (self.encoder.position.longest, *readers) if n is not None]
         return {"source": min(sources, default=None), "target": self.decoder.position.longest}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield every attention, such as "encoder.0.self" or "decoder.0.cross"; shared
-        ones occur once.
+        """Yield the name, such as "encoder.0.self" or "decoder.0.cross", and the kernel of each
+        attention.
+
+        A layer whose weights are shared occurs once.
         """
         for stack in ("encoder", "decoder"):
             for name, part in getattr(self, stack).layers.named_modules():
@@ -173,7 +184,7 @@ class Transformer(Model):
                     yield f"{stack}.{number}.{kind.removesuffix('_attention')}", part.kernel
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the name, such as "encoder.0", and the parameters of each layer."""
+        """Yield the name, such as "encoder.0", and the list of parameters of each layer."""
         for stack in ("encoder", "decoder"):
             for number, parameters in enumerate(getattr(self, stack).parameters_by_layer()):
                 yield f"{stack}.{number}", parameters

@@ -1,1 +1,1 @@
-"""Observe a model: gradients by layer, attention by head, pictures."""
+"""Observe a model in training: gradient norms by layer, attention by head, and pictures."""

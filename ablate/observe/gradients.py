@@ -1,7 +1,7 @@
-"""The norm of the gradient in every layer, at the first and at the last optimiser step.
+"""Measure the gradient norm of every layer at the first and at the last optimiser step.
 
 Equation: |g_l| = sqrt(sum over the parameters w of layer l of |dL/dw|^2), before clipping; the
-    ratio of a stack is the largest norm over the smallest of its layers.
+    ratio of a stack is the largest norm of a layer divided by the smallest.
 Source: arXiv:2002.04745, section 3 and figure 3: at initialisation the gradients of Post-LN grow
     towards the last layer, those of Pre-LN do not.
 What differs: the source takes the expectation over many batches; this uses the first batch of the
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 
 class LayerGradients(Callback):
-    """Measure gradient norms at every optimiser step; keep the first and the latest."""
+    """A callback that computes gradient norms at every step, and keeps the first and the latest."""
 
     def __init__(self) -> None:
         self.layers: dict[str, list[nn.Parameter]] = {}
@@ -29,14 +29,16 @@ class LayerGradients(Callback):
         self.last: dict[str, Tensor] = {}
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Collect the parameters once: looking them up takes longer than computing the norms."""
+        """Store the parameters of each layer, because collecting them at every step would be
+        slow.
+        """
         self.layers = dict(pl_module.model.layers())  # type: ignore[operator, union-attr]
         self.parameters = list(pl_module.parameters())
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Compute the norms on the device, without synchronisation."""
+        """Compute the norms on the device, without waiting for the GPU."""
         norms = parameter_norms(self.parameters)
         self.total = total_norm(norms.values())
         self.last = layer_norms(self.layers, norms)
@@ -46,7 +48,8 @@ class LayerGradients(Callback):
         """Return the norms by name, such as "gradient/first/encoder.0", and the ratio of each
         stack.
 
-        Values that are not finite, at the last step of a diverged run, are left out.
+        The ratio is the largest norm of a layer divided by the smallest. Values that are not
+        finite, as at the last step of a diverged run, are left out.
         """
         metrics: dict[str, float] = {}
         for when, norms in (("first", self.first), ("last", self.last)):
@@ -56,23 +59,27 @@ class LayerGradients(Callback):
         return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
-        """Return the norms, so that a resumed run keeps those of its first step."""
+        """Return the norms for a checkpoint, so that a resumed run still has those of its first
+        step.
+        """
         return {"first": self.first, "last": self.last}
 
     def load_state_dict(self, state_dict: dict[str, dict[str, Tensor]]) -> None:
-        """Restore the norms of an earlier process."""
+        """Restore the norms from a checkpoint."""
         self.first, self.last = state_dict["first"], state_dict["last"]
 
 
 def parameter_norms(parameters: Iterable[nn.Parameter]) -> dict[nn.Parameter, Tensor]:
-    """Return the L2 norm of the gradient of each parameter that has one."""
+    """Return the L2 norm of the gradient of each parameter that has a gradient."""
     gradients = {p: p.grad for p in parameters if p.grad is not None}
     norms = torch._foreach_norm(list(gradients.values())) if gradients else ()
     return dict(zip(gradients, norms, strict=True))
 
 
 def total_norm(norms: Iterable[Tensor]) -> Tensor:
-    """Return the L2 norm of all gradients together that have these norms; 0 of none."""
+    """Return the L2 norm of several gradients together, given the norm of each; 0 without
+    gradients.
+    """
     parts = list(norms)
     return torch.linalg.vector_norm(torch.stack(parts)) if parts else torch.zeros(())
 
@@ -80,13 +87,20 @@ def total_norm(norms: Iterable[Tensor]) -> Tensor:
 def layer_norms(
     layers: dict[str, list[nn.Parameter]], norms: Mapping[nn.Parameter, Tensor]
 ) -> dict[str, Tensor]:
-    """Return the L2 norm of the gradient of each layer that has one."""
+    """Return the L2 norm of each layer's gradient, given the norms of all parameters.
+
+    Layers without gradients are left out.
+    """
     parts = {layer: [norms[p] for p in ps if p in norms] for layer, ps in layers.items()}
     return {layer: total_norm(parameters) for layer, parameters in parts.items() if parameters}
 
 
 def ratios(norms: dict[str, float]) -> dict[str, float]:
-    """Return the largest norm divided by the smallest for each stack, as "encoder_ratio"."""
+    """Return for each stack the largest norm of a layer divided by the smallest, as
+    "encoder_ratio".
+
+    Keys of `norms` are names of layers, such as "encoder.0".
+    """
     by_stack: dict[str, float] = {}
     for stack in dict.fromkeys(layer.partition(".")[0] for layer in norms):
         of_stack = [norm for layer, norm in norms.items() if layer.startswith(f"{stack}.")]

@@ -1,12 +1,12 @@
-"""Measure how different the heads of an attention are.
+"""Measure how much the attention weights of different heads differ.
 
-Equation: mean over pairs of heads of the Jensen-Shannon divergence of their weights, JS(p, q) =
+Equation: the mean over pairs of heads of the Jensen-Shannon divergence of their weights, JS(p, q) =
     H((p + q) / 2) - (H(p) + H(q)) / 2 in bits: 0 for equal heads, 1 for heads that share no key.
 Source: arXiv:1906.04341, section 6, which compares heads by this divergence.
-What differs: the source sums over words to embed single heads; this is one mean over layers, real
-    queries and pairs.
-What to expect: above 0 from the first step on, because heads have different initial weights;
-    compare it between arms and seeds rather than with 0.
+What differs: the source sums over words to compute a distance for each pair of heads; here there is
+    a single mean over layers, queries that are no padding, and pairs of heads.
+What to expect: above 0 from the first step on, because heads have different initial weights; so
+    compare the measure between arms and seeds rather than with 0.
 """
 
 import math
@@ -27,9 +27,11 @@ SENTENCES = 64  # the first sentences of validation, independent of batches
 
 
 def head_distances(model: Model, batch: Batch, device: torch.device) -> dict[str, float]:
-    """Return heads/encoder_self, heads/decoder_self and heads/decoder_cross, each from 0 to 1 bit.
+    """Return the mean Jensen-Shannon divergence between heads, in bits (0 to 1).
 
-    Each is a mean over the layers; with one head it is 0. A model without attention has none.
+    The keys are heads/encoder_self, heads/decoder_self and heads/decoder_cross. Each value is a
+    mean over the layers; with a single head the value is 0. The result is empty for a model without
+    attention.
     """
     if not any(True for _ in model.attentions()):
         return {}
@@ -43,7 +45,10 @@ def head_distances(model: Model, batch: Batch, device: torch.device) -> dict[str
 
 
 def distance(weights: Float[Tensor, "B H Q K"], real: Bool[Tensor, "B Q"]) -> float:
-    """Return the mean divergence between pairs of heads at real queries."""
+    """Return the mean Jensen-Shannon divergence in bits between the weights of pairs of heads.
+
+    `real` is False at queries that are padding; these queries are ignored.
+    """
     heads: Any = weights.double().transpose(0, 1)[:, real]  # H N K
     entropies = [entropy(head) for head in heads]
     pairs = [

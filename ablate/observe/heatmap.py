@@ -1,7 +1,7 @@
 """Draw heat maps with named axes and a colour bar in milliseconds.
 
-matplotlib provides the colours and the font. Its axes would take a second per run for several
-hundred token labels: more than everything else that a run does besides training.
+matplotlib provides the colours and the font. Its axes are not used: with several hundred token
+labels, drawing them would take a second per run.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ SHIFT = {"l": 0.0, "t": 0.0, "m": 0.5, "r": 1.0}
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its name with unit, the labels of some cells, and the pixels per cell."""
+    """An axis of a heat map: its name with unit, labels by cell number, and the pixels per cell."""
 
     name: str
     labels: Mapping[int, str]
@@ -34,7 +34,7 @@ class Axis:
 
     @property
     def longest(self) -> int:
-        """Width of the longest label in pixels."""
+        """The width of the longest label in pixels."""
         return max(map(_length, self.labels.values()), default=0)
 
     @property
@@ -47,7 +47,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Scale:
-    """A colour scale: its name with unit, both ends, and a colour map of matplotlib."""
+    """A colour scale: its name with unit, lowest and highest value, and a colour map of
+    matplotlib.
+    """
 
     name: str
     low: float
@@ -55,7 +57,9 @@ class Scale:
     colours: str
 
     def paint(self, values: Values, width: int, height: int) -> Image.Image:
-        """Return an image of the values, as rectangles of the given size in pixels."""
+        """Return an image with a rectangle for each value; `width` and `height` of it are in
+        pixels.
+        """
         share = (values - self.low) / max(self.high - self.low, 1e-12)
         colours = matplotlib.colormaps[self.colours](share, bytes=True)[..., :3]
         return Image.fromarray(colours.repeat(height, axis=0).repeat(width, axis=1))

@@ -1,4 +1,4 @@
-"""Draw pictures of a trained model: the attention of one sentence, and the positions.
+"""Draw pictures of a trained model: attention weights for one sentence, and position vectors.
 
 The colour maps (viridis, cividis) increase in lightness, so they work in greyscale and for
 colour-blind readers.
@@ -33,7 +33,9 @@ PANEL = 480  # approximate side length of the picture of positions in pixels
 def pictures(
     model: Model, data: TextData, device: torch.device
 ) -> Iterator[tuple[str, Image.Image]]:
-    """Yield names and pictures: attention in the last layers, and positions if there are any."""
+    """Yield names and pictures: attention in the last layers, and position vectors if there are
+    any.
+    """
     lines = data.first_lines("validation", LINES)
     yield from draw_attention(model, data.tokenizers, shown_line(lines), device)
     tables = position_tables(model, device)
@@ -42,7 +44,7 @@ def pictures(
 
 
 def shown_line(lines: Batch) -> Batch:
-    """Return the example whose target length is closest to TOKENS, without padding."""
+    """Return the example of a batch whose target length is closest to TOKENS, without padding."""
     line = int(((lines.targets != PAD).sum(1) - TOKENS).abs().argmin())
     inputs = type(lines.inputs)(*(ids[line][ids[line] != PAD][None] for ids in lines.inputs))
     targets = lines.targets[line]
@@ -52,7 +54,10 @@ def shown_line(lines: Batch) -> Batch:
 def draw_attention(
     model: Model, tokenizers: Tokenizers, example: Batch, device: torch.device
 ) -> Iterator[tuple[str, Image.Image]]:
-    """Yield the attentions of the last layers; the decoder reads the reference."""
+    """Yield the name and a picture of the attention weights in the last layer of each stack.
+
+    The decoder reads the reference of the example.
+    """
     if not any(True for _ in model.attentions()):
         return
     inputs = move_data_to_device(example.inputs, device)
@@ -77,7 +82,7 @@ def draw_attention(
 
 @torch.no_grad()
 def position_tables(model: Model, device: torch.device) -> dict[str, Float[Tensor, "L D"]]:
-    """Return what each stack adds to the embeddings of its first positions."""
+    """Return the vectors that each stack adds to the embeddings at its first positions."""
     tables = {}
     for name, stack in model.named_modules():
         if isinstance(stack, Stack):
@@ -89,7 +94,7 @@ def position_tables(model: Model, device: torch.device) -> dict[str, Float[Tenso
 
 
 def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:
-    """Draw the vectors added to the embeddings, with one panel per stack."""
+    """Draw the position vectors of each stack in a panel."""
     length, d_model = next(iter(tables.values())).shape
     top = max(float(table.abs().max()) for table in tables.values())
     return heatmaps(
@@ -102,7 +107,10 @@ def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:
 
 
 def _axis(tokenizers: Tokenizers, example: Batch, read: slice) -> Axis:
-    """Return an axis with the tokens that a stack reads."""
+    """Return an axis whose labels are the tokens that a stack reads.
+
+    `read` selects the texts of the example (source and target) that the stack reads.
+    """
     ids_of = texts(example.inputs)
     sides = [*[("source", tokenizers.src)] * (len(ids_of) - 1), ("reference", tokenizers.tgt)]
     fields = list(zip(ids_of, sides, strict=True))[read]

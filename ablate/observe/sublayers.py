@@ -1,12 +1,14 @@
-"""Measure inputs and outputs of sub-layers: their norm, and their drift during training.
+"""Measure sub-layers: the relative norm of their outputs, and the drift of their inputs.
 
-Equation: for each sub-layer, the median over tokens of |y| / |x|, with y its output before dropout
-    and x the stream to which it is added; and the drift of each input channel between validations,
-    as Bhattacharyya's distance between two normal distributions: (m' - m)^2 / 4 (v' + v) + ln((v' +
-    v) / 2 sqrt(v' v)) / 2, m mean and v variance over tokens.
+Equation: for each sub-layer, the median over tokens of |y| / |x|, where y is the output before
+    dropout and x the residual stream to which y is added. Also the drift of each input channel
+    between two validations, as Bhattacharyya's distance between two normal distributions: (m' -
+    m)^2 / 4 (v' + v) + ln((v' + v) / 2 sqrt(v' v)) / 2, where m is the mean and v the variance over
+    tokens.
 Source: residual sums: arXiv:1512.03385, section 3.1; covariate shift: arXiv:1502.03167, section 1.
-What differs: always the same validation sentences, without dropout; the drift is averaged over
-    channels, sub-layers and pairs of validations. With two streams, x is the normalised one.
+What differs: the same validation sentences are used every time, without dropout. The drift is
+    averaged over channels, sub-layers and pairs of successive validations. If the residual
+    connection has two streams, x is the normalised stream.
 What to expect: in Post-LN the stream has constant norm, in Pre-LN it grows with depth. Scaling a
     channel does not change its drift.
 """
@@ -36,7 +38,9 @@ LEAST = 1e-12  # minimum variance, for channels that are constant
 
 
 class Reading(NamedTuple):
-    """Input, output and residual stream of one sub-layer at all real tokens."""
+    """The input, the output and the residual stream of one sub-layer, at all tokens except
+    padding.
+    """
 
     read: Float[Tensor, "N D"]
     given: Float[Tensor, "N D"]
@@ -44,7 +48,7 @@ class Reading(NamedTuple):
 
 
 class Sublayers(Callback):
-    """Analyse some sentences at every validation."""
+    """A callback that measures the sub-layers of a model at every validation."""
 
     def __init__(self) -> None:
         self.moments: Tensor | None = None
@@ -52,7 +56,7 @@ class Sublayers(Callback):
         self.added: list[float] = []
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Compare the inputs of sub-layers with those at the previous validation."""
+        """Measure the sub-layers on some sentences, and the drift since the previous validation."""
         if trainer.state.fn != TrainerFn.FITTING:
             return
         data: Any = pl_module.data
@@ -68,7 +72,7 @@ class Sublayers(Callback):
         self.added = [float(ratio(reading).median()) for reading in readings]
 
     def metrics(self) -> dict[str, float]:
-        """Return the finite measurements by name; {} for a model without sub-layers."""
+        """Return the measurements by name; values that are not finite are left out."""
         metrics = {}
         if self.added:
             most, least, _ = NAMES
@@ -78,18 +82,21 @@ class Sublayers(Callback):
         return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     def state_dict(self) -> dict[str, object]:
-        """Return the measurements, so that a resumed run keeps them."""
+        """Return the measurements for a checkpoint, so that a resumed run keeps them."""
         return {"moments": self.moments, "drifts": self.drifts, "added": self.added}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the measurements of an earlier process."""
+        """Restore the measurements from a checkpoint."""
         self.moments, self.drifts = state_dict["moments"], state_dict["drifts"]
         self.added = state_dict["added"]
 
 
 @torch.no_grad()
 def read(model: Model, inputs: Any) -> list[Reading]:
-    """Return the readings of all sub-layers in the order of execution."""
+    """Return input, output and residual stream of each sub-layer, in the order of execution.
+
+    The model runs on `inputs` without dropout.
+    """
     readings: list[Reading] = []
     training = model.training
     try:
@@ -102,7 +109,7 @@ def read(model: Model, inputs: Any) -> list[Reading]:
 
 @contextmanager
 def listening(model: Model, readings: list[Reading]) -> Iterator[None]:
-    """Record input and output of every sub-layer of a model."""
+    """Append to `readings`, within a `with` block, the input and output of every sub-layer."""
     note = partial(noting, readings=readings)
     with ExitStack() as hooks:
         for part in model.modules():
@@ -112,7 +119,14 @@ def listening(model: Model, readings: list[Reading]) -> Iterator[None]:
 
 
 def noting(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Given:
-    """Wrap a sub-layer so that it records its input and output."""
+    """Return a forward hook's arguments with a sub-layer that records its input and output.
+
+    Args:
+        residual: the module on which the hook is registered.
+        given: arguments of its forward method: number of the sub-layer, residual stream, sub-layer,
+            mask of real tokens.
+        readings: the list to which the records are appended.
+    """
     i, stream, sublayer, real = given
     past = stream[0] if isinstance(stream, tuple) else stream
 
@@ -125,7 +139,7 @@ def noting(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Giv
 
 
 def ratio(reading: Reading) -> Float[Tensor, " N"]:
-    """Return for every token the norm of the output relative to the stream."""
+    """Return for every token the output's norm divided by the residual stream's norm."""
     return reading.given.norm(dim=1) / reading.stream.norm(dim=1)
 
 

@@ -1,11 +1,11 @@
-"""AdamW with weight decay for some roles of parameters only.
+"""AdamW with weight decay only for some roles of parameters, such as matrices but not biases.
 
 Equation: AdamW, with weight decay for parameters of the roles in `decayed`, and none for others.
     The learning rate of a role is `lr` times the factor of model/parametrisation.
 Source: arXiv:1711.05101 (AdamW). It is customary not to decay norms, biases and embeddings; on
     embeddings see arXiv:2501.00656.
 What differs: nothing; torch's AdamW makes the steps. `optimizer=adamw` decays all parameters.
-What to expect: much the same loss; gains and embeddings do not shrink.
+What to expect: nearly the same loss; gains and embeddings do not shrink.
 """
 
 from typing import Annotated
@@ -20,7 +20,7 @@ from ablate.optimizer.roles import ROLES, trained
 
 
 class AdamW(ByRole, torch.optim.AdamW):
-    """AdamW with weight decay by role.
+    """AdamW with weight decay only for some roles of parameters.
 
     Args:
         module: module whose parameters are trained.
@@ -28,11 +28,11 @@ class AdamW(ByRole, torch.optim.AdamW):
         betas: decay rates of the averages of the gradient and of its square.
         eps: added to the root of the average square.
         weight_decay: decay rate; each step subtracts lr * weight_decay times the weight.
-        decayed: the roles that decay, of matrices, embeddings, norms and biases.
-        fused: whether one kernel makes the whole step.
+        decayed: the roles with weight decay; roles are matrices, embeddings, norms and biases.
+        fused: whether a single kernel computes the whole step.
 
     Raises:
-        UserError: `decayed` has another role.
+        UserError: `decayed` contains an unknown role.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class AdamW(ByRole, torch.optim.AdamW):
 
 
 def check_roles(decayed: list[str]) -> None:
-    """Raise UserError if a role does not exist."""
+    """Raise UserError if `decayed` contains an unknown role of parameters."""
     for role in decayed:
         if role not in ROLES:
             raise UserError(

@@ -1,5 +1,6 @@
-"""The interface of optimisers that treat parameters by role, and a combination of
-several optimisers.
+"""The interface of optimisers that treat parameters by role, and an optimiser made of several.
+
+The role of a parameter is "matrices", "embeddings", "norms" or "biases".
 """
 
 from collections.abc import Callable, Sequence
@@ -17,8 +18,7 @@ Factory = Callable[..., torch.optim.Optimizer]
 
 
 class ByRole(torch.optim.Optimizer):
-    """An optimiser that is built from a module, as `optimizer(module)`, to know the roles of
-    parameters.
+    """An optimiser that treats parameters by role; built from a module, as `optimizer(module)`.
 
     Optimisers of torch are built from the parameters alone.
     """
@@ -30,8 +30,8 @@ def make_optimizer(factory: Factory, module: nn.Module) -> torch.optim.Optimizer
     """Return the optimiser of the trainable parameters of a module.
 
     Raises:
-        UserError: the optimiser has nothing to train, or has a single learning rate although the
-            model needs learning rates by role.
+        UserError: no parameter is trainable, or the optimiser has a single learning rate although
+            the model's parametrisation (muP) requires different learning rates.
     """
     by_role = getattr(getattr(factory, "func", factory), "by_role", False)
     if not by_role:
@@ -40,7 +40,10 @@ def make_optimizer(factory: Factory, module: nn.Module) -> torch.optim.Optimizer
 
 
 def check_one_rate(module: nn.Module, optimizer: str) -> None:
-    """Raise UserError if the model needs learning rates by role; `optimizer` has only one."""
+    """Raise UserError if the model's parametrisation requires different learning rates.
+
+    `optimizer` is the name, for the message, of an optimiser with a single learning rate.
+    """
     if parametrisation_of(module).rates_by_role:
         raise UserError(
             f"{optimizer} has one learning rate for all parameters, and model/parametrisation "
@@ -52,8 +55,15 @@ def check_one_rate(module: nn.Module, optimizer: str) -> None:
 def decay_groups(
     parameters: Sequence[Trained], decayed: Sequence[str], weight_decay: float, lr: float
 ) -> list[dict[str, object]]:
-    """Return parameter groups for torch, those with weight decay first, one for
-    each learning rate.
+    """Return parameter groups for torch, one for each learning rate, with and without weight decay.
+
+    Groups with weight decay come first.
+
+    Args:
+        parameters: the parameters with their roles.
+        decayed: the roles with weight decay.
+        weight_decay: the weight decay of these roles.
+        lr: the learning rate before the factor of a parameter's role.
     """
     groups: dict[tuple[bool, float], list[nn.Parameter]] = {}
     for p in sorted(parameters, key=lambda p: p.role not in decayed):
@@ -67,8 +77,8 @@ def decay_groups(
 class Composite(ByRole):
     """Several optimisers for different parameters, which act as a single optimiser.
 
-    They share its parameter groups, so that a schedule acts on all, and its state, so that it is
-    saved and loaded like that of any optimiser.
+    All of them use the parameter groups and the state of this object. Therefore a schedule acts on
+    all of them, and the state is saved and loaded like that of any optimiser.
     """
 
     def __init__(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
@@ -78,7 +88,7 @@ class Composite(ByRole):
         self._share()
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        """Set the state, as after loading, and share it with all parts."""
+        """Set the state, as after loading, and share it with the inner optimisers."""
         super().__setstate__(state)
         self._share()
 
@@ -90,7 +100,7 @@ class Composite(ByRole):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Make a step of every part; return the loss that `closure` computes first."""
+        """Make a step of every inner optimiser; return the loss that `closure` computes first."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -1,17 +1,16 @@
 """Muon for hidden matrices, AdamW for all other parameters.
 
-Equation: for an a x b matrix W with gradient G: M = momentum M + (1 - momentum) G;
-    U = orthogonalised((1 - momentum) G + momentum M);
-    W = W - lr weight_decay W - lr 0.2 sqrt(max(a, b)) U.
-    Orthogonalised: five steps X = 3.4445 X - 4.7750 (X X^T) X + 2.0315 (X X^T)^2 X, from a matrix
-    of norm 1, which bring all singular values near 1.
+Equation: for an a x b matrix W with gradient G: M = momentum M + (1 - momentum) G; U =
+    orthogonalised((1 - momentum) G + momentum M); W = W - lr weight_decay W - lr 0.2 sqrt(max(a,
+    b)) U. To orthogonalise a matrix, divide it by its norm, then repeat five times X = 3.4445 X -
+    4.7750 (X X^T) X + 2.0315 (X X^T)^2 X. This brings all singular values near 1.
 Source: Jordan et al. 2024 (Muon, kellerjordan.github.io/posts/muon); arXiv:2502.16982, section 2.2
-    (weight decay, and the factor that gives updates the size of Adam's, so that one learning rate
-    suits both).
-What differs: torch.optim.Muon takes any matrix. Here AdamW trains embeddings, tables of positions
-    and the output projection, as well as norms and biases, whatever their names. A matrix that
-    combines several maps is orthogonalised map by map. On a CPU the steps are in float32, because
-    few processors multiply bfloat16.
+    (weight decay, and the factor 0.2 sqrt(max(a, b)), which gives the steps the size of Adam's, so
+    that one learning rate suits both).
+What differs: torch.optim.Muon takes any matrix. Here AdamW trains embeddings, learned positions,
+    the output projection, norms and biases. If a matrix combines several linear maps, each of them
+    is orthogonalised separately. On a CPU the steps are in float32, because few processors multiply
+    bfloat16.
 What to expect: with tuned learning rates, fewer steps to the same loss than AdamW; the larger the
     model, the smaller the gain (arXiv:2509.02046). Each step takes longer: 15 more products for
     every matrix.
@@ -40,17 +39,17 @@ class Muon(Composite):
 
     Args:
         module: module whose parameters are trained.
-        lr: peak learning rate of both parts.
+        lr: peak learning rate of Muon and AdamW.
         momentum: decay rate of Muon's average of the gradient.
-        steps: number of steps of the orthogonalisation.
+        steps: number of iterations of the orthogonalisation.
         betas: decay rates of AdamW's averages of the gradient and of its square.
         eps: added to the root of the average square.
         weight_decay: decay rate; each step subtracts lr * weight_decay times the weight.
-        decayed: the roles that decay, of matrices, embeddings, norms and biases.
+        decayed: the roles with weight decay; roles are matrices, embeddings, norms and biases.
 
     Raises:
-        UserError: no hidden matrix is trained, `decayed` has another role, or the model needs
-            learning rates by role.
+        UserError: no hidden matrix is trained, `decayed` contains an unknown role, or the model's
+            parametrisation (muP) requires different learning rates.
     """
 
     def __init__(
@@ -86,7 +85,10 @@ class Muon(Composite):
 
 
 class Orthogonal(torch.optim.Optimizer):
-    """The steps of Muon, with a parameter group for each number of maps in a matrix."""
+    """The part of Muon for hidden matrices.
+
+    Parameter groups differ in the number of linear maps that are stacked in a matrix.
+    """
 
     def __init__(
         self,
@@ -106,7 +108,7 @@ class Orthogonal(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        """Update every matrix that has a gradient."""
+        """Make a step for every matrix that has a gradient."""
         for group in self.param_groups:
             for matrix in group["params"]:
                 if matrix.grad is not None:
@@ -127,7 +129,10 @@ class Orthogonal(torch.optim.Optimizer):
 
 
 def orthogonalised(matrix: Float[Tensor, "A B"], steps: int) -> Float[Tensor, "A B"]:
-    """Return a matrix with the same singular vectors and singular values near 1."""
+    """Return a matrix with the singular vectors of `matrix` and singular values near 1.
+
+    `steps` is the number of iterations.
+    """
     a, b, c = COEFFICIENTS
     x = matrix.to(torch.float32 if matrix.device.type == "cpu" else torch.bfloat16)
     tall = x.size(0) > x.size(1)

@@ -1,7 +1,7 @@
 """Find the role of each trained parameter, so that optimisers can treat roles differently.
 
 Names are ambiguous (a gain may be called `weight`), and so are shapes (a table of positions is a
-matrix). Therefore roles follow from the modules that hold a parameter.
+matrix). Therefore the role of a parameter follows from the type of its module.
 """
 
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class Trained(NamedTuple):
-    """A trained parameter and its role.
+    """A trained parameter, with its role and the factor of its learning rate.
 
     `role` is "matrices" (of hidden linear maps), "embeddings" (of tokens and positions, other
-    tables of vectors, and the output projection), "norms" (gains and other scalars) or "biases". A
-    matrix of several stacked maps, such as queries, keys and values, has `parts` of them. `rate`
-    multiplies the learning rate.
+    tables of vectors, and the output projection), "norms" (gains and other scalars) or "biases".
+    `parts` is the number of linear maps that are stacked in the matrix, such as 3 for queries, keys
+    and values. `rate` multiplies the learning rate.
     """
 
     parameter: nn.Parameter
@@ -34,7 +34,9 @@ class Trained(NamedTuple):
 
 
 def trained(module: nn.Module) -> list[Trained]:
-    """Return the trainable parameters of a module, in the order of `parameters()`."""
+    """Return the trainable parameters of a module with their roles, in the order of
+    `parameters()`.
+    """
     tables = {id(parameter) for parameter in _of_tables(module)}
     maps = {id(parameter): parts for parameter, parts in _of_maps(module)}
     parametrisation = parametrisation_of(module)
@@ -62,7 +64,7 @@ def _of_tables(module: nn.Module) -> Iterator[Tensor]:
 
 
 def _of_maps(module: nn.Module) -> Iterator[tuple[Tensor, int]]:
-    """Yield the matrices of linear maps, and the number of maps in each."""
+    """Yield the matrices of linear maps, and the number of linear maps stacked in each matrix."""
     for part in module.modules():
         if isinstance(part, nn.RNNBase):
             matrices = (p for p in part.parameters(recurse=False) if p.dim() == 2)

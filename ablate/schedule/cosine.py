@@ -1,10 +1,11 @@
-"""Half a cosine from the peak to its end, after a linear warm-up.
+"""A decay along half a cosine period, after a linear warm-up.
 
 Equation: factor(s) = s / warmup up to warmup, then final + (1 - final) (1 + cos(pi t)) / 2 with
     t = (s - warmup) / (steps - warmup).
-Source: arXiv:1608.03983, section 3, equation 5, one period, no restarts.
-What differs: a warm-up comes before it.
-What to expect: close to inverse square root at equal peaks; the last steps bring most of the gain.
+Source: arXiv:1608.03983, section 3, equation 5, with one period and no restarts.
+What differs: a warm-up comes before the decay.
+What to expect: close to inverse square root decay with the same peak learning rate; most of the
+    advantage comes from the last steps.
 """
 
 import math
@@ -16,7 +17,7 @@ from ablate.schedule.base import Schedule
 
 
 class Cosine(Schedule):
-    """Warm-up, then half a cosine over the remaining steps.
+    """A linear warm-up, then a decay along half a cosine period over the remaining steps.
 
     Args:
         warmup: steps to the peak.
@@ -37,7 +38,9 @@ class Cosine(Schedule):
         self.final = final
 
     def __call__(self, step: int) -> float:
-        """Return the factor of `step`; after the last step, the final factor."""
+        """Return the learning rate at `step` as a fraction of the peak; after the last step,
+        `final`.
+        """
         if step < self.warmup:
             return step / self.warmup
         done = min(1.0, (step - self.warmup) / (self.steps - self.warmup))

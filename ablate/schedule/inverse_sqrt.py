@@ -1,9 +1,9 @@
-"""Inverse square root decay, with a linear warm-up ("Noam") or none.
+"""Inverse square root decay, with a linear warm-up ("Noam") or without.
 
 Equation: factor(s) = min(s / warmup, sqrt(decay_from / s), 1); without warm-up the first term is 1.
 Source: arXiv:1706.03762, section 5.3, equation 3.
 What differs: the peak is set explicitly by `optimizer.lr`, whereas the paper derives it from
-    d_model and the warm-up. So switching the warm-up off changes neither peak nor decay.
+    d_model and the warm-up. So a run without warm-up has the same peak and decay.
 What to expect: Post-LN stacks need the warm-up (arXiv:2002.04745), Pre-LN stacks do not.
 """
 
@@ -12,7 +12,9 @@ from ablate.schedule.base import Schedule
 
 
 class InverseSqrt(Schedule):
-    """Linear warm-up to the peak, constant until `decay_from`, then falling with 1 / sqrt(step)."""
+    """A linear warm-up to the peak, a constant phase until `decay_from`, then decay as 1 /
+    sqrt(step).
+    """
 
     def __init__(self, *, warmup: int, decay_from: int) -> None:
         if warmup < 0 or decay_from < 1 or warmup > decay_from:
@@ -24,6 +26,6 @@ class InverseSqrt(Schedule):
         self.decay_from = decay_from
 
     def __call__(self, step: int) -> float:
-        """Return the factor of `step`."""
+        """Return the learning rate at `step` as a fraction of the peak."""
         ramp = step / self.warmup if self.warmup else 1.0
         return float(min(ramp, (self.decay_from / step) ** 0.5, 1.0))

@@ -1,12 +1,12 @@
-"""Warm-up, stable, decay.
+"""Warm-up, a stable phase at the peak learning rate, and a linear decay (WSD).
 
-Equation: factor(s) = s / warmup up to warmup, then 1, and in the last `decay` of all steps (steps -
-    s) / (decay * steps).
-Source: arXiv:2404.06395, section 4.2 (MiniCPM), where the decay is exponential; linear, and best
-    over a fifth of the steps: arXiv:2405.18392, section 3.
+Equation: factor(s) = s / warmup up to warmup, then 1, and (steps - s) / (decay * steps) in the last
+    phase, whose length is the fraction `decay` of all steps.
+Source: arXiv:2404.06395, section 4.2 (MiniCPM), where the decay is exponential. arXiv:2405.18392,
+    section 3, finds a linear decay over a fifth of the steps best.
 What differs: the decay is linear.
-What to expect: as good as a cosine at the last step; the steps before the decay are shared with
-    longer runs, so one run can serve several budgets.
+What to expect: as good as cosine decay at the last step. Runs of different length are the same
+    before the decay, so their first steps need to be trained only once.
 """
 
 from typing import Annotated
@@ -17,7 +17,7 @@ from ablate.schedule.base import Schedule
 
 
 class WarmupStableDecay(Schedule):
-    """Linear warm-up, the peak, and a linear decay to zero at the last step.
+    """A linear warm-up, a phase at the peak, and a linear decay to zero at the last step.
 
     Args:
         warmup: steps to the peak.
@@ -41,6 +41,6 @@ class WarmupStableDecay(Schedule):
             )
 
     def __call__(self, step: int) -> float:
-        """Return the factor of `step`; 0 past the last step."""
+        """Return the learning rate at `step` as a fraction of the peak; 0 after the last step."""
         ramp = step / self.warmup if self.warmup else 1.0
         return float(max(0.0, min(ramp, 1.0, (self.steps - step) / self.falling)))

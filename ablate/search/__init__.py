@@ -1,1 +1,1 @@
-"""Search algorithms: from a source to token ids."""
+"""Search algorithms, such as greedy or beam search, which translate sources with a model."""

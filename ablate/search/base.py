@@ -1,4 +1,4 @@
-"""The interface of search algorithms, and what they require of a model."""
+"""The interface of search algorithms, and the methods that they require of a model."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Protocol, runtime_checkable
@@ -12,13 +12,13 @@ from ablate.errors import UserError
 
 @runtime_checkable
 class State(Protocol):
-    """The decoder's cache of generated tokens: `beams` rows for each sentence."""
+    """A decoder's cache for generated tokens, with `beams` rows for each sentence."""
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Let row i continue from the history of row `rows[i]` of the same sentence."""
+        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Drop all sentences except these."""
+        """Keep all rows of the given sentences and drop all others."""
 
 
 @runtime_checkable
@@ -26,26 +26,30 @@ class Model(Protocol):
     """A model that decodes step by step, such as `ablate.model.base.Model`."""
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Any:
-        """Return the `State` before the first step."""
+        """Return the decoding cache (a `State`) before the first step, with `beams` rows per
+        source.
+        """
 
     def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
-        """Return the states that predict each row's next token, given its last one."""
+        """Return for each row the hidden state that predicts its next token, given its newest
+        token.
+        """
 
     @property
     def head(self) -> Any:
-        """The output layer, which maps states to logits."""
+        """The output layer, which maps hidden states to logits."""
 
 
 class Search(ABC):
     """An algorithm that chooses a translation for each source.
 
-    A translation is a list of ids without PAD, BOS and EOS, of at most `max_ratio` * n +
-    `max_extra` tokens for a source of n tokens, not counting EOS on either side. It depends only on
-    its source, not on other sentences of the batch or their order (except if rounding decides
-    between equally good hypotheses). The caller sets `model.eval()`.
+    A translation is a list of token ids without PAD, BOS and EOS. For a source of n tokens it has
+    at most `max_ratio` * n + `max_extra` tokens; EOS is not counted on either side. A translation
+    depends only on its source, not on other sentences of the batch or their order (except if
+    rounding decides between equally good hypotheses). The caller sets `model.eval()`.
 
     Raises:
-        UserError: `max_ratio` or `max_extra` is negative or no number.
+        UserError: `max_ratio` or `max_extra` is negative or not a number.
     """
 
     # of the latest call: number of sequential decoder passes per sentence; None if not counted
@@ -62,7 +66,7 @@ class Search(ABC):
         """Return a translation of each source, in the order of the batch; B may be 0."""
 
     def limits(self, src: Int[Tensor, "B S"]) -> Int[Tensor, " B"]:
-        """Return the longest allowed translation of each sentence, independent of the batch."""
+        """Return the largest allowed number of tokens in the translation of each sentence."""
         real: Bool[Tensor, "B S"] = (src != PAD) & (src != EOS)
         return (self.max_ratio * real.sum(1) + self.max_extra).long()
 
@@ -76,10 +80,10 @@ MOST = {  # upper limits: larger values bring no improvement, and numbers or mem
 
 
 def require(kind: type[int | float], smallest: int, **settings: int | float) -> None:
-    """Reject settings of a search that have the wrong type, or are too small or above `MOST`.
+    """Check that settings of a search have the given type and are between `smallest` and `MOST`.
 
     Raises:
-        UserError: a setting is invalid.
+        UserError: a setting has another type or is out of range.
     """
     wanted = "a whole number" if kind is int else "a number"
     for key, value in settings.items():
@@ -91,11 +95,15 @@ def require(kind: type[int | float], smallest: int, **settings: int | float) -> 
 
 
 def until_eos(ids: Int[Tensor, "B T"], limits: Int[Tensor, " B"]) -> list[list[int]]:
-    """Return each row up to its limit or its first EOS, whichever comes first."""
+    """Return the ids of each row up to its first EOS, and at most as many as its limit."""
     rows = [row[:limit] for row, limit in zip(ids.tolist(), limits.tolist(), strict=True)]
     return [row[: row.index(EOS)] if EOS in row else row for row in rows]
 
 
 def worth_dropping(n_live: int, n_rows: int) -> bool:
-    """Return whether enough sentences have ended that dropping them is worth copying the others."""
+    """Return whether so many sentences have ended that dropping their rows would save time.
+
+    `n_live` is the number of unfinished sentences, and `n_rows` the number of all sentences in the
+    batch. Dropping copies the rows of the unfinished sentences.
+    """
     return n_live <= 0.875 * n_rows

@@ -3,16 +3,16 @@
 Equation: the translation y with the largest log p(y | source) / ((5 + |y|) / 6)^alpha among the
     hypotheses in the beam; the length |y| includes EOS.
 Source: arXiv:1609.08144 (GNMT), section 7, equation 14, without its coverage penalty.
-What differs: hypotheses are not pruned by score; PAD and BOS are excluded without
-    renormalising p; at the length limit a hypothesis must end, and its score includes EOS.
+What differs: hypotheses are not pruned by score; PAD and BOS are excluded without renormalising p;
+    at the length limit a hypothesis must end, and the log-probability of EOS is added to its score.
 What to expect: alpha 0 favours short translations, 0.6 is usual; size 1 with alpha 0 is greedy
     search.
 
-At each step the `size` best unfinished continuations are kept; an ending is accepted if it is among
-the `size` best of all continuations. A sentence is done when no unfinished hypothesis can win:
-log-probabilities never increase, and lengths are limited by L, so an unfinished hypothesis scores
-at most log p(so far) / ((5 + L + 1) / 6)^alpha. Therefore stopping early does not change the
-result.
+At each step the `size` best unfinished continuations are kept; a hypothesis that ends in EOS is
+accepted if it is among the `size` best of all continuations. A sentence is done when no unfinished
+hypothesis can win: log-probabilities never increase, and lengths are limited by L, so an unfinished
+hypothesis scores at most log p(so far) / ((5 + L + 1) / 6)^alpha. Therefore stopping early does not
+change the result.
 """
 
 from typing import NamedTuple
@@ -43,10 +43,10 @@ class Hypothesis(NamedTuple):
 
 
 class Beam(Search):
-    """Beam search.
+    """Beam search with `size` hypotheses per sentence and a length penalty.
 
     Raises:
-        UserError: `size` is below 1, another setting is negative, or one is not a number.
+        UserError: `size` is below 1, another setting is negative, or a setting is not a number.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class Beam(Search):
 
     @torch.inference_mode()
     def n_best(self, model: Model, src: Int[Tensor, "B S"], n: int) -> list[list[Hypothesis]]:
-        """Return the n best translations of each source, the best one first.
+        """Return the n best translations of each source, the best translation first.
 
-        Only hypotheses in the beam are considered; they may be fewer than n.
+        Only hypotheses in the beam are considered, so a list may have fewer than n translations.
         """
         if not len(src):
             return []
@@ -98,7 +98,9 @@ class Beam(Search):
 
 
 class _Beams:
-    """Unfinished hypotheses of M remaining sentences, and the best finished ones of all B."""
+    """The beams of M unfinished sentences, and the best finished hypothesis of each of B
+    sentences.
+    """
 
     def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float):
         n = len(limits)
@@ -119,7 +121,9 @@ class _Beams:
         return ((5 + length) / 6) ** self.alpha
 
     def advance(self, logits: Float[Tensor, "R V"]) -> Int[Tensor, " R"]:
-        """Extend every hypothesis by one token; return the row that each new one continues."""
+        """Extend every hypothesis by one token; return for each new hypothesis the row it
+        continues.
+        """
         n, size = self.score.shape
         log_p = logits.float().log_softmax(-1)
         ended = self.score + log_p[:, EOS].view(n, size)
@@ -135,7 +139,11 @@ class _Beams:
         return (torch.arange(n, device=at.device)[:, None] * size + parent).flatten()
 
     def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
-        """Keep the best ending of each sentence if it beats all earlier ones."""
+        """Store the best hypothesis of each sentence that ends now, if it beats all earlier ones.
+
+        `ended` has the log-probabilities of the K hypotheses of each sentence if they end now,
+        `score` those of the K best unfinished continuations.
+        """
         length, last_place = self.prefix.size(2), self._last_place(ended, score)
         value, row = ended.max(1)
         quality = value / self.penalty(length + 1)
@@ -147,24 +155,26 @@ class _Beams:
     def _last_place(
         self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]
     ) -> Float[Tensor, " M"]:
-        """Return the log-probability that an ending needs to be accepted."""
+        """Return the log-probability that a hypothesis that ends now needs to be accepted."""
         last_place = torch.cat([ended, score], 1).topk(score.size(1)).values[:, -1]
         last_place[self.limits == self.prefix.size(2)] = NEVER
         return last_place
 
     def live(self) -> Bool[Tensor, " M"]:
-        """Return which sentences have a hypothesis that can still win."""
+        """Return a mask of the sentences with an unfinished hypothesis that can still win."""
         return self.best[self.sentence] < self.score[:, 0] / self.penalty(self.limits + 1)
 
     def keep(self, kept: Int[Tensor, " M"]) -> None:
-        """Drop all sentences except these."""
+        """Keep the beams of the given sentences and drop all others."""
         self.limits, self.sentence = self.limits[kept], self.sentence[kept]
         self.tokens, self.prefix = self.tokens[kept], self.prefix[kept]
         self.score = self.score[kept]
 
 
 class _Lists(_Beams):
-    """Like _Beams, but keeps the n best finished hypotheses; `best` is the score of the last."""
+    """Beams that store the n best finished hypotheses of each sentence; `best` is the n-th
+    score.
+    """
 
     def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):
         super().__init__(limits, size, length_penalty)
@@ -172,7 +182,7 @@ class _Lists(_Beams):
         self.lists: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
 
     def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
-        """Keep the endings that are among the best so far."""
+        """Store the hypotheses that end now and are among the n best of their sentence."""
         quality = ended / self.penalty(self.prefix.size(2) + 1)
         counts = ended >= self._last_place(ended, score)[:, None]
         better = counts & (quality > self.best[self.sentence][:, None])

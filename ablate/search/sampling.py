@@ -1,4 +1,4 @@
-"""Sampling: draw the next token of a text, at every step.
+"""Sampling: draw the next token of a text at random.
 
 Equation: x_t is drawn from softmax(logits / temperature), among the `top` most likely tokens.
 Source: arXiv:1805.04833, section 5.1 (top-k sampling); temperature as usual.
@@ -18,7 +18,7 @@ from ablate.data.vocabulary import BOS, PAD, UNK
 
 
 class Sampling(NamedTuple):
-    """Draw random tokens from logits.
+    """Draws random tokens from logits.
 
     Args:
         temperature: divisor of the logits; 0 takes the most likely token.
@@ -31,7 +31,7 @@ class Sampling(NamedTuple):
     def __call__(
         self, logits: Float[Tensor, "B V"], generator: torch.Generator
     ) -> Int[Tensor, " B"]:
-        """Return one token for each row."""
+        """Return a random token for each row of logits."""
         logits = logits.float().index_fill(1, torch.tensor([PAD, BOS, UNK]), -torch.inf)
         if self.temperature == 0:
             return logits.argmax(1)

@@ -1,4 +1,6 @@
-"""The interface of values: which values self-attention mixes, given those of earlier layers."""
+"""The interface of values: how self-attention combines a layer's values with earlier layers'
+values.
+"""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -12,16 +14,16 @@ Heads = Float[Tensor, "B H L E"]
 
 
 class Values(ABC):
-    """Decides which values the self-attention of a layer mixes; built as `values()`."""
+    """Computes the values that self-attention averages in a layer; built as `values()`."""
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
 
     @abstractmethod
     def mix(self, v: Heads, earlier: list[Heads]) -> Heads:
-        """Return the values of this layer.
+        """Return the values that self-attention averages in this layer.
 
         Args:
-            v: values that this layer projects.
+            v: values that this layer projects from its input.
             earlier: values that earlier layers have stored for the same tokens; empty in the first
                 layer of a stack.
         """

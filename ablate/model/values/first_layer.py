@@ -1,11 +1,12 @@
 """Value residual: values of the first layer are added to those of all later layers.
 
-Equation: v'_n = share v_1 + (1 - share) v_n for layers n > 1, v_n = W_n x_n; v'_1 = v_1.
+Equation: v'_n = share v_1 + (1 - share) v_n for layers n > 1, with v_n = W_n x_n and v'_1 = v_1.
 Source: arXiv:2410.17897 (ResFormer; its variant with a fixed half of each, "Identity-ResFormer").
-What differs: variants with learned shares, or in some layers only, are missing. Encoder and
-    decoder each have a first layer; cross-attention has its own values.
-What to expect: the loss of plain values with fewer parameters or tokens, because information about
-    the tokens themselves is preserved; no additional parameters.
+What differs: the paper also has variants with learned shares, or in some layers only; these are not
+    available here. In an encoder-decoder, each stack uses its own first layer, and cross-attention
+    is unchanged.
+What to expect: the loss of `model/values=separate` with fewer parameters or training tokens,
+    because information about the tokens themselves is preserved; no additional parameters.
 """
 
 from typing import Annotated
@@ -15,7 +16,7 @@ from ablate.model.values.base import Heads, Values
 
 
 class FirstLayer(Values):
-    """Mixes a share of the first layer's values into later ones.
+    """Values that are a weighted mean of the first layer's values and the layer's own values.
 
     Args:
         share: weight of the first layer's values, between 0 and 1.
@@ -25,7 +26,7 @@ class FirstLayer(Values):
         self.share = share
 
     def mix(self, v: Heads, earlier: list[Heads]) -> Heads:
-        """Return the values of this layer; in the first layer, also store them for later ones."""
+        """Return the weighted mean; in the first layer, return v and store it for later layers."""
         if not earlier:
             earlier.append(v)
             return v

@@ -1,4 +1,4 @@
-"""Separate values: each layer mixes only its own.
+"""Separate values: the self-attention of each layer averages only the values of this layer.
 
 Equation: v_n = W_n x_n. Source: arXiv:1706.03762, section 3.2.2. What differs: nothing. What to
 expect: this is the reference option of the factor.
@@ -8,8 +8,8 @@ from ablate.model.values.base import Heads, Values
 
 
 class Separate(Values):
-    """Returns the values of the layer unchanged."""
+    """An option that returns the values of a layer unchanged."""
 
     def mix(self, v: Heads, earlier: list[Heads]) -> Heads:
-        """Return the values of this layer."""
+        """Return v, the values of this layer."""
         return v
