@@ -1,1 +1,1 @@
-"""Measures of the tested model, in addition to its scores."""
+"""Measure properties of a tested model in addition to its scores."""

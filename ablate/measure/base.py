@@ -1,4 +1,4 @@
-"""The interface of measures, which analyse the model that a run tests."""
+"""The interface of measures: a measure computes further numbers from the model that a run tests."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -11,11 +11,12 @@ from ablate.model.transformer import Transformer
 
 
 class Measure(ABC):
-    """Analyse a trained model, or the untrained one with `weights=initial`.
+    """Analyses a trained model, or an untrained model with `weights=initial`; an option of
+    `measure`.
 
-    An option of `measure`. It is used only in testing, so existing weights need not be trained
-    again. `needs` is the required type of the model, `knows` that of the corpus; `measures` lists
-    all results, so that a claim about any other metric is rejected before a sweep starts.
+    A measure is computed only in testing, so it can be added without training again. `needs` is the
+    required class of the model, and `knows` the required class of the corpus. `measures` lists the
+    names of all results, so that a claim about an unknown metric is rejected before a sweep starts.
     """
 
     needs: ClassVar[type[Model]] = Transformer
@@ -23,12 +24,14 @@ class Measure(ABC):
     measures: ClassVar[tuple[str, ...]] = ()
 
     def check(self, data: TextData) -> None:  # noqa: B027 -- most can measure any text
-        """Raise UserError where the prepared text cannot be measured; called before training."""
+        """Raise UserError if this measure does not work with the prepared text; called before
+        training.
+        """
 
     @abstractmethod
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
-        """Return the measurements by name; they appear in the run's metrics with the prefix
+        """Return the measured values by name; in the metrics of a run, names have the prefix
         `measure/`.
 
-        `model` is a copy that this call may change: in float64 on the CPU, without dropout.
+        `model` is a copy that this call may change: in float64, on the CPU, and without dropout.
         """

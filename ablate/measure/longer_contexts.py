@@ -1,14 +1,15 @@
-"""How a language model predicts text in contexts that are longer than those of its training.
+"""Measure how well a language model predicts text in longer contexts than in training.
 
-Equation: neighbouring contexts of the test text are joined to contexts of `factor` times their
-    length L. within: the mean nll of tokens at places below L; beyond: of tokens at the places from
-    L on, where no place was in training; both in nats per token.
-Source: arXiv:2108.12409, section 3, for the test on longer contexts; arXiv:2305.19466 for models
-    without positions.
-What differs: joined contexts do not overlap, so tokens behind L have between L and factor * L
-    tokens before them.
-What to expect: where a model uses the longer context, beyond is below within; where its positions
-    do not carry over, beyond is above it.
+Equation: `factor` neighbouring contexts of the test text, each of length L, are joined to one
+    longer context. `within` is the mean nll of tokens at positions below L. `beyond` is the mean
+    nll of tokens at positions from L on, which do not occur in training. Both are in nats per
+    token.
+Source: arXiv:2108.12409, section 3, which tests models on longer contexts; arXiv:2305.19466, which
+    does so for models without positions.
+What differs: longer contexts do not overlap, so tokens at positions from L on have between L and
+    factor * L tokens before them.
+What to expect: if a model makes use of the longer context, `beyond` is lower than `within`. If its
+    positions do not generalise to longer contexts, `beyond` is higher.
 """
 
 from typing import Any
@@ -27,11 +28,11 @@ from ablate.model.base import Causal, Model
 
 
 class LongerContexts(Measure):
-    """Scores the test text of a language model in contexts of several times their length.
+    """Measures the nll of a language model on test contexts that are longer than in training.
 
     Args:
-        factor: trained contexts in a longer one, at least 2.
-        contexts: longer contexts that are scored, at most.
+        factor: number of contexts of training length that make one longer context, at least 2.
+        contexts: maximum number of longer contexts that are scored.
     """
 
     needs = Model
@@ -44,11 +45,11 @@ class LongerContexts(Measure):
         self.factor, self.contexts = factor, contexts
 
     def check(self, data: TextData) -> None:
-        """Check that the test text is read in contexts, and has enough of them.
+        """Check that the test text consists of enough contexts.
 
         Raises:
-            UserError: the corpus is not read in contexts, each token seeing all before it, or the
-                test text is shorter than a longer context.
+            UserError: the task is not language modelling on contexts in which each token sees all
+                earlier tokens, or the test text is shorter than a longer context.
         """
         batch = data.first_lines("test", self.factor)
         if not (isinstance(data, PackedData) and isinstance(batch.inputs, Causal)):
@@ -64,7 +65,9 @@ class LongerContexts(Measure):
             )
 
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
-        """Return the mean nll within and beyond the length of training, in nats per token."""
+        """Return the mean nll (nats per token) at positions within and beyond the training
+        length.
+        """
         self.check(data)
         batch = data.first_lines("test", self.contexts * self.factor)
         full = (batch.targets != PAD).all(1)
@@ -74,7 +77,9 @@ class LongerContexts(Measure):
         return {"within": float(nll[:, :length].mean()), "beyond": float(nll[:, length:].mean())}
 
     def _joined(self, rows: Tensor) -> Tensor:
-        """Return rows that follow each other as longer ones; those left over are dropped."""
+        """Return rows of `factor` successive contexts each; contexts that do not fill a row are
+        dropped.
+        """
         whole = len(rows) // self.factor * self.factor
         return rows[:whole].reshape(-1, self.factor * rows.size(1))
 

@@ -1,12 +1,13 @@
-"""The cost of a training step per token: processor time, operations, and memory.
+"""Measure the cost of a training step per token: processor time, operations, and memory.
 
-Equation: for the first `sentences` rows of the training split, forward, loss and backward, without
-    the optimiser: microseconds, the median processor time of `repeats` steps over the tokens;
-    operations, the floating-point operations of all matrix products over the tokens; bytes, the
-    tensors that autograd keeps for the backward pass over the tokens, parameters left out.
+Equation: a step is forward pass, loss and backward pass for the first `sentences` rows of the
+    training split, without the optimiser. All three results are divided by the number of tokens:
+    microseconds, the median processor time of `repeats` steps; operations, the floating-point
+    operations of all matrix products; bytes, the size of the tensors that autograd stores for the
+    backward pass, without parameters.
 Source: torch.autograd.graph.saved_tensors_hooks, torch.utils.flop_counter.FlopCounterMode.
-What differs: processor time rather than wall time, so that other processes matter less; operations
-    other than matrix products, such as norms and activations, are not counted.
+What differs: the time is processor time and not wall time, so that other processes matter less.
+    Operations other than matrix products, such as norms and activations, are not counted.
 What to expect: operations and bytes are the same on every machine. Microseconds depend on the
     machine and its number of threads, and vary by some per cent between runs.
 """
@@ -31,10 +32,10 @@ WARM_UP = 2  # steps before the timed ones
 
 
 class TrainingCost(Measure):
-    """Time and count training steps on real text, in float32.
+    """Measures time, operations and memory of training steps on training text, in float32.
 
     Args:
-        sentences: rows of a batch; for a language model on contexts, contexts.
+        sentences: number of rows of a batch: sentence pairs, texts, or contexts.
         repeats: number of timed steps.
     """
 
@@ -46,7 +47,7 @@ class TrainingCost(Measure):
         self.sentences, self.repeats = sentences, repeats
 
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
-        """Return microseconds, operations and bytes for each token."""
+        """Return the cost of a training step per token: microseconds, operations and bytes."""
         model = model.float().train()
         batch = data.first_lines("train", self.sentences)
         real = batch.targets != PAD
@@ -69,7 +70,10 @@ class TrainingCost(Measure):
 
 
 def _kept_bytes(step: Any, model: Model) -> int:
-    """Return the total size of the tensors that a step keeps for its backward pass, in bytes."""
+    """Return the total size, in bytes, of the tensors that autograd stores for a backward pass.
+
+    `step` is a function that makes a training step.
+    """
     parameters = {p.untyped_storage().data_ptr() for p in model.parameters()}
     sizes: dict[int, int] = {}
     alive: list[Tensor] = []  # keeps tensors alive, so that no address is reused
@@ -87,7 +91,10 @@ def _kept_bytes(step: Any, model: Model) -> int:
 
 
 def _seconds(step: Any, repeats: int) -> float:
-    """Return the median processor time of a step."""
+    """Return the median processor time, in seconds, of a training step.
+
+    `step` is a function that makes the step; it is timed `repeats` times after some warm-up.
+    """
     times = []
     for _ in range(WARM_UP + repeats):
         start = time.process_time()

@@ -1,1 +1,1 @@
-"""Metrics of a split, and the table of all metrics."""
+"""Metrics of a split, such as BLEU, and a table that describes each metric."""

@@ -1,15 +1,16 @@
-"""The interface of the user's metrics: a number for the translations of a split."""
+"""The interface of metrics that users add: each is a number for the translations of a split."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 
 class SplitMetric(ABC):
-    """Score the translations of a tested split; an option of `metric`.
+    """Computes a score of the translations of a test split; an option of `metric`.
 
-    The name of its node below `metric` is the name of the metric: test/NAME for the split test.
-    Claims can use it like any other metric, with intervals over seeds. A metric is also called once
-    before training, with the references as hypotheses, and must keep no state between calls.
+    A metric's key in the config below `metric` is its name: its score on the split test is
+    test/NAME. Claims can use the metric like any other, with intervals over seeds. A metric is also
+    called once before training, with the references as hypotheses, and must keep no state between
+    calls.
     """
 
     @abstractmethod

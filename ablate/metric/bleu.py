@@ -1,9 +1,9 @@
-"""Corpus BLEU, counted by sacreBLEU and summed over batches and processes.
+"""Compute corpus BLEU from sacreBLEU's n-gram counts, summed over batches and processes.
 
 Equation: BLEU = 100 exp(min(0, 1 - r/c)) (p_1 p_2 p_3 p_4)^(1/4), p_n the fraction of the
-    hypotheses' n-grams that occur in their references, r and c the lengths of references and
-    hypotheses. The k-th order without any match counts as p_n = 1 / (2^k total_n) (sacreBLEU's
-    smoothing `exp`).
+    hypotheses' n-grams that occur in their references, and r and c the numbers of tokens of
+    references and hypotheses. The k-th order without any match counts as p_n = 1 / (2^k total_n)
+    (sacreBLEU's smoothing `exp`).
 Source: Papineni et al. 2002, ACL P02-1040; sacreBLEU, arXiv:1804.08771. The score needs only ten
     integers per sentence, which can be summed exactly in any order.
 """
@@ -29,16 +29,17 @@ NEEDS = {  # installation of tokenisers that sacreBLEU does not include
 
 
 def bleu_from_statistics(sums: Int[np.ndarray, "10"]) -> float:
-    """Return the BLEU (0 to 100) of statistics summed over sentences, by sacreBLEU's own code."""
+    """Return BLEU (0 to 100), computed by sacreBLEU from statistics summed over sentences."""
     sys_len, ref_len, *rest = (int(value) for value in sums)
     score = BLEU.compute_bleu(rest[:4], rest[4:], sys_len, ref_len, smooth_method=SMOOTHING)
     return float(score.score)
 
 
 def bleu_of_resamples(sums: Int[np.ndarray, "R 10"]) -> Float[np.ndarray, " R"]:
-    """Compute `bleu_from_statistics` for all rows at once, equal up to rounding (1e-9).
+    """Return the BLEU of each row of summed statistics, such as those of bootstrap resamples.
 
-    For bootstrap intervals, a loop over thousands of rows would be too slow.
+    The result equals `bleu_from_statistics` of each row up to rounding (1e-9); a loop over
+    thousands of rows would be too slow.
     """
     sys_len, ref_len = sums[:, 0], sums[:, 1]
     counts, totals = sums[:, 2:6], sums[:, 6:]
@@ -51,7 +52,10 @@ def bleu_of_resamples(sums: Int[np.ndarray, "R 10"]) -> Float[np.ndarray, " R"]:
 
 
 def _counter(tokenize: str) -> BLEU:
-    """Return sacreBLEU's scorer; it knows its signature only after scoring a sentence."""
+    """Return a BLEU object of sacreBLEU that has a signature.
+
+    sacreBLEU sets the signature only after it has scored a sentence, so a sentence is scored first.
+    """
     try:
         # force: suppresses the warning about tokenised text
         bleu = BLEU(tokenize=tokenize, force=True, smooth_method=SMOOTHING)
@@ -66,7 +70,7 @@ def _counter(tokenize: str) -> BLEU:
 
 
 class CorpusBleu(Metric):
-    """BLEU of all sentences so far, identical to sacreBLEU's for any number of devices.
+    """BLEU of all sentences added so far, equal to sacreBLEU's for any number of devices.
 
     `signature` is sacreBLEU's signature, including the preparation of the text; report it with
     every score.
@@ -87,7 +91,7 @@ class CorpusBleu(Metric):
         self.add_state("sums", torch.zeros(WIDTH, dtype=torch.int64), dist_reduce_fx="sum")
 
     def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 10"]:
-        """Return one row of sufficient statistics per sentence.
+        """Return the ten sufficient statistics of BLEU for each sentence.
 
         Raises:
             ValueError: the numbers of references and hypotheses differ.
@@ -107,10 +111,10 @@ class CorpusBleu(Metric):
         ]
 
     def update(self, rows: Int[np.ndarray, "n 10"]) -> None:
-        """Add the `statistics` of sentences."""
+        """Add the rows that `statistics` returned for some sentences."""
         self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
 
     def compute(self) -> Float[Tensor, ""]:
-        """Return the score, 0 to 100, as float64."""
+        """Return BLEU, 0 to 100, as float64."""
         score = bleu_from_statistics(self.sums.cpu().numpy())
         return torch.tensor(score, dtype=torch.float64, device=self.sums.device)

@@ -1,8 +1,9 @@
-"""Corpus chrF of sacreBLEU's n-grams, summed over batches and processes.
+"""Compute corpus chrF from sacreBLEU's character n-grams, summed over batches and processes.
 
 Equation: chrF = 100 (1 + b^2) P R / (b^2 P + R), b = 2; P and R are the precision and the recall of
 character n-grams, n = 1 to 6, each averaged over the orders.
-Source: Popovic 2015, ACL W15-3049; sacreBLEU, arXiv:1804.08771. Raw text, letter case kept.
+Source: Popovic 2015, ACL W15-3049; sacreBLEU, arXiv:1804.08771. The score is of raw text, with
+    letter case.
 """
 
 import numpy as np
@@ -18,9 +19,9 @@ WIDTH = 3 * ORDERS  # for each order: n-grams of the hypothesis, of the referenc
 
 
 def counts(hypothesis: str, reference: str) -> list[int]:
-    """Return for each order the number of n-grams of hypothesis, of reference, and in common.
+    """Return three numbers for each n-gram order: in the hypothesis, in the reference, in both.
 
-    As in sacreBLEU, n-grams of the hypothesis count only if the reference has n-grams of that
+    As in sacreBLEU, n-grams of the hypothesis count only if the reference has n-grams of the same
     order.
     """
     pairs = (extract_all_char_ngrams(line, ORDERS) for line in (hypothesis, reference))
@@ -32,8 +33,9 @@ def counts(hypothesis: str, reference: str) -> list[int]:
 
 
 def score(sums: list[int]) -> float:
-    """Return chrF from summed counts; orders without n-grams on a side are left out of the
-    means.
+    """Return chrF (0 to 100) from the summed `counts` of sentences.
+
+    Orders for which the hypotheses or the references have no n-grams are left out of the means.
     """
     orders = [sums[i : i + 3] for i in range(0, WIDTH, 3)]
     used = [(hyp, ref, both) for hyp, ref, both in orders if hyp > 0 and ref > 0]
@@ -50,8 +52,9 @@ def score(sums: list[int]) -> float:
 
 
 class CorpusChrf(Metric):
-    """chrF of all sentences so far, identical to sacreBLEU's for any number of devices. `signature`
-    is sacreBLEU's signature; report it with every score.
+    """chrF of all sentences added so far, equal to sacreBLEU's for any number of devices.
+
+    `signature` is sacreBLEU's signature; report it with every score.
     """
 
     full_state_update = False
@@ -66,7 +69,7 @@ class CorpusChrf(Metric):
         self.add_state("sums", torch.zeros(WIDTH, dtype=torch.int64), dist_reduce_fx="sum")
 
     def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 18"]:
-        """Return one row of sufficient statistics per sentence.
+        """Return the n-gram counts of each sentence: three numbers for each of six orders.
 
         Raises:
             ValueError: the numbers of references and hypotheses differ.
@@ -76,10 +79,10 @@ class CorpusChrf(Metric):
         return np.array(rows, dtype=np.int64).reshape(-1, WIDTH)
 
     def update(self, rows: Int[np.ndarray, "n 18"]) -> None:
-        """Add the `statistics` of sentences."""
+        """Add the rows that `statistics` returned for some sentences."""
         self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
 
     def compute(self) -> Float[Tensor, ""]:
-        """Return the score, 0 to 100, as float64."""
+        """Return chrF, 0 to 100, as float64."""
         value = score(self.sums.tolist())
         return torch.tensor(value, dtype=torch.float64, device=self.sums.device)

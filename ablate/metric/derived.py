@@ -1,13 +1,15 @@
-"""Derived metrics: skill above chance, and the gap between train and test.
+"""Compute metrics from other metrics: skill above chance, and the gap between train and test.
 
-Equation: skill = (accuracy - chance) / (bound - chance), with chance and bound of the corpus; gap =
-    difference by which a metric is worse on test than on train.
+Equation: skill = (accuracy - chance) / (bound - chance), where chance and bound are the accuracies
+    of guessing and of a perfect model on the corpus. gap = the difference by which a metric is
+    worse on test than on train.
 Source: Cohen 1960, doi:10.1177/001316446002000104 (agreement beyond chance); the generalisation gap
     of arXiv:1611.03530.
-What differs: chance is the best score without the skill, as the corpus defines it; the bound may be
-    below 1. Both splits are evaluated without dropout, with the last weights.
-What to expect: trivially predictable tokens such as EOS do not contribute to skill: 0 means that
-    nothing was learned, 1 that the task is solved.
+What differs: chance is the best accuracy of a model that has not learned the task, as the corpus
+    defines it. The bound may be below 1. Both splits are evaluated without dropout, with the last
+    weights.
+What to expect: tokens that are trivial to predict, such as EOS, do not contribute to skill. A skill
+    of 0 means that nothing was learned, and 1 that the task is solved.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,11 +21,12 @@ DRAWN = {"train", "test"}  # splits to which the theoretical values of a corpus 
 
 
 def derived(scores: Mapping[str, float], levels: Mapping[str, float]) -> dict[str, float]:
-    """Return skills if the corpus has theoretical values, and gaps if train and test were
-    evaluated.
+    """Return the skill of each split whose corpus has theoretical values, and train-test gaps.
+
+    A gap needs the metric on both train and test.
 
     Args:
-        scores: by split and name, such as "test/nll".
+        scores: values by split and metric, such as "test/nll".
         levels: theoretical values of the corpus, such as "chance/accuracy"; {} if unknown.
     """
     metrics = {}
@@ -40,7 +43,7 @@ def derived(scores: Mapping[str, float], levels: Mapping[str, float]) -> dict[st
 
 
 def derived_names(scores: Iterable[str]) -> set[str]:
-    """Return the names of all metrics that can be derived from these scores."""
+    """Return the names of all metrics that `derived` can compute from scores with these names."""
     ones = dict.fromkeys(scores, 0.0)
     return set(derived(ones, {"chance/accuracy": 0.0, "bound/accuracy": 1.0}))
 

@@ -1,4 +1,4 @@
-"""The fraction of translations that equal their reference.
+"""Compute the fraction of translations that equal their reference.
 
 Equation: (1 / n) sum_i [hypothesis_i = reference_i], ignoring surrounding spaces.
 Source: arXiv:1606.05250, section 6 (exact match of answers).
@@ -12,12 +12,12 @@ from ablate.metric.base import SplitMetric
 
 
 class ExactMatch(SplitMetric):
-    """The fraction of exact matches, 0 to 1."""
+    """The fraction of translations that equal their reference, 0 to 1."""
 
     def __call__(
         self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
     ) -> float:
-        """Return the fraction of equal lines; 0 without lines."""
+        """Return the fraction of translations that equal their reference; 0 without lines."""
         pairs = zip(hypotheses, references, strict=True)
         return sum(hypothesis.strip() == other.strip() for hypothesis, other in pairs) / max(
             1, len(references)

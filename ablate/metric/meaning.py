@@ -1,7 +1,8 @@
 """Check whether BLEU is meaningful for some references.
 
 BLEU counts n-grams of up to four tokens. A tokeniser that treats a whole clause as one token, as
-13a does for Chinese, finds none, and the score is near 0 for any translation.
+13a does for Chinese, finds no n-grams of four tokens in most sentences, and the score is near 0 for
+any translation.
 """
 
 import unicodedata
@@ -19,7 +20,7 @@ UNSPACED = {
 
 
 def doubt(bleu: CorpusBleu, references: Sequence[str]) -> str:
-    """Return why BLEU would be meaningless for these references; "" if it may be meaningful."""
+    """Return the reason why BLEU would be meaningless for these references; "" if there is none."""
     if not references:
         return ""
     lengths = bleu.statistics(list(references), list(references))[:, 0]
@@ -35,8 +36,9 @@ def doubt(bleu: CorpusBleu, references: Sequence[str]) -> str:
 
 
 def _splits(lines: Sequence[str]) -> str:
-    """Return the tokeniser for a script without spaces, if most letters belong to one; otherwise
-    "".
+    """Return the name of a sacreBLEU tokeniser for lines in a script without spaces.
+
+    Return "" unless most letters belong to such a script.
     """
     letters = [letter for line in lines for letter in line if letter.isalpha()]
     scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in letters)

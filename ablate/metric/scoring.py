@@ -1,8 +1,8 @@
-"""Prepare sentences for BLEU.
+"""Prepare sentences for BLEU by tokenisation and letter case.
 
-The same words can differ by several BLEU with another tokeniser or letter case (arXiv:1804.08771),
-so a score needs a description of its preparation. Two preparations are used, and both are always
-reported.
+The BLEU of the same translations differs by several points between tokenisers or letter cases
+(arXiv:1804.08771), so a score needs a description of the preparation. Two preparations are used,
+and both are always reported.
 """
 
 import importlib.metadata
@@ -14,7 +14,7 @@ from ablate.config.bleu import USUAL
 
 
 class Scoring(ABC):
-    """A preparation of hypotheses and references.
+    """A preparation of hypotheses and references for BLEU.
 
     `tokenize` is the name of the sacreBLEU tokeniser that runs after `prepare`.
     """
@@ -23,15 +23,15 @@ class Scoring(ABC):
 
     @abstractmethod
     def prepare(self, sentence: str) -> str:
-        """Return the sentence to pass to sacreBLEU."""
+        """Return the sentence as it is passed to sacreBLEU."""
 
     def sign(self, signature: str) -> str:
-        """Return sacreBLEU's signature with the changes made by `prepare`."""
+        """Return sacreBLEU's signature, changed to describe the effect of `prepare`."""
         return signature
 
 
 class Cased(Scoring):
-    """Raw text with letter case, tokenised by sacreBLEU: the score for comparisons."""
+    """A preparation that keeps raw text and letter case; use this score for comparisons."""
 
     def __init__(self, tokenize: str = USUAL):
         self.tokenize = tokenize
@@ -42,11 +42,11 @@ class Cased(Scoring):
 
 
 class Tokenised(Scoring):
-    """Text normalised and tokenised by Moses' rules, then lower-cased, as in papers on Multi30k.
+    """A preparation by Moses' normalisation and tokenisation, then lower case.
 
-    `language` is the code of the target language. A language that sacremoses does not support, such
-    as the invented languages of `data=toy`, uses the English list of abbreviations, and apostrophes
-    become separate tokens.
+    Papers on Multi30k use it. `language` is the code of the target language. For a language that
+    sacremoses does not support, such as the artificial languages of `data=toy`, the English list of
+    abbreviations is used, and apostrophes become separate tokens.
     """
 
     tokenize = "none"
@@ -57,32 +57,34 @@ class Tokenised(Scoring):
         self.tokenizer = MosesTokenizer(lang=language)
 
     def prepare(self, sentence: str) -> str:
-        """Return lower-case tokens separated by single spaces."""
+        """Return the sentence as lower-case tokens separated by single spaces."""
         normal = self.normalizer.normalize(sentence)
         # Escapes such as &apos; would rename tokens on both sides without changing counts.
         tokens: str = self.tokenizer.tokenize(normal, return_str=True, escape=False)
         return tokens.lower()
 
     def sign(self, signature: str) -> str:
-        """Return the signature with the language and the version of the rules."""
+        """Return sacreBLEU's signature with the language and the version of sacremoses."""
         rules = f"tok:moses-{self.language}-normalised-{importlib.metadata.version('sacremoses')}"
         return signature.replace("case:mixed", "case:lc").replace("tok:none", rules)
 
 
 class Lowered(Cased):
-    """Lower-cased text, tokenised by sacreBLEU, for languages that Moses cannot tokenise."""
+    """A preparation to lower case, for languages that Moses cannot tokenise."""
 
     def prepare(self, sentence: str) -> str:
         """Return the sentence in lower case."""
         return sentence.lower()
 
     def sign(self, signature: str) -> str:
-        """Return the signature with the letter case."""
+        """Return sacreBLEU's signature with case:lc in place of case:mixed."""
         return signature.replace("case:mixed", "case:lc")
 
 
 def as_in_papers(language: str, tokenize: str) -> Scoring:
-    """Return the lower-cased scoring of a language: by Moses if 13a or intl is its usual
-    tokeniser.
+    """Return the preparation with lower case that papers use for a language.
+
+    The text is tokenised by Moses' rules if `tokenize`, the usual tokeniser of the language, is 13a
+    or intl.
     """
     return Tokenised(language) if tokenize in (USUAL, "intl") else Lowered(tokenize)

@@ -1,4 +1,4 @@
-"""The table of all metrics: name, unit, direction, and the value of diverged runs."""
+"""Describe all metrics in a table: name, unit, direction, and the value of diverged runs."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,10 @@ UNIGRAM = "unigram_nll"  # metric with the nll of a model without context
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric, identified by the last part of its key; the part before it names the split or time.
+    """The description of a metric.
+
+    In a key such as "test/bleu", the last part identifies the metric; the part before it is the
+    split or the time of measurement.
 
     Args:
         name: readable name.
@@ -19,9 +22,9 @@ class Metric:
         digits: number of decimals to print.
         better: higher | lower, or "" if neither is better.
         split: "val" if validation and tests measure it, "test" if only tests do.
-        wrong: value for a run that diverged or collapsed, or the key of another metric of the same
-            run to use in its place; None if such a run has no value.
-        told_by: metric of the same sentences that shows whether anything was learned.
+        wrong: value for a run that diverged or did not learn, or the key of another metric of the
+            same run to use instead; None if such a run has no value.
+        told_by: metric of the same sentences that shows whether a model learned anything.
         best: the best possible value, if the metric has one.
     """
 
@@ -36,7 +39,7 @@ class Metric:
 
     @property
     def axis(self) -> str:
-        """Label of an axis for this metric."""
+        """The label of a plot's axis for this metric: name and unit."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     @property
@@ -46,11 +49,14 @@ class Metric:
 
     @property
     def named_axis(self) -> str:
-        """The name with its unit, at the head of a column."""
+        """The name with a capital letter, and the unit, for the head of a table's column."""
         return self.axis[:1].upper() + self.axis[1:]
 
     def say(self, value: float | None, *, sign: bool = False) -> str:
-        """Format a value with a sensible number of decimals."""
+        """Return a value as text, with the number of decimals of this metric.
+
+        `sign`: write a plus sign before positive values.
+        """
         if value is None:
             return NOTHING
         plus = "+" if sign else ""
@@ -61,7 +67,7 @@ class Metric:
         return format(value, f"{plus},.{self.digits}f")
 
     def spread(self, mean: float | None, sd: float | None) -> str:
-        """Format mean and standard deviation; only the mean if there is no deviation."""
+        """Return mean ± standard deviation as text; only the mean if `sd` is None."""
         return self.say(mean) if sd is None else f"{self.say(mean)} ± {self.say(sd)}"
 
 
@@ -140,7 +146,10 @@ PLACES = {
 
 
 def metric_of(key: str) -> Metric:
-    """Return the metric of a key; an unknown metric has its key as name."""
+    """Return the description of the metric with a key such as "test/bleu".
+
+    For an unknown metric, the key is used as its name.
+    """
     place, _, last = key.rpartition("/")
     if place == STEPS_TO:
         nll = last.removeprefix("nll_")
@@ -153,6 +162,6 @@ def metric_of(key: str) -> Metric:
 
 
 def metric_in_words(key: str, words: str | None = "") -> Metric:
-    """Return a metric with the name that a claim gives it, if any."""
+    """Return the description of a metric, with the name `words` that a claim gives it, if any."""
     metric = metric_of(key)
     return replace(metric, name=words) if words else metric

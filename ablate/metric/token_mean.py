@@ -1,4 +1,4 @@
-"""The mean of a per-token quantity over a whole split."""
+"""Compute the mean of a per-token quantity, such as nll, over a whole split."""
 
 import torch
 from jaxtyping import Float
@@ -7,12 +7,12 @@ from torchmetrics import Metric
 
 
 class TokenMean(Metric):
-    """Mean over tokens, from the mean and the number of tokens of each batch.
+    """The mean of a quantity over the tokens of all batches, given each batch's mean and size.
 
     The sums are exact in float64 as long as the total stays below 2^30 times the power of two of
     the smallest mean (for means above 1/32, up to a total of 33 million nats). Therefore the result
-    does not depend on the order of batches or the number of devices. NaN and infinity propagate to
-    the result.
+    does not depend on the order of batches or the number of devices. If a mean is NaN or infinite,
+    so is the result.
     """
 
     full_state_update = False
@@ -25,7 +25,7 @@ class TokenMean(Metric):
         self.add_state("count", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
 
     def update(self, mean: Float[Tensor, ""], count: int) -> None:
-        """Add a batch of `count` tokens; an empty batch, whose mean is 0/0, is ignored."""
+        """Add a batch of `count` tokens; a batch without tokens, whose mean is 0/0, is ignored."""
         if count:
             self.total += mean.detach().double() * count
             self.count += count

@@ -1,16 +1,16 @@
-"""Word choice and word order of translations, scored separately.
+"""Score word choice and word order of translations separately.
 
 Equation: F1 = 2 m / (h + r), with m common words (counted with multiplicity) and h and r words in
-    hypothesis and reference; for stems the same, with words without their last two letters. order =
-    (c - d) / (c + d), Kendall's tau, over all pairs of words that occur exactly once in both
-    sentences: c pairs have the same order in both, d have not.
+    hypothesis and reference; F1 of stems is the same for words without their last two letters.
+    order = (c - d) / (c + d), Kendall's tau, over all pairs of words that occur exactly once in
+    both sentences: c pairs have the same order in both sentences, and d pairs have not.
 Source: Kendall 1938, doi:10.1093/biomet/30.1-2.81; on reorderings of translations: Birch and
     Osborne 2010, ACL W10-1749.
 What differs: counts are summed over all sentences, so longer ones weigh more. Words are separated
-    by spaces, and letter case matters. Stems are not linguistic: they only remove the endings of
-    words of data=toy.
-What to expect: the right words in random order have F1 1 and order 0. If few words are right, order
-    is not informative.
+    by spaces, and letter case matters. Stems are not linguistic: words of data=toy have endings of
+    two letters, and a stem is the word without its ending.
+What to expect: a translation with the right words in random order has F1 = 1 and order = 0. If few
+    words are right, the order is not informative.
 """
 
 from collections import Counter
@@ -30,18 +30,22 @@ Counts = tuple[int, int]  # numerator and denominator
 
 
 def shared(hypothesis: Words, other: Words) -> Counts:
-    """Return twice the number of common words, and the total number of words."""
+    """Return twice the number of words that two sentences have in common, and their number of
+    words.
+    """
     return 2 * (Counter(hypothesis) & Counter(other)).total(), len(hypothesis) + len(other)
 
 
 def shared_stems(hypothesis: Words, other: Words) -> Counts:
-    """Return the same for words without their endings."""
+    """Return the counts of `shared` for words without their last two letters."""
     return shared([word[:-ENDING] for word in hypothesis], [word[:-ENDING] for word in other])
 
 
 def order(hypothesis: Words, other: Words) -> Counts:
-    """Return the number of word pairs in the same order minus the others, and the number of
-    pairs.
+    """Return two counts of word pairs for Kendall's tau of word order.
+
+    A pair has two words that occur exactly once in both sentences. The first count is the number of
+    pairs in the same order minus the number in opposite order, the second the number of pairs.
     """
     there = {word: place for place, word in enumerate(other) if other.count(word) == 1}
     places = [there[word] for word in hypothesis if word in there and hypothesis.count(word) == 1]
@@ -50,10 +54,11 @@ def order(hypothesis: Words, other: Words) -> Counts:
 
 
 class WordScore(Metric):
-    """A ratio of counts over all sentences so far, identical for any number of devices.
+    """A ratio of counts, summed over all sentences added so far, equal for any number of devices.
 
     Args:
-        count: function that counts in the words of a hypothesis and of its reference.
+        count: returns the numerator and the denominator for the words of a hypothesis and of its
+            reference.
     """
 
     full_state_update = False
@@ -67,7 +72,7 @@ class WordScore(Metric):
         self.add_state("sums", torch.zeros(2, dtype=torch.int64), dist_reduce_fx="sum")
 
     def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 2"]:
-        """Return the counts of every sentence.
+        """Return the numerator and the denominator of every sentence.
 
         Raises:
             ValueError: the numbers of references and hypotheses differ.
@@ -77,10 +82,10 @@ class WordScore(Metric):
         return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
     def update(self, rows: Int[np.ndarray, "n 2"]) -> None:
-        """Add the `statistics` of sentences."""
+        """Add the rows that `statistics` returned for some sentences."""
         self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
 
     def compute(self) -> Float[Tensor, ""]:
-        """Return the ratio as float64; 0 if nothing was counted."""
+        """Return the ratio as float64; 0 if the denominator is 0."""
         above, below = self.sums.double()
         return above / below if below else above

@@ -20,7 +20,9 @@ from ablate.search.base import Search
 
 
 class Text(NamedTuple):
-    """The texts of a split, as an evaluation needs them."""
+    """The raw references of a split with their languages, tokenizers and length, for an
+    evaluation.
+    """
 
     tokenizers: Tokenizers
     languages: tuple[str, str]
@@ -29,19 +31,24 @@ class Text(NamedTuple):
 
 
 class Evaluation(nn.Module, ABC):
-    """Scores a split batch by batch; the result does not depend on the number of devices."""
+    """Computes the scores of a split batch by batch; they do not depend on the number of
+    devices.
+    """
 
     @abstractmethod
     def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
-        """Score a batch, which is not empty; a task that generates text uses `search`."""
+        """Add the scores of a batch, which is not empty.
+
+        `search` generates text, for tasks that score generated text.
+        """
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """Reduce over all processes and return every score by name; "nll" is among the names."""
+        """Sum over all processes and return every score by name; one of the names is "nll"."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Clear all sums."""
+        """Clear all sums, so that another evaluation can begin."""
 
     def begin(self, text: Text) -> None:  # noqa: B027
         """Store the texts of the split; called before its first batch."""
@@ -51,34 +58,39 @@ class Evaluation(nn.Module, ABC):
         return ""
 
     def signatures(self) -> dict[str, str]:
-        """Return for each score that needs one a signature: the settings to
-        quote with the score.
+        """Return the signatures of scores: the settings, such as sacreBLEU's, to quote with a
+        score.
+
+        Scores without settings are left out.
         """
         return {}
 
     def hypotheses(self) -> list[str]:
-        """Return the generated texts in the order of the lines; empty if the
-        task generates none.
+        """Return the generated texts in the order of the split's lines; empty for tasks without
+        generation.
         """
         return []
 
     def statistics(self) -> dict[str, Num[np.ndarray, "n K"]]:
-        """Return for each score the statistics of single lines that it is computed
-        from, in line order.
+        """Return for some scores, by name, the sufficient statistics of each line of the split.
+
+        Each row belongs to a line, in the order of the split. A score can be computed from the sum
+        of the rows, for example in bootstrap resamples.
         """
         return {}
 
 
 class Task(ABC):
-    """A learning task on a corpus; an option of the factor `task`.
+    """A learning task on a corpus, such as translation or language modelling; an option of `task`.
 
     Attributes:
         inputs: type of `Batch.inputs`; the model must accept it.
         generates: whether evaluations generate text by search.
         packs: whether the task can train on contexts of a fixed length.
-        writes: whether a model trained on it can continue a text.
+        writes: whether a model trained on this task can continue a text.
         scores_all: whether all targets except padding are scored.
-        metrics: metrics of its evaluations by name; validation has only those whose split is "val".
+        metrics: metrics of the task's evaluations by name; validation computes only the metrics
+            whose attribute `split` is "val".
     """
 
     inputs: type
@@ -89,59 +101,69 @@ class Task(ABC):
     metrics: ClassVar[Mapping[str, Metric]]
 
     def begin(self, tokenizers: Tokenizers) -> None:  # noqa: B027
-        """Store the vocabularies; called before the first batch.
+        """Store the tokenizers, which have the vocabularies; called before the first batch.
 
         Raises:
-            UserError: they do not fit the task.
+            UserError: the vocabularies do not fit the task.
         """
 
     @abstractmethod
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
-        """Return the batch of some lines of a corpus.
+        """Return a batch with some lines of a corpus.
 
         Args:
             src: token ids of the sources, each ended by EOS and padded with PAD.
-            tgt: token ids of the targets; a corpus of single texts has all of them here.
+            tgt: token ids of the targets; a corpus that is not parallel has its texts here.
             lines: line numbers in the split.
-            draw: returns a random generator for a line, the same on any device and after a
-                resumption; in evaluation always that of epoch 0.
+            draw: returns a random generator for a line number. It is the same on any device and
+                after a run is resumed; in evaluation it is always that of epoch 0.
         """
 
     def pack(self, contexts: Ids, stretches: Int[np.ndarray, " B"]) -> Batch:
-        """Return the batch of some contexts; only called if `packs` is true.
+        """Return a batch with some contexts (token sequences of fixed length); called if `packs` is
+        true.
 
         Args:
             contexts: token ids; each row starts with the token before the context, and PAD follows
                 the end of the text.
-            stretches: numbers of the parts of the split to which the scores of these contexts are
-                added.
+            stretches: for each context, the number of the stretch of text that contains it; the
+                scores of a stretch are summed.
         """
         raise NotImplementedError
 
     def inputs_of(self, tokens: Int[Tensor, "B L"]) -> Any:
-        """Return the inputs with which a model continues texts; only called if `writes` is true.
+        """Return the inputs with which a model continues texts; called if `writes` is true.
 
-        Each row is a text, or a context of several texts separated by EOS.
+        Each row of `tokens` is a text, or a context of several texts separated by EOS.
         """
         raise NotImplementedError
 
     def read(self, model: Model, inputs: Any) -> Any:
-        """Return the inputs that the model reads in training; by default those of the batch."""
+        """Return the inputs that the model reads in training; by default the inputs of the
+        batch.
+        """
         return inputs
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return the longest source and target that a model reads, given those of the corpus."""
+        """Return the longest source and target, in tokens, that a model reads.
+
+        `src` and `tgt` are the numbers of tokens of the longest source and target of the corpus.
+        """
         return src, tgt
 
     @abstractmethod
     def evaluation(self, language: str, *, thorough: bool) -> Evaluation:
-        """Return the evaluation of a split; `thorough` in tests. `language` is
-        that of the targets.
+        """Return the evaluation of a split.
+
+        `language` is the language of the targets. `thorough` is true for tests and false for
+        validation.
         """
 
 
 def shifted(ids: Ids, *, start: int, end: int, pad: int) -> Ids:
-    """Return ids one step later: each row begins with `start`, and its `end` is removed."""
+    """Return ids shifted right by one step: each row begins with `start`, and its `end` is
+    removed.
+    """
     later = np.roll(ids, 1, axis=1)
     later[later == end] = pad
     later[:, 0] = start

@@ -1,12 +1,12 @@
 """Denoising: reconstruct a text in which spans are missing ("text infilling").
 
 Equation: nll = -(1 / N) sum over t of log p(x_t | noisy x, x_1 .. x_{t-1}), over all N tokens. In
-    noisy x, spans whose lengths are Poisson(`span`) are each replaced by one MASK, until `share` of
-    the tokens are used up. A span of length 0 inserts a MASK between two tokens.
-Source: arXiv:1910.13461, section 2.2 and 3.1: lengths of mean 3, 30 % of the tokens.
+    noisy x, spans whose lengths are Poisson(`span`) are each replaced by one MASK, until the
+    fraction `share` of the tokens is used up. A span of length 0 inserts a MASK between two tokens.
+Source: arXiv:1910.13461, section 2.2 and 3.1: span lengths with mean 3, 30 % of the tokens.
 What differs: texts are lines; sentences are not permuted. A span of length 0 uses up one token, as
-    in the authors' code, and the last span is cut off at the share. MASK is UNK, as in
-    `masked_language_model`.
+    in the authors' code, and the last span is shortened so that `share` is not exceeded. The token
+    MASK has the id of UNK, as in `masked_language_model`.
 What to expect: an nll far below that of a language model, as most tokens can be copied.
 """
 
@@ -28,7 +28,7 @@ from ablate.task.masked_language_model import MASK, Share
 
 
 class Denoising(Task):
-    """Reads a noisy text and predicts the original text.
+    """A task in which a model reads a noisy text and predicts the original text.
 
     Args:
         share: fraction of the tokens of a text that are missing.
@@ -42,10 +42,11 @@ class Denoising(Task):
         self.share, self.span = share, span
 
     def begin(self, tokenizers: Tokenizers) -> None:
-        """Check that there is one vocabulary, since both sides are the same language.
+        """Check that source and target have the same vocabulary, because both are the same
+        language.
 
         Raises:
-            UserError: there are two.
+            UserError: source and target have different vocabularies.
         """
         if not tokenizers.joint:
             raise UserError(
@@ -54,7 +55,9 @@ class Denoising(Task):
             )
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
-        """Return the texts, which are the targets of the corpus, with the noise of each line."""
+        """Return a batch of texts (the targets of the corpus), with a noisy copy of each as its
+        source.
+        """
         texts = (row[(row != PAD) & (row != EOS)] for row in tgt)
         noisy = [
             self.noisy(text, draw(line)) for text, line in zip(texts, lines.tolist(), strict=True)
@@ -67,7 +70,7 @@ class Denoising(Task):
         return Batch(Seq2Seq(inputs, before), targets, index)
 
     def noisy(self, text: Int[np.ndarray, " N"], random: np.random.Generator) -> list[int]:
-        """Return a text with spans replaced by MASK."""
+        """Return a copy of a text in which random spans are replaced by MASK."""
         lengths = self.lengths(math.ceil(self.share * len(text)), random)
         kept = len(text) - sum(lengths)
         masks = set(random.choice(kept + len(lengths), len(lengths), replace=False).tolist())
@@ -87,11 +90,12 @@ class Denoising(Task):
         return lengths
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return the length of the longest text with a MASK for every removed token,
-        and without noise.
+        """Return the greatest length of a noisy text and of a text, in tokens.
+
+        A noisy text is longest if all spans have length 0, so that MASKs are only inserted.
         """
         return tgt + math.ceil(self.share * tgt), tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
-        """Return the evaluation of a split, which has the same noise at every validation."""
+        """Return the evaluation of a split, whose texts have the same noise at every validation."""
         return Likelihood(thorough=thorough)

@@ -1,4 +1,4 @@
-"""The evaluation of tasks that generate no text: the likelihood of the true tokens."""
+"""Evaluate tasks that generate no text by the likelihood of the true tokens."""
 
 import math
 
@@ -22,11 +22,11 @@ LIKELIHOOD = {
 
 
 class Likelihood(Evaluation):
-    """The nll of the targets, and exp(nll) as `perplexity`.
+    """The negative log-likelihood (nll) of the targets, and exp(nll) as `perplexity`.
 
-    nll is the mean negative log-likelihood over the targets (natural logarithm, no label
-    smoothing); EOS counts if it is a target. With `thorough` also the calibration error, and the
-    accuracy of the most likely token.
+    nll is the mean over the targets (natural logarithm, no label smoothing); EOS counts if it is a
+    target. With `thorough`, the evaluation also computes the calibration error, and the accuracy of
+    the most likely token.
     """
 
     def __init__(self, *, thorough: bool) -> None:
@@ -37,7 +37,7 @@ class Likelihood(Evaluation):
         self.rows: dict[int, tuple[float, int]] = {}
 
     def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
-        """Score the targets of a batch, which may have none."""
+        """Add the scores of a batch's targets; the batch may have no targets."""
         real = batch.targets != PAD
         if not real.any():
             return
@@ -50,15 +50,18 @@ class Likelihood(Evaluation):
             self.add(batch.lines, sums.sum(1), real.sum(1))
 
     def add(self, lines: Tensor, sums: Tensor, counts: Tensor) -> None:
-        """Add the nll of some lines, in nats, and their numbers of targets.
+        """Add to the statistics of each line its summed nll in nats, and its number of targets.
 
-        Several contexts of a long text may share the number of a line.
+        Args:
+            lines: line numbers; contexts of the same stretch of a long text have the same number.
+            sums: summed nll of each row, in nats.
+            counts: number of targets of each row.
         """
         for row in zip(*(x.tolist() for x in (lines, sums, counts)), strict=True):
             _add(self.rows, *row)
 
     def compute(self) -> dict[str, float]:
-        """Reduce over all processes and return every score by name."""
+        """Sum over all processes and return every score by name."""
         nll = float(self.nll.compute())
         # exp overflows beyond about 709 nats
         scores = {"nll": nll, "perplexity": math.exp(nll) if nll < 700 else math.inf}
@@ -80,7 +83,7 @@ class Likelihood(Evaluation):
         return {"nll": np.array(rows, dtype=np.float64).reshape(-1, 2)}
 
     def reset(self) -> None:
-        """Clear all sums."""
+        """Clear all sums, so that another evaluation can begin."""
         self.nll.reset()
         self.calibration.reset()
         self.rows = {}

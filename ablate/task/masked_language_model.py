@@ -1,14 +1,14 @@
-"""Masked language modelling: predict some tokens of a text from all the others.
+"""Masked language modelling: predict some tokens of a text from all other tokens.
 
-Equation: nll = -(1 / N) sum over the N chosen tokens of log p(x_t | corrupted x). Of each text
-    `share` of the tokens are chosen, at least one. Of the chosen tokens, `masked` become MASK,
-    `random` become a random token, and the others stay.
+Equation: nll = -(1 / N) sum over the N chosen tokens of log p(x_t | corrupted x). The fraction
+    `share` of each text's tokens is chosen, at least one token. Of the chosen tokens, the fraction
+    `masked` is replaced by MASK, the fraction `random` by a random token, and the others stay.
 Source: arXiv:1810.04805, section 3.1 and appendix A.1: 15 %, of these 80 %, 10 %, 10 %.
 What differs: texts are lines; EOS is never chosen; there is no prediction of next sentences.
-    Vocabularies have no spare id for MASK, so it shares the id of UNK, which occurs in text only
-    for characters that the training text lacks.
-What to expect: an nll below that of a causal model of the same size, which sees only the past: the
-    two are not comparable.
+    Vocabularies have no id for MASK, so MASK has the id of UNK, which occurs in text only for
+    characters that the training text lacks.
+What to expect: an nll below that of a causal model of the same size, which sees only earlier
+    tokens. The nll values of the two tasks are not comparable.
 """
 
 from typing import Annotated
@@ -30,12 +30,12 @@ Share = Annotated[float, Range(0, 1)]
 
 
 class MaskedLanguageModel(Task):
-    """Reads a corrupted text and predicts its chosen tokens.
+    """A task in which a model reads a corrupted text and predicts the chosen tokens.
 
     Args:
         share: fraction of the tokens of a text that are predicted.
         masked: fraction of the predicted tokens that the model sees as MASK.
-        random: fraction of the predicted tokens that it sees as a random token.
+        random: fraction of the predicted tokens that the model sees as a random token.
 
     Raises:
         UserError: `masked` and `random` sum to more than 1.
@@ -59,7 +59,7 @@ class MaskedLanguageModel(Task):
         self.vocabulary = tokenizers.tgt.size
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
-        """Return the texts, which are the targets of the corpus, with the masks of each line."""
+        """Return a batch of corrupted texts; the texts are the targets of the corpus."""
         tokens, targets = tgt.copy(), np.full_like(tgt, PAD)
         for row, line in enumerate(lines.tolist()):
             random = draw(line)
@@ -87,9 +87,11 @@ class MaskedLanguageModel(Task):
         return np.where(fate < self.masked, MASK, np.where(drawn, random_tokens, ids))
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return 0 and the longest text: sources are not read."""
+        """Return 0, because sources are not read, and the number of tokens of the longest text."""
         return 0, tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
-        """Return the evaluation of the chosen tokens, which are the same at every validation."""
+        """Return the evaluation of the chosen tokens; the same tokens are chosen at every
+        validation.
+        """
         return Likelihood(thorough=thorough)

@@ -1,14 +1,14 @@
-"""Translation: read a source, predict its target; in evaluations, translate by search.
+"""Translation: read a source sentence and predict its target sentence.
 
-Source: arXiv:1409.0473, section 2.1 (maximum likelihood of the translation given its source); with
-    `gold` below 1 arXiv:1506.03099, section 2.4 (scheduled sampling).
-What differs: with gold = 1 nothing: every target token is predicted from the true ones before it
+Source: arXiv:1409.0473, section 2.1 (maximum likelihood of the translation given its source); if
+    `gold` is below 1, arXiv:1506.03099, section 2.4 (scheduled sampling).
+What differs: with gold = 1 nothing: every target token is predicted from the true tokens before it
     (teacher forcing). With gold < 1, each input token of the decoder is replaced, with probability
-    1 - gold, by the model's most likely token given the inputs before it. The probability stays
-    constant in training, and no gradient passes through the choice.
-What to expect: BLEU of whole translations beside the nll of the references. With gold below 1 a
-    batch takes as many decoding steps as its targets have tokens. The true target no longer
-    continues the input, so the nll on true prefixes is worse.
+    1 - gold, by the token that the model predicts as most likely from the earlier input tokens. The
+    probability stays constant in training, and no gradient passes through the choice.
+What to expect: evaluations report BLEU of whole translations and the nll of the references. With
+    gold below 1, a batch takes as many decoding steps as its longest target has tokens. The input
+    is no longer the true prefix of the predicted token, so the nll given true prefixes is worse.
 """
 
 import math
@@ -39,7 +39,9 @@ from ablate.task.base import Evaluation, Task, Text, shifted, tensors
 
 
 class Translation(Task):
-    """Reads the source and the shifted target, and predicts the target."""
+    """A task in which a model reads a source and the earlier target tokens, and predicts the next
+    one.
+    """
 
     inputs = Seq2Seq
     generates = True
@@ -69,27 +71,31 @@ class Translation(Task):
         self.tokenize = tokenize
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
-        """Return sources and targets; the decoder reads the target shifted by one step."""
+        """Return a batch of sources and targets; the decoder reads the target shifted by one
+        step.
+        """
         tgt_in = shifted(tgt, start=BOS, end=EOS, pad=PAD)
         source, target_in, target, index = tensors(src, tgt_in, tgt, lines.copy())
         return Batch(Seq2Seq(source, target_in), target, index)
 
     def read(self, model: Model, inputs: Seq2Seq) -> Seq2Seq:
-        """Return the inputs, with some of the target's tokens replaced by
-        predictions of the model.
+        """Return the inputs; if `gold` is below 1, some target tokens are replaced by
+        predictions.
         """
         return inputs if self.gold == 1 else own_prefixes(model, inputs, self.gold)
 
     def evaluation(self, language: str, *, thorough: bool) -> "Translations":
-        """Return the evaluation of the references and the translations of a split."""
+        """Return the evaluation of a split: the nll of references, and scores of translations."""
         return Translations(language, thorough=thorough, tokenize=self.tokenize)
 
 
 @torch.no_grad()
 def own_prefixes(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
-    """Return inputs whose target tokens are true with probability `gold`, else predicted.
+    """Return the inputs with some target tokens replaced by the model's predictions.
 
-    A predicted token is the most likely one after all tokens chosen before it, without dropout.
+    A target token stays with probability `gold`. Otherwise it is replaced by the most likely token
+    given the input tokens before it, which may be predictions as well. Predictions are made without
+    dropout.
     """
     training = model.training
     model.eval()
@@ -106,19 +112,19 @@ def own_prefixes(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
 
 
 class Translations(Evaluation):
-    """The nll of the references, and the scores of translations.
+    """The nll of the references, and scores of the model's translations.
 
-    nll: mean over the target tokens with EOS (natural logarithm, no label smoothing). bleu: cased,
-    with the tokeniser of the target language.
+    nll: mean over the target tokens, including EOS (natural logarithm, no label smoothing). bleu:
+    BLEU with letter case, by the tokeniser of the target language.
 
     With `thorough` also:
 
-    - bleu_tokenised: BLEU as papers report it; chrf.
-    - length_ratio: number of tokens of all translations divided by that of all references.
-    - unended: fraction of translations that reach the length limit of the search.
-    - word_f1, stem_f1, word_order: scores of their words.
-    - calibration_error, accuracy: of the most likely target token.
-    - decoder_passes: number of sequential decoder calls per batch, if the search counts them.
+    - bleu_tokenised: BLEU as papers report it; chrf. - length_ratio: number of tokens of all
+    translations divided by that of all references. - unended: fraction of translations that reach
+    the length limit of the search. - word_f1, stem_f1, word_order: scores of the words of
+    translations (`ablate.metric.words`). - calibration_error, accuracy: of the most likely target
+    token. - decoder_passes: number of sequential decoder calls per batch, if the search counts
+    them.
     """
 
     def __init__(self, language: str, *, thorough: bool, tokenize: str = AUTO) -> None:
@@ -143,7 +149,9 @@ class Translations(Evaluation):
         self.rows: dict[int, tuple[str, list[int]]] = {}
 
     def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
-        """Score the references of a batch, and translate its sources."""
+        """Add the nll of a batch's references, and the scores of the translations of its
+        sources.
+        """
         real = batch.targets != PAD
         self.read(predictions(model.head, model(batch.inputs)[real], batch.targets[real]))
         hypotheses = search(model, batch.inputs.src)
@@ -155,13 +163,20 @@ class Translations(Evaluation):
         self.add(batch.lines, text.tokenizers.tgt.decode_batch(hypotheses), references)
 
     def read(self, scores: Predictions) -> None:
-        """Add the probabilities that the model assigns to the target tokens of a batch."""
+        """Add the nll, and with `thorough` the calibration, of a batch's predictions of target
+        tokens.
+        """
         self.nll.update(scores.nll, scores.correct.numel())
         if self.thorough:
             self.calibration.update(scores.confidence, scores.correct)
 
     def end(self, lengths: Int[Tensor, " B"], limits: Int[Tensor, " B"]) -> None:
-        """Add the lengths of translations, and the length limits of the search."""
+        """Count the translations that reach the length limit of the search.
+
+        Args:
+            lengths: numbers of tokens of translations.
+            limits: the length limits of these translations.
+        """
         self.unended.update((lengths >= limits).float().mean(), len(lengths))
 
     def add(
@@ -170,7 +185,9 @@ class Translations(Evaluation):
         hypotheses: list[str],
         references: list[str],
     ) -> None:
-        """Add the translations of a batch; `index` has the line numbers of its sentences."""
+        """Add the scores of a batch's translations; `index` has the line numbers of its
+        sentences.
+        """
         counted = {
             name: score.statistics(hypotheses, references) for name, score in self.scores.items()
         }
@@ -181,7 +198,7 @@ class Translations(Evaluation):
             self.rows.update(zip(index.tolist(), kept, strict=True))
 
     def compute(self) -> dict[str, float]:
-        """Reduce over all processes and return every score by name."""
+        """Sum over all processes and return every score by name."""
         scores = {"nll": float(self.nll.compute())}
         scores |= {name: float(score.compute()) for name, score in self.scores.items()}
         if self.thorough:
@@ -208,7 +225,7 @@ class Translations(Evaluation):
         return [line for line, _ in self._gathered()]
 
     def statistics(self) -> dict[str, Int[np.ndarray, "n 10"]]:
-        """Return the BLEU statistics of every sentence in line order."""
+        """Return the BLEU statistics of every sentence in line order: ten integers each."""
         rows = [row for _, row in self._gathered()]
         return {"bleu": np.array(rows, dtype=np.int64).reshape(-1, WIDTH)}
 
@@ -221,7 +238,7 @@ class Translations(Evaluation):
         return [merged[index] for index in sorted(merged)]
 
     def reset(self) -> None:
-        """Clear all sums."""
+        """Clear all sums, so that another evaluation can begin."""
         for metric in (
             self.nll,
             self.calibration,
