@@ -1,5 +1,4 @@
-"""Initialise embeddings from a chosen distribution, and all other parameters as `initial=seeded`
-does.
+"""Initialise embeddings from a chosen distribution, and other parameters as `initial=seeded` does.
 
 Equation: the embedding matrix E has V rows of width d. `normal`: normal with standard deviation 1;
     `normal_scaled`: normal with standard deviation d^-0.5, as in `seeded`; `uniform`: uniform in

@@ -1,5 +1,4 @@
-"""A linear layer that pads its input to multiples of 256 rows, so that oneDNN reuses compiled
-kernels.
+"""A linear layer that pads its input to 256 n rows, so that oneDNN reuses compiled kernels.
 
 Equation: y = x W^T + b.
 Source: torch.nn.Linear, with the same parameters and initial values.

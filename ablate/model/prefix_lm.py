@@ -1,5 +1,4 @@
-"""A prefix language model: one stack in which all tokens see the whole source, and target tokens
-also see earlier target tokens.
+"""A prefix language model: a causal stack, except that every token sees the whole source.
 
 Equation: as in `decoder_only`, p(y_t | x, y_1 .. y_{t-1}), where every token of the source x
     attends to all of x, and every token of the target y to x and to the tokens of y before it.

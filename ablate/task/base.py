@@ -1,5 +1,6 @@
-"""The interface of tasks: what a model reads, what it predicts, and how its
-predictions are scored.
+"""The interface of tasks.
+
+A task defines what a model reads, what it predicts, and how its predictions are scored.
 """
 
 from abc import ABC, abstractmethod

@@ -1,5 +1,4 @@
-"""The standard parametrisation: the width of a model affects only shapes and the range of initial
-values.
+"""The standard parametrisation: the width affects only shapes and the range of initial values.
 
 Equation: scores are divided as model/attention defines; logits = W h; one learning rate for all.
 Source: arXiv:1706.03762, sections 3.2 and 3.4; called SP in arXiv:2203.03466. What differs:

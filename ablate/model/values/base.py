@@ -1,5 +1,5 @@
-"""The interface of values: how self-attention combines a layer's values with earlier layers'
-values.
+"""The interface of values: self-attention may combine a layer's values with those of earlier
+layers.
 """
 
 from abc import ABC, abstractmethod
