@@ -1,1 +1,3 @@
-"""The catalogue: the claims of the documents, and components that only their experiments use."""
+"""The ledger: claims that documents about Transformers make, with components that only their
+experiments use.
+"""

@@ -1,1 +1,1 @@
-"""From text to batches of token ids."""
+"""Read text, learn vocabularies, and make batches of token ids."""

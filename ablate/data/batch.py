@@ -1,4 +1,4 @@
-"""What a model is trained on at one step."""
+"""The batch of examples on which a model is trained at one step."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,10 +12,10 @@ Draw = Callable[[int], np.random.Generator]  # random numbers of a line, keyed b
 
 
 class Batch(NamedTuple):
-    """B examples of a task, padded with PAD.
+    """A batch of B examples of a task, padded with PAD.
 
-    A batch may be empty (B = 0): in a distributed evaluation, a rank without data left gets empty
-    batches.
+    A batch may be empty (B = 0): in a distributed evaluation, a process for which no data is left
+    gets empty batches.
     """
 
     inputs: Any  # what the model reads: `Seq2Seq`, or another type that the task defines

@@ -1,8 +1,9 @@
 """Group sentences into batches of a limited number of tokens.
 
 The width of a batch of n pairs is the length of its longest sentence on either side, including BOS
-or EOS. n times the width never exceeds the token budget. Batches are formed once for all ranks and
-then distributed, so the content of a batch does not depend on the number of devices.
+or EOS. n times the width never exceeds the token budget. Batches are formed once for all ranks
+(processes of a distributed run) and then distributed, so the content of a batch does not depend on
+the number of devices.
 """
 
 from abc import abstractmethod
@@ -22,7 +23,9 @@ PART = 1 << 17  # pairs processed at a time, which bounds the memory for interme
 
 @dataclass(frozen=True)
 class Sizes:
-    """Line numbers and lengths (including EOS) of the pairs of a split that are used."""
+    """Line numbers and lengths (tokens, including EOS) of the sentence pairs of a split that are
+    used.
+    """
 
     rows: Rows
     src: Rows
@@ -43,14 +46,18 @@ class Rank:
 
 
 class PackedBatches(NamedTuple):
-    """Batches stored as slices of one array: batch i is `rows[start:end]` with `spans[i]`."""
+    """Batches of line numbers, stored in one array: batch i is `rows[start:end]` with `start, end =
+    spans[i]`.
+    """
 
     rows: Rows
     spans: Rows
 
 
 class Batches(Sampler[Rows]):
-    """The batches of this rank; each batch is an array of example numbers."""
+    """A sampler of the batches of this rank (process of a distributed run); each batch is an array
+    of line numbers or positions.
+    """
 
     def __init__(self, rank: Rank):
         self.rank = rank
@@ -63,11 +70,13 @@ class Batches(Sampler[Rows]):
 
     @abstractmethod
     def _from(self, first: int) -> Iterator[Rows]:
-        """Yield the batches of this rank, starting with number `first`."""
+        """Yield the batches of this rank, starting with batch number `first`."""
 
 
 class FormedBatches(Batches):
-    """Batches that are formed for all ranks together and then distributed."""
+    """A sampler that forms the batches of all ranks (processes) together and then distributes the
+    batches.
+    """
 
     def __init__(self, rank: Rank):
         super().__init__(rank)
@@ -92,7 +101,7 @@ class FormedBatches(Batches):
 
 
 class TrainingBatches(FormedBatches):
-    """Training batches in a random order that depends only on seed and epoch.
+    """A sampler of training batches in a random order that depends only on seed and epoch.
 
     With `bucket`, a batch contains sentences of similar lengths. Without it, batches are random and
     contain more padding. The last batches, too few to give every rank another batch, are dropped;
@@ -130,7 +139,8 @@ class TrainingBatches(FormedBatches):
 
 
 class EvaluationBatches(FormedBatches):
-    """Batches with every sentence exactly once, independent of the number of devices.
+    """A sampler of evaluation batches: every sentence occurs exactly once, and the batches do not
+    depend on the number of devices.
 
     With `bucket`, sentences of similar lengths share a batch, from short to long. Without it, the
     grouping is random, but the same in every run. Ranks that run out of batches get empty batches.
@@ -155,7 +165,9 @@ class EvaluationBatches(FormedBatches):
 
 
 def numbered(count: int) -> Rows:
-    """Return the numbers 0 to `count - 1` in the smallest integer type that can represent them."""
+    """Return the numbers 0 to `count - 1` in the smallest integer type that can represent these
+    numbers.
+    """
     return np.arange(count, dtype=np.min_scalar_type(count))
 
 
@@ -165,7 +177,9 @@ def shuffled(random: np.random.Generator, count: int) -> Rows:
 
 
 def picked(values: Rows, order: Rows) -> Rows:
-    """Return `values[order]` without the temporary 64-bit copy of `order` that NumPy would make."""
+    """Return `values[order]`, without the temporary 64-bit copy of `order` that NumPy would
+    make.
+    """
     selected = np.empty(len(order), values.dtype)
     for start in range(0, len(order), PART):
         selected[start : start + PART] = values[order[start : start + PART]]
@@ -173,11 +187,12 @@ def picked(values: Rows, order: Rows) -> Rows:
 
 
 def by_length(sizes: Sizes, order: Rows) -> Rows:
-    """Return `order` sorted so that neighbours have similar lengths on both sides.
+    """Return line numbers sorted so that neighbours have similar lengths on the source and the
+    target side.
 
     Pairs are sorted by the length of their longer side. Among pairs of equal length, the difference
-    between the sides alternately rises and falls, so that lengths never jump between neighbours.
-    Ties keep their order.
+    between the two sides alternately rises and falls, so that lengths never jump between
+    neighbours. Pairs with equal lengths on both sides keep the order in which `order` has them.
     """
     # Key and position share one integer: sorting it in place takes less memory than an argsort.
     places = np.arange(len(order))
@@ -190,15 +205,20 @@ def by_length(sizes: Sizes, order: Rows) -> Rows:
 
 
 def _length(src: Rows, tgt: Rows) -> Rows:
-    """Return the sorting key of `by_length`: one integer, at most the longer side squared."""
+    """Return the sorting key of `by_length`: one integer per pair, at most the squared length of
+    the longer side.
+    """
     width, difference = np.maximum(src, tgt).astype(np.int64), tgt.astype(np.int64) - src
     return width * (width - 1) + np.where(width % 2 == 0, difference, -difference)
 
 
 def pack(order: Rows, width: Rows, tokens: int) -> Rows:
-    """Return the start and end of each batch when `order` is cut into the largest possible batches.
+    """Return the start and end of each batch if `order` is cut into the largest possible batches.
 
-    `tokens` is the budget of a batch; it must not be smaller than the largest `width`.
+    Args:
+        order: line numbers in the order in which they fill the batches.
+        width: length of the longer side of each pair, by line number.
+        tokens: largest number of pairs times width in a batch; at least the largest `width`.
     """
     widths = picked(width, order)
     spans, start = array("q"), 0

@@ -1,9 +1,9 @@
 """Cache the token ids of a corpus on disk, under a hash of everything that they depend on.
 
-A cache is a folder with the vocabularies. For each split and side it has three flat files: the ids,
-the position where each text ends, and the number of occurrences of each id. Every text ends with
-EOS, so that the ids also form one stream of all texts. A sealed manifest holds the size and the
-SHA-256 of every file, and the length of every split.
+A cache is a folder with the vocabularies. For each split and each side (source or target), the
+folder has three flat files: the ids, the position where each text ends, and the number of
+occurrences of each id. Every text ends with EOS, so that the ids also form one stream of all texts.
+A sealed manifest holds the size and the SHA-256 of every file, and the length of every split.
 
 The folder is built under a temporary name and then renamed, so several processes may build it at
 once: the first to finish wins, and the others use its folder. Each process verifies all files
@@ -52,7 +52,9 @@ MANIFEST = "manifest.json"
 
 
 class Encoded(NamedTuple):
-    """Token ids of a chunk of segments, concatenated, and the size of its text."""
+    """Token ids of some consecutive segments (parts of documents, or lines), concatenated, and the
+    size of their text.
+    """
 
     ids: npt.NDArray[Any]
     ends: npt.NDArray[np.int64]  # positions where texts end, including EOS
@@ -63,7 +65,9 @@ class Encoded(NamedTuple):
 
 
 class TokenIds:
-    """Token ids of all texts on one side of a split. Every text ends with EOS; there is no BOS."""
+    """Token ids, on disk, of all texts of one side (source or target) of a split. Every text ends
+    with EOS; there is no BOS.
+    """
 
     def __init__(self, path: Path, dtype: str):
         self._offsets = OnDisk(_offsets(path), OFFSET)
@@ -100,7 +104,9 @@ class TokenIds:
         return self._flat.take(spans[:, 0], lengths), lengths
 
     def lengths(self, at_most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Return the number of tokens of each sentence, including EOS, capped at `at_most`."""
+        """Return the number of tokens of each sentence, including EOS; larger numbers are replaced
+        by `at_most`.
+        """
         total = len(self)
         lengths = np.empty(total, np.min_scalar_type(at_most))
         for start in range(0, total, PART):
@@ -111,7 +117,7 @@ class TokenIds:
 
 
 class TokenCache:
-    """The vocabularies and token ids of a corpus."""
+    """The vocabularies and token ids of a corpus, in a folder on disk."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -152,12 +158,14 @@ def open_cache(root: Path, corpus: Corpus, scheme: Scheme | Given) -> TokenCache
 
 
 def splits_of(corpus: Corpus, scheme: Scheme | Given) -> tuple[str, ...]:
-    """Return the names of the splits that must be encoded."""
+    """Return the names of the splits of a corpus that have to be encoded."""
     return scheme.splits if isinstance(scheme, Given) else corpus.splits
 
 
 def key(corpus: Corpus, scheme: Scheme | Given) -> str:
-    """Return a hash of everything that can change a token id."""
+    """Return a hash of everything that can change a token id; the hash names the folder of the
+    cache.
+    """
     tests = filter(None, (corpus.test_fingerprint(s) for s in corpus.splits if s not in TRAINED))
     text = [corpus.fingerprint(), *tests]
     parts = [str(FORMAT), tokenizers.__version__, *text]
@@ -166,7 +174,9 @@ def key(corpus: Corpus, scheme: Scheme | Given) -> str:
 
 
 def damage(folder: Path) -> str:
-    """Return a description of the damage to a cache; "" if all files match the manifest."""
+    """Return a description of what is damaged in the folder of a cache; "" if all files match the
+    manifest.
+    """
     try:
         for name, about in read_sealed(folder / MANIFEST)["files"].items():
             path = folder / name
@@ -186,7 +196,8 @@ def damage(folder: Path) -> str:
 def _digest(path: Path, file: int, modified: int) -> str:
     """Return the SHA-256 of a file, read once per process.
 
-    `file` (inode) and `modified` are part of the cache key, so that a replaced file is read again.
+    `file` (inode) and `modified` (time) are arguments only so that a file that was replaced is read
+    again.
     """
     return digest_of(path)
 
@@ -272,7 +283,14 @@ def _side(prefix: Path, side: str) -> Path:
 def _encode(
     path: Path, tokenizer: Tokenizer, segments: Iterable[Segment], total: int | None = None
 ) -> TextLength:
-    """Write the ids of texts; `total` is the number of segments if it is known in advance."""
+    """Write the token ids of texts to files, and return the size of the text.
+
+    Args:
+        path: path of the files, without their extensions.
+        tokenizer: vocabulary.
+        segments: parts of the texts, in order.
+        total: number of segments for the progress bar; None if unknown.
+    """
     counts = np.zeros(tokenizer.size, OFFSET)
     offset = texts = characters = n_bytes = n_ends = 0
     with (
@@ -299,7 +317,9 @@ def _encode(
 
 
 def _encoded(tokenizer: Tokenizer, segments: Iterable[Segment]) -> Iterator[Encoded]:
-    """Yield the ids of chunks of segments in order, with only a few chunks in memory."""
+    """Yield the token ids of consecutive segments in order, with only a few groups of segments in
+    memory.
+    """
     cores = _cores()
     waiting: deque[Future[Encoded]] = deque()
     with ThreadPoolExecutor(cores) as threads:
@@ -350,7 +370,9 @@ def _cores() -> int:
 
 
 def _publish(private: Path, folder: Path) -> None:
-    """Move a finished folder into place, unless another process has done so."""
+    """Move the finished folder `private` to its place `folder`, unless another process has done
+    so.
+    """
     while damage(folder):
         try:
             os.rename(private, folder)
@@ -361,7 +383,7 @@ def _publish(private: Path, folder: Path) -> None:
 
 
 def _set_aside(folder: Path) -> None:
-    """Remove a folder if it is damaged."""
+    """Remove the folder of a cache if the folder is damaged."""
     if not damage(folder):
         return
     damaged = _private(folder)

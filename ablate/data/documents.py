@@ -1,4 +1,6 @@
-"""The interface of corpora of documents: text in one language that is read as a stream."""
+"""The interface of corpora of documents: text in one language that language models read as a
+stream.
+"""
 
 import math
 from abc import abstractmethod
@@ -16,10 +18,10 @@ SEPARATORS = {"paragraph": "\n\n", "line": "\n", "file": None}
 
 
 class Segment(NamedTuple):
-    """A part of a document.
+    """A part of a document that is encoded at once.
 
-    `end` is the separator between this document and the next, such as a blank line. It is None if
-    the document continues in the next segment.
+    `end` is the separator between this document and the next, such as a blank line. `end` is None
+    if the document continues in the next segment.
     """
 
     text: str
@@ -27,7 +29,7 @@ class Segment(NamedTuple):
 
 
 class TextLength(NamedTuple):
-    """Size of the text of a split, in several units."""
+    """Size of the text of a split, in several units such as tokens and bytes."""
 
     texts: int  # number of documents or lines
     tokens: int  # including one EOS per text
@@ -38,8 +40,8 @@ class TextLength(NamedTuple):
     def bits_per_byte(self, nll: float) -> float:
         """Convert a mean nll (nats per token) to bits per byte of the text.
 
-        An unknown character costs the nll of its UNK token plus 8 bits per byte. Otherwise a small
-        vocabulary, which maps many characters to UNK, would look best.
+        An UNK token costs its nll plus 8 bits for each byte of the unknown character. Without this
+        addition, a small vocabulary, which maps many characters to UNK, would look best.
         """
         return (nll * self.tokens / math.log(2) + 8 * self.unknown) / self.bytes
 
@@ -50,7 +52,7 @@ class TextLength(NamedTuple):
 
 
 class Documents(Corpus):
-    """A corpus of documents, without source texts."""
+    """A corpus of documents in one language, without source texts."""
 
     documents: ClassVar[bool] = True
 
@@ -76,7 +78,9 @@ class Documents(Corpus):
 
 
 class SegmentTexts(Iterable[str]):
-    """The texts of the segments of a split; every iteration reads them again."""
+    """The texts of all segments (parts of documents) of a split; every iteration reads these texts
+    again.
+    """
 
     def __init__(self, corpus: Documents, split: str) -> None:
         self._corpus, self._split = corpus, split
@@ -86,10 +90,14 @@ class SegmentTexts(Iterable[str]):
 
 
 def split_documents(blocks: Iterable[str], separator: str | None) -> Iterator[Segment]:
-    """Yield the segments of a text that arrives in blocks of any length.
+    """Yield the segments (parts of documents) of a text.
 
     Empty documents are kept, so that the original text can be reassembled. The last document's
-    `end` is "", or the separator if the text ends with one.
+    `end` is "", or the separator if the text ends with a separator.
+
+    Args:
+        blocks: the text, cut anywhere.
+        separator: text between two documents; None: the whole text is one document.
     """
     rest, began = "", False
     for block in blocks:
@@ -108,17 +116,19 @@ def split_documents(blocks: Iterable[str], separator: str | None) -> Iterator[Se
 
 
 def segments_of(text: str, end: str) -> Iterator[Segment]:
-    """Yield the segments of a document or of its last part; `end` is the separator after it."""
+    """Yield a document, or the last part of a document, as segments; `end` is the separator that
+    follows the document.
+    """
     *parts, last = _pieces(text)
     yield from (Segment(part, None) for part in parts)
     yield Segment(last, end)
 
 
 def _pieces(text: str) -> list[str]:
-    """Cut a text before spaces or line feeds, where no subword crosses the cut.
+    """Cut a text before spaces or line feeds, so that no subword crosses a cut.
 
-    Text without spaces or line feeds is cut after LONGEST characters. The last piece may contain
-    the start of a separator.
+    Text without spaces or line feeds is cut after LONGEST characters. The last part of the text may
+    contain the start of a separator.
     """
     pieces, start = [], 0
     while cut := _cut(text, start):
@@ -128,7 +138,9 @@ def _pieces(text: str) -> list[str]:
 
 
 def _cut(text: str, start: int) -> int | None:
-    """Return where the piece that begins at `start` ends; None where it is the last one."""
+    """Return where to cut the part of the text that begins at `start`; None if it is the last
+    part.
+    """
     for longest in (USUAL, LONGEST):
         stop = start + longest
         if len(text) <= stop:

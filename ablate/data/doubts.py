@@ -1,8 +1,8 @@
-"""Warn about suspicious text in a corpus: a sentence per problem, with a count and a line number.
+"""Warn about suspicious text in a corpus: one sentence per problem, with a count and a line number.
 
-The problems are not errors, but they make scores meaningless: test pairs that also occur in train,
-letters in a different Unicode normal form than the vocabulary, and lines without a visible
-character.
+The problems are not errors, but they make scores meaningless. The problems are: test pairs that
+also occur in train, letters in a Unicode normal form that differs from the form in train, and lines
+without a visible character.
 """
 
 import re
@@ -28,7 +28,7 @@ INVISIBLE = re.compile(
 
 
 class Lines:
-    """The number of lines with a property, and the number of the first such line."""
+    """A counter of lines with some property, which also keeps the number of the first such line."""
 
     def __init__(self, flags: Iterable[bool] = (), unit: str = "line") -> None:
         self.count = 0
@@ -38,7 +38,7 @@ class Lines:
         self.extend(flags)
 
     def extend(self, flags: Iterable[bool]) -> None:
-        """Process the next lines and count those whose flag is set."""
+        """Process further lines, and count each line whose flag is true."""
         for flag in flags:
             self._seen += 1
             if flag:
@@ -74,7 +74,9 @@ def doubts(corpus: Corpus) -> Iterator[str]:
 
 
 def long_words(corpus: Corpus) -> Iterator[str]:
-    """Yield a warning for each side of train whose words are too long for vocabulary training."""
+    """Yield a warning for each side (source or target) of train with words that are too long for
+    vocabulary training.
+    """
     sides: list[tuple[str, Iterable[bool]]]
     if isinstance(corpus, Documents):
         sides = [("train", _lines_with_long_words(corpus.segments("train")))]
@@ -95,7 +97,9 @@ def _has_long_word(line: str) -> bool:
 
 
 def _lines_with_long_words(segments: Iterable[Segment]) -> Iterator[bool]:
-    """Yield, for each line of some documents, whether it has a long word."""
+    """Yield, for each line of some documents, whether the line has a word that is too long for
+    vocabulary training.
+    """
     flag = False
     for text, end in segments:
         first, *following = f"{text}{end or ''}".split("\n")
@@ -117,7 +121,7 @@ def _repeated_documents(corpus: Documents) -> Iterator[str]:
 
 
 def _digests(segments: Iterable[Segment]) -> Iterator[bytes]:
-    """Yield an 8-byte digest of each document, and b"" for a short document."""
+    """Yield an 8-byte digest of each document, or b"" for a document too short to be compared."""
     state, length = blake2b(digest_size=8), 0
     for text, end in segments:
         state.update(text.encode())
@@ -128,12 +132,18 @@ def _digests(segments: Iterable[Segment]) -> Iterator[bytes]:
 
 
 def digest(src: str, tgt: str) -> bytes:
-    """Return an 8-byte digest of a pair, ignoring spaces around its sentences."""
+    """Return an 8-byte digest of a sentence pair; spaces around the sentences are ignored."""
     return blake2b(f"{src.strip()}\n{tgt.strip()}".encode(), digest_size=8).digest()
 
 
 def _of_side(where: str, lines: Iterable[str], usual: frozenset[Form]) -> Iterator[str]:
-    """Yield warnings about one side of a split; `usual` are the normal forms of train."""
+    """Yield warnings about the source or target lines of a split.
+
+    Args:
+        where: name of the split and language, for the warnings.
+        lines: the lines.
+        usual: Unicode normal forms of train; see `_forms`.
+    """
     invisible = Lines(INVISIBLE.fullmatch(line) is not None for line in lines)
     if invisible.count:
         yield f"{where}: {invisible} have no visible character"
@@ -144,7 +154,9 @@ def _of_side(where: str, lines: Iterable[str], usual: frozenset[Form]) -> Iterat
 
 
 def _forms(lines: Iterable[str]) -> frozenset[Form]:
-    """Return the single normal form of all lines, or nothing if they mix forms or fit both."""
+    """Return the Unicode normal form of the lines if there is exactly one, or nothing if lines have
+    several forms or all fit both forms.
+    """
     forms: set[Form] = set(FORMS)
     for line in lines:
         if not line.isascii():

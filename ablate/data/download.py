@@ -1,4 +1,4 @@
-"""Download a gzip file of text: stream, unpack, verify and move it into place."""
+"""Download a gzip file of text, unpack and verify the text, and move the text to its path."""
 
 import gzip
 import hashlib
@@ -24,8 +24,8 @@ ELSEWHERE = "give the folder that holds the unpacked files as data.root"
 def download(url: str, path: Path, sha256: str) -> None:
     """Download the gzip file at `url` and store its text at `path`.
 
-    The file at `path` is complete and verified, or does not exist, so several processes may
-    download at once.
+    The file at `path` appears only when it is complete and verified, so several processes may
+    download at the same time.
 
     Raises:
         UserError: no network, no such file, an interrupted connection, a wrong SHA-256, or no disk
@@ -72,7 +72,9 @@ def _fetch(url: str, file: IO[bytes]) -> None:
 
 
 def _copy(url: str, response: http.client.HTTPResponse, file: IO[bytes]) -> None:
-    """Copy a response; raise a UserError if it ends before its announced length."""
+    """Copy an HTTP response to a file; raise a UserError if the response ends before its announced
+    length.
+    """
     announced = response.headers.get("Content-Length")
     total = None if announced is None else int(announced)
     received = 0

@@ -1,4 +1,4 @@
-"""The user's text files, cut into documents and read as a stream, so of any size.
+"""The user's text files, cut into documents and read as a stream, so that files may have any size.
 
 Files are UTF-8; a `.gz` file is unpacked. A byte-order mark at the start and carriage returns at
 line ends are dropped. The end of a file ends a document.
@@ -26,7 +26,7 @@ SHOWN = 3  # file names shown in a summary
 
 
 class Stretch(NamedTuple):
-    """A range of bytes in the unpacked text of a file."""
+    """A range of bytes in the unpacked text of a file, which belongs to one split."""
 
     path: Path
     start: int
@@ -34,13 +34,13 @@ class Stretch(NamedTuple):
 
 
 class TextFiles(Documents):
-    """Documents of files, and of all files in folders.
+    """A corpus of the documents in some files and folders.
 
     Args:
         files: text of train, and of every split without files of its own; it may be empty if no
             such text is read.
         validation: files and folders; None: a part of `files`.
-        test: the same.
+        test: files and folders; None: a part of `files`.
         held_out: fraction of `files` that is held out for splits without files of their own. Train
             comes first, then validation, then test; cuts are at line ends.
         documents: line, paragraph (separated by blank lines), or file.
@@ -106,13 +106,17 @@ class TextFiles(Documents):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of the training files; at most SHOWN names, and a count of the rest."""
+        """Names of the training files for messages: at most SHOWN names, and the number of further
+        files.
+        """
         more = [f"{len(self._paths) - SHOWN} more"] if len(self._paths) > SHOWN else []
         return (*(path.name for path in self._paths[:SHOWN]), *more)
 
     @property
     def division(self) -> str:
-        """Which splits are taken from `files`, as a sentence; "" if none is."""
+        """A sentence on which held-out splits are taken from the end of `files`; "" if no split
+        is.
+        """
         parts = [split for split in SPLITS[1:] if split not in self._own]
         share = f"the last {self._held_out:.0%} of data.files (say data.held_out)"
         return f"{' and '.join(parts)} {'are' if len(parts) > 1 else 'is'} {share}" if parts else ""
@@ -137,7 +141,12 @@ class TextFiles(Documents):
 
 
 def _listed(key: str, names: Sequence[str]) -> list[Path]:
-    """Return the files for these names; a folder gives its files, sorted by name."""
+    """Return the paths of files; a folder is replaced by its files, sorted by name.
+
+    Args:
+        key: config key that has the names, for error messages.
+        names: paths of files and folders.
+    """
     paths: list[Path] = []
     for name in names:
         path = Path(name).expanduser()
@@ -170,7 +179,9 @@ def _content(path: Path) -> str:
 
 
 def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stretch]]:
-    """Split a text: its beginning, and its last `share` in `held_out` equal parts."""
+    """Split a text into its beginning (train) and `held_out` equal parts, which together are the
+    fraction `share` at its end.
+    """
     total = sum(stretch.stop for stretch in whole)
     cuts = [total * (1 - share + share * part / max(1, held_out)) for part in range(held_out)]
     bounds = [0, *(_line_end(whole, int(cut)) if cut >= 1 else 0 for cut in cuts), total]
@@ -187,7 +198,9 @@ def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stret
 
 
 def _line_end(whole: list[Stretch], place: int) -> int:
-    """Return the position after the line that contains the byte at `place`."""
+    """Return the position after the line that contains the byte at position `place` of the
+    concatenated text.
+    """
     before = 0
     for path, _, size in whole:
         if place < before + size:
@@ -197,7 +210,9 @@ def _line_end(whole: list[Stretch], place: int) -> int:
 
 
 def _line_end_of(path: Path, place: int, size: int) -> int:
-    """Return the position after the line of a file that contains a byte; its size for the last."""
+    """Return the position after the line of a file that contains the byte at position `place`; for
+    the last line, the size of the file.
+    """
     with opened(path) as file:
         file.seek(place)
         while block := file.read(BLOCK):

@@ -21,7 +21,8 @@ from ablate.errors import UserError
 
 @dataclass(kw_only=True)
 class HubData:
-    """The splits of a data set, under the names train, validation and test.
+    """A data set on the Hugging Face hub or in local files, with splits named train, validation and
+    test.
 
     Args:
         path: name on the hub, a folder, or a format (json, parquet, csv, text) of `data_files`.
@@ -133,7 +134,7 @@ class HubData:
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Names of the fields that are read."""
+        """Names of the fields (columns) that are read."""
 
     @property
     def _where(self) -> dict[str, object]:
@@ -173,7 +174,7 @@ class HuggingFace(HubData, Documents):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The field."""
+        """Name of the only field (column) that is read."""
         return (self.field,)
 
     def segments(self, split: str) -> Iterator[Segment]:
@@ -204,16 +205,16 @@ class HuggingFacePairs(HubData, Corpus):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Both fields."""
+        """Names of the two fields (columns) that are read, for source and target."""
         return self.source_field, self.target_field
 
     def read(self, split: str) -> Pairs:
-        """Return the sentences of a split; they are read on access."""
+        """Return the sentence pairs of a split; the sentences are read on access."""
         return Pairs(Field(self, split, "source_field"), Field(self, split, "target_field"))
 
 
 class Field(Sequence[str]):
-    """The sentences of a field, in the order of the rows.
+    """The sentences in a field (column) of a data set, in the order of the rows.
 
     Raises:
         UserError: a row is empty or has several lines.
@@ -257,7 +258,9 @@ class Field(Sequence[str]):
 
 
 def _library() -> Any:
-    """Import `datasets` on first use, which takes seconds."""
+    """Import and return the package `datasets`; the import takes seconds, so it is delayed to the
+    first use.
+    """
     import datasets
 
     datasets.disable_progress_bars()

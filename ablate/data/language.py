@@ -28,7 +28,7 @@ class Language(Corpus):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """No source language, and the code of the text's language."""
+        """An empty code for the missing source language, and the code of the text's language."""
         return "", self._language
 
     @property

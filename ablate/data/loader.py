@@ -1,4 +1,4 @@
-"""Turn line numbers into padded batches, with a loader that can stop and resume."""
+"""Turn line numbers into padded batches, with a data loader that can stop and resume."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
@@ -21,9 +21,9 @@ class Examples(Dataset[Batch]):
         src: token ids of the sources.
         tgt: token ids of the targets.
         max_length: longer sentences are truncated to this number of tokens, including EOS.
-        columns: padding columns added to every batch of sources, beyond the token budget, so that
-            batches keep the same sentences. Targets get none: the causal mask hides trailing
-            padding from every real position.
+        columns: number of padding columns added to every batch of sources; they do not count
+            towards the token budget, so that batches keep the same sentences. Targets get none: the
+            causal mask hides trailing padding from every real position.
         collate: builds a batch for the task.
         seed: seed of random numbers that `collate` draws.
     """
@@ -57,7 +57,7 @@ class Examples(Dataset[Batch]):
 
 
 def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int64]:
-    """Return the ids of some sentences, each followed by EOS and padded with PAD."""
+    """Return the token ids of some sentences, "B L", each followed by EOS and padded with PAD."""
     flat_ids, lengths = tokens.read(rows, max_length - 1)
     columns = np.arange(lengths.max(initial=0) + 1)
     ids = np.where(columns == lengths[:, None], EOS, PAD)
@@ -67,7 +67,7 @@ def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int6
 
 @runtime_checkable
 class ByEpoch(Protocol):
-    """Examples whose random numbers depend on the epoch."""
+    """The interface of datasets whose random numbers depend on the epoch."""
 
     epoch: int
 
@@ -76,7 +76,9 @@ class ByEpoch(Protocol):
 
 @runtime_checkable
 class InEpochs(Protocol):
-    """Batches whose order depends on the epoch; an iteration skips the first `skip` batches."""
+    """The interface of samplers whose order of batches depends on the epoch; an iteration skips the
+    first `skip` batches.
+    """
 
     epoch: int
     skip: int
@@ -90,7 +92,7 @@ class InEpochs(Protocol):
 
 
 class EvaluationLoader(DataLoader[Batch]):
-    """Batches of a split in their fixed order."""
+    """A data loader of the batches of a split, in a fixed order."""
 
     def __init__(self, examples: Any, batches: Any, seed: int):
         super().__init__(
@@ -102,10 +104,10 @@ class EvaluationLoader(DataLoader[Batch]):
 
 
 class TrainingLoader(EvaluationLoader):
-    """Training batches, with a position that can be stored in a checkpoint.
+    """A data loader of training batches, whose position can be stored in a checkpoint.
 
     The position is the number of batches yielded in this epoch; it is 0 after the last batch. An
-    iteration starts at the position given to `load_state_dict` if the epoch is the same, and
+    iteration starts at the position given to `load_state_dict` if the epoch is still the same, and
     otherwise at the first batch.
     """
 
@@ -131,7 +133,7 @@ class TrainingLoader(EvaluationLoader):
         return {"epoch": self._training_batches.epoch, "position": self._position}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Resume the next iteration at the position of `state`."""
+        """Make the next iteration start at the position in `state`."""
         self._training_batches.set_epoch(state["epoch"])
         self._position = state["position"]
         self._resume_at = state

@@ -1,4 +1,4 @@
-"""The data of a run: vocabularies, token ids, batches, references."""
+"""Provide the data of a run: vocabularies, token ids, batches and reference texts."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -27,7 +27,7 @@ CHUNK = 4096  # sentences processed at a time
 
 
 class Counts(NamedTuple):
-    """How many pairs a split has, and how many were skipped or truncated."""
+    """Number of pairs of a split, and how many of these pairs were skipped or truncated."""
 
     pairs: int  # lines of the split
     skipped: int  # pairs dropped because one side is too long
@@ -35,7 +35,7 @@ class Counts(NamedTuple):
 
 
 class TextData(pl.LightningDataModule):
-    """Provide the batches of a task from a corpus.
+    """A Lightning data module that makes batches for a task from a corpus.
 
     Call `prepare` first. In training, pairs with more than `batch.max_length` tokens on a side
     (including EOS) are skipped or truncated, depending on `batch.too_long`. Evaluation keeps every
@@ -74,7 +74,9 @@ class TextData(pl.LightningDataModule):
 
     @property
     def about(self) -> str:
-        """Files and size of the corpus: "train.en and train.de, 900 pairs of train ..."."""
+        """A phrase with files and size of the corpus, such as "train.en and train.de, 900 pairs of
+        train ...".
+        """
         files, unit = " and ".join(self._corpus.files), "pairs" if self.languages[0] else "texts"
         sizes = [f"{counts.pairs:,} of {split}" for split, counts in self.counts.items()]
         sizes[0] = sizes[0].replace(" of", f" {unit} of", 1)
@@ -82,7 +84,9 @@ class TextData(pl.LightningDataModule):
 
     @property
     def division(self) -> str:
-        """How validation and test were split off train; "" if they have separate files."""
+        """A sentence on how validation and test were split off train; "" if these splits have
+        separate files.
+        """
         return self._corpus.division
 
     @cached_property
@@ -90,21 +94,21 @@ class TextData(pl.LightningDataModule):
         """Hashes of the training text, and of the additional text that a test of each split reads.
 
         Raises:
-            UserError: the groups of a split are not one per line.
+            UserError: the number of group names of a split differs from its number of lines.
         """
         tests = {split: self.fingerprint_of_test(split) for split in self._corpus.splits}
         read = {split: fingerprint for split, fingerprint in tests.items() if fingerprint}
         return Fingerprints(self._corpus.fingerprint(), read)
 
     def fingerprint_of_test(self, split: str) -> str:
-        """Compute the hash of everything that a test of a split reads and training does not."""
+        """Return a hash of the text that a test of this split reads but training does not."""
         return fingerprint_of_test(self._corpus, split)
 
     def prepare(self) -> None:
         """Create vocabularies and token ids, or load them from the cache, and check the token
         budgets.
 
-        May be called again, and by several processes at once.
+        This method may be called repeatedly, and by several processes at once.
 
         Raises:
             UserError: text, vocabulary size or token budgets are not usable.
@@ -120,7 +124,8 @@ class TextData(pl.LightningDataModule):
                 self.check_evaluation(split)
 
     def check_evaluation(self, split: str) -> None:
-        """Check that a split can be scored; creates its token ids or loads them from the cache.
+        """Raise UserError unless a split can be scored; create its token ids or load them from the
+        cache.
 
         Raises:
             UserError: the text or the token budget is not usable.
@@ -128,7 +133,7 @@ class TextData(pl.LightningDataModule):
         self._check_budget(split, "eval_tokens", self._batch.eval_tokens)
 
     def check_test(self, split: str) -> None:
-        """Check that the text of a split can be used for a test.
+        """Raise UserError unless the text of a split can be used for a test.
 
         Raises:
             UserError: the split is empty, its sides or its groups differ in length, or a sentence
@@ -169,11 +174,11 @@ class TextData(pl.LightningDataModule):
 
     @cached_property
     def counts(self) -> dict[str, Counts]:
-        """Pairs, skipped pairs and truncated pairs of each split."""
+        """Number of pairs, skipped pairs and truncated pairs of each split."""
         return {split: self._count(split) for split in self._splits}
 
     def describe(self, split: str) -> str:
-        """Describe how much text a split has, and how much of it is used."""
+        """Return a sentence on how much text a split has, and how much of the text is used."""
         counts = self.counts[split]
         skipped = f", {counts.skipped:,} skipped as too long" if counts.skipped else ""
         cut = f", {counts.truncated:,} truncated" if counts.truncated else ""
@@ -190,7 +195,9 @@ class TextData(pl.LightningDataModule):
         return float(-(met @ np.log(seen / seen.sum())) / met.sum())
 
     def unigram(self, *metrics: str) -> dict[str, float]:
-        """Return the unigram baseline for `nll`, and for `bpb` if it is among `metrics`."""
+        """Return the scores of the unigram baseline: `nll`, and also `bpb` (bits per byte) if named
+        in `metrics`.
+        """
         values = {"unigram_nll": self.unigram_nll}
         length = self.length("validation")
         if "bpb" in metrics and length is not None:
@@ -198,13 +205,15 @@ class TextData(pl.LightningDataModule):
         return values
 
     def length(self, split: str) -> TextLength | None:
-        """Return the size of the target text of a split; None if a part of it is not scored."""
+        """Return the size of the target text of a split; None if some of its text is not scored."""
         counts = self.counts[split]
         return None if counts.skipped or counts.truncated else self._cache.length(split)
 
     @property
     def levels(self) -> dict[str, float]:
-        """Chance level and attainable bound of a synthetic corpus; empty for other corpora."""
+        """Chance level and best possible value of each metric for a synthetic corpus; empty for
+        other corpora.
+        """
         return self._corpus.levels()
 
     def references(self, split: str) -> Sequence[str]:
@@ -212,7 +221,8 @@ class TextData(pl.LightningDataModule):
         return self._read(split).tgt
 
     def groups(self, split: str) -> Sequence[str] | None:
-        """Return the group of every line of a split; None if every line is a group by itself.
+        """Return the group, such as a document, of every line of a split; None if every line is a
+        group by itself.
 
         Raises:
             UserError: there is not exactly one group per line.
@@ -230,7 +240,7 @@ class TextData(pl.LightningDataModule):
         return self._read(split).src
 
     def train_dataloader(self) -> TrainingLoader:
-        """Return this rank's training batches.
+        """Return the training batches of this process (rank).
 
         Raises:
             UserError: there are fewer batches than ranks.
@@ -244,26 +254,28 @@ class TextData(pl.LightningDataModule):
         return TrainingLoader(self._examples("train"), batches, self._seed)
 
     def val_dataloader(self) -> EvaluationLoader:
-        """Return this rank's part of validation."""
+        """Return the validation batches of this process (rank)."""
         return self._loader("validation", bucket=True, padding=0)
 
     def test_dataloader(self) -> EvaluationLoader:
-        """Return this rank's part of the test split."""
+        """Return the test batches of this process (rank)."""
         return self.evaluation_loader("test")
 
     def evaluation_loader(self, split: str) -> EvaluationLoader:
-        """Return this rank's part of a split for a test; all ranks together cover it exactly once.
+        """Return the batches of a split that this process (rank) tests; all ranks together cover
+        the split exactly once.
 
         Only this method uses `batch.test_bucket` and `batch.test_padding`.
         """
         return self._loader(split, self._batch.test_bucket, self._batch.test_padding)
 
     def first_lines(self, split: str, count: int) -> Batch:
-        """Return the first lines of a split, at most `count`, as a batch."""
+        """Return the first `count` lines of a split, or all if there are fewer, as a batch."""
         return self._examples(split)[np.arange(min(count, len(self._whole(split).rows)))]
 
     def longest(self, split: str, *, tested: bool = False) -> tuple[int, int]:
-        """Return the lengths in tokens (including EOS) of the longest source and target of a split.
+        """Return the lengths in tokens (including EOS) of the longest source and the longest target
+        of a split.
 
         With `tested`, pairs that training skips are included.
         """
@@ -312,11 +324,15 @@ class TextData(pl.LightningDataModule):
         )
 
     def _lengths(self, split: str, at_most: int) -> list[Rows]:
-        """Return the lengths of sources and targets (including EOS), capped at `at_most` tokens."""
+        """Return the lengths of sources and targets in tokens (including EOS); larger lengths are
+        replaced by `at_most`.
+        """
         return [ids.lengths(at_most) for ids in self._ids(split)]
 
     def _whole(self, split: str) -> Sizes:
-        """Return source and target lengths of every pair of a split, in tokens after truncation."""
+        """Return the source and target lengths of all pairs of a split, in tokens after
+        truncation.
+        """
         src, tgt = self._lengths(split, self._batch.max_length)
         return Sizes(numbered(len(src)), src, tgt)
 
@@ -328,7 +344,7 @@ class TextData(pl.LightningDataModule):
         return split == "train" and self._batch.too_long == "skip"
 
     def _sizes(self, split: str) -> Sizes:
-        """Return the sizes of the pairs that are not skipped."""
+        """Return the source and target lengths of the pairs of a split that are not skipped."""
         if split not in self._used:
             self._used[split] = self._measure(split)
         return self._used[split]

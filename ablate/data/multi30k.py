@@ -27,7 +27,8 @@ LANGUAGES = ("en", "de")
 
 
 class Multi30k(Corpus):
-    """The corpus from `root`, or downloaded once from `url` into `download_to`.
+    """The corpus Multi30k, read from the folder `root`, or downloaded once from `url` into
+    `download_to`.
 
     The SHA-256 of a file's text is verified on every use. `root` holds the unpacked files
     (train.en, val.en, test_2016_flickr.en and the same with .de).

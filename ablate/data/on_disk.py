@@ -1,7 +1,7 @@
-"""Arrays in memory-mapped files, read a slice at a time.
+"""Arrays in memory-mapped files, of which only the parts that are needed are read.
 
-Mapped pages count as resident memory while the kernel has room for them, but they are not private:
-processes share them, and the kernel drops them when memory is needed.
+Mapped pages count as resident memory while the kernel has room for them, but the pages are not
+private: processes share them, and the kernel drops them when memory is needed.
 """
 
 from functools import cached_property
@@ -15,7 +15,9 @@ Integers = npt.NDArray[np.integer[Any]]
 
 
 class OnDisk:
-    """The numbers in a file; pickling stores only its path."""
+    """An array of numbers in a file; pickling this object stores only the path and the number
+    type.
+    """
 
     def __init__(self, path: Path, dtype: npt.DTypeLike):
         self.path = path

@@ -39,13 +39,14 @@ Pack = Callable[[Ids, Rows], Batch]
 
 
 class Contexts(Dataset[Batch]):
-    """The contexts of a split as a dataset, indexed by the positions of their first tokens.
+    """A dataset of the contexts of a split; a context is indexed by the position of its first
+    token.
 
     Args:
         ids: the stream of tokens.
         context: tokens per context.
-        ring: whether the last token is followed by the first; otherwise by PAD.
-        pack: builds a batch for the task.
+        ring: whether the stream continues with its first token after the last; otherwise with PAD.
+        pack: function that builds a batch for the task.
     """
 
     def __init__(self, ids: TokenIds, context: int, *, ring: bool, pack: Pack) -> None:
@@ -66,14 +67,14 @@ class Contexts(Dataset[Batch]):
 
 
 class TrainingContexts(Batches):
-    """Batches of contexts in a random order that depends only on seed and epoch.
+    """A sampler of batches of contexts in a random order that depends only on seed and epoch.
 
     Args:
         tokens: length of the stream, at least `context`.
         context: tokens per context.
         size: contexts per batch.
         seed: seed of the order.
-        rank: this process; it gets its part of the batches.
+        rank: this process of a distributed run, which gets its part of the batches.
     """
 
     def __init__(self, tokens: int, context: int, size: int, seed: int, rank: Rank) -> None:
@@ -108,7 +109,9 @@ class TrainingContexts(Batches):
 
 
 class EvaluationContexts(Batches):
-    """Every context of a split once, in order; ranks that run out of batches get empty batches."""
+    """A sampler of every context of a split once, in order; ranks (processes) that run out of
+    batches get empty batches.
+    """
 
     def __init__(self, tokens: int, context: int, size: int, rank: Rank) -> None:
         super().__init__(rank)
@@ -125,10 +128,10 @@ class EvaluationContexts(Batches):
 
 
 class PackedData(TextData):
-    """Provide a corpus as contexts of `batch.context` tokens.
+    """A Lightning data module that provides a corpus as contexts of `batch.context` tokens.
 
     Args:
-        pack: builds a batch for the task.
+        pack: function that builds a batch for the task.
         **arguments: all other arguments of `TextData`.
 
     Raises:
@@ -163,7 +166,9 @@ class PackedData(TextData):
             )
 
     def check_evaluation(self, split: str) -> None:
-        """Create the token ids of a split or load them; text of any length can be scored."""
+        """Create the token ids of a split or load them from the cache; text of any length can be
+        scored.
+        """
         self._ids(split)
 
     @cached_property
@@ -173,13 +178,15 @@ class PackedData(TextData):
         return {split: Counts(length.texts, 0, 0) for split, length in lengths.items()}
 
     def describe(self, split: str) -> str:
-        """Describe the size of the text of a split."""
+        """Return a sentence on the size of the text of a split."""
         length = self._cache.length(split)
         size = f"{length.bytes:,} bytes, {length.texts:,} documents, {length.tokens:,} tokens"
         return f"{size}, {length.unknown:,} bytes unknown" if length.unknown else size
 
     def check_test(self, split: str) -> None:
-        """Do nothing: contexts have no reference texts, and every split has tokens."""
+        """Accept every split: contexts have no reference texts to check, and every split has
+        tokens.
+        """
 
     def references(self, split: str) -> Sequence[str]:
         """Return an empty list: contexts have no reference texts."""
@@ -190,7 +197,9 @@ class PackedData(TextData):
         return []
 
     def longest(self, split: str, *, tested: bool = False) -> tuple[int, int]:
-        """Return 0 for the source, and the length of a context."""
+        """Return 0 for the source, which contexts do not have, and the length of a context in
+        tokens.
+        """
         return 0, self._context
 
     def first_lines(self, split: str, count: int) -> Batch:
@@ -199,7 +208,7 @@ class PackedData(TextData):
         return self._contexts(split, ring=False)[starts[:count]]
 
     def train_dataloader(self) -> TrainingLoader:
-        """Return this rank's training batches.
+        """Return the training batches of this process (rank).
 
         Raises:
             UserError: there are fewer batches than ranks.

@@ -81,7 +81,9 @@ class Parallel(Corpus):
 
     @property
     def division(self) -> str:
-        """Which splits are drawn from train, and which keys set their sizes."""
+        """A sentence on which splits are drawn from train, and which config keys set their
+        sizes.
+        """
         drawn = sorted(self._sampled, key=SPLITS.index)
         sizes = " and ".join(f"data.{split}_size=N" for split in drawn)
         verb = "are" if len(drawn) > 1 else "is"
@@ -170,10 +172,11 @@ class Parallel(Corpus):
         return Pairs(list(src), list(tgt))
 
     def _rows(self, pairs: Pairs) -> dict[str, Rows]:
-        """Return the line numbers of each split that comes from the training file.
+        """Return the line numbers in the training file of train and of each split that is drawn
+        from train.
 
-        Families are drawn in random order. A family that does not fit into one split is offered to
-        the next.
+        Families (pairs with common sentences) are drawn in random order. A family that does not fit
+        into a split is offered to the next split.
         """
         lines = len(pairs.src)
         share = max(1, min(DRAWN_AT_MOST, int(DRAWN_SHARE * lines)))
@@ -202,10 +205,11 @@ class Parallel(Corpus):
 
 
 def families(pairs: Pairs) -> npt.NDArray[np.intp]:
-    """Assign a family number to each pair; pairs that share a source or a target share a family.
+    """Return a family number for each pair; pairs that share a source or a target have the same
+    number.
 
-    Pairs connected through other pairs also share a family. Families are numbered in the order of
-    their first lines.
+    Pairs that are connected through other pairs also have the same number. Families are numbered in
+    the order of their first lines.
     """
     sources, targets = (_numbered(lines) for lines in pairs)
     lines, above = len(sources), int(sources.max()) + 1
@@ -223,7 +227,9 @@ def _numbered(lines: Sequence[str]) -> npt.NDArray[np.intp]:
 
 
 def _fitting(order: Rows, sizes: npt.NDArray[np.intp], room: int) -> list[int]:
-    """Return the first families in `order` that together have at most `room` lines."""
+    """Return the first families in `order` that together have at most `room` lines; a family that
+    is too large is passed over.
+    """
     fitting = []
     for family in order.tolist():
         if sizes[family] <= room:

@@ -18,10 +18,10 @@ ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 
 
 class Permutation:
-    """A random permutation of the numbers 0 to `count - 1`.
+    """A random permutation of the numbers 0 to `count - 1`, whose entries are computed on access.
 
     Args:
-        count: at least 1.
+        count: number of entries, at least 1.
         random: generator that draws the keys.
     """
 

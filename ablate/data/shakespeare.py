@@ -23,7 +23,7 @@ TRAIN = 0.9
 
 
 class Shakespeare(Documents):
-    """The plays, split into documents.
+    """A corpus of Shakespeare's plays, split into documents.
 
     Args:
         documents: paragraph (each speech), line, or file (the whole text).

@@ -32,7 +32,7 @@ ATTRIBUTION = re.compile(r"CC[- ](BY|0)", re.IGNORECASE)
 
 
 class LazyLines(Sequence[str]):
-    """Lines that are read on access; a slice of them is a list."""
+    """A sequence of lines that are read on access; a slice is a list of lines."""
 
     @abstractmethod
     def read(self, start: int, stop: int) -> list[str]:
@@ -61,9 +61,10 @@ class LazyLines(Sequence[str]):
 
 
 class FileLines(LazyLines):
-    """The lines of an open file; this object holds a duplicate of the file descriptor.
+    """The lines of an open file, read on access; this object holds a duplicate of the file
+    descriptor.
 
-    `bounds` has the position of each line, and the end of the file.
+    `bounds` has the position of each line in bytes, and the end of the file.
     """
 
     def __init__(self, file: BufferedIOBase, bounds: npt.NDArray[Any]):
@@ -75,7 +76,7 @@ class FileLines(LazyLines):
         return len(self._bounds) - 1
 
     def cut(self, count: int) -> None:
-        """Drop the lines from number `count` on."""
+        """Drop all lines from line number `count` on."""
         self._bounds = self._bounds[: count + 1]
 
     def read(self, start: int, stop: int) -> list[str]:
@@ -87,7 +88,7 @@ class FileLines(LazyLines):
 
 
 class Column(LazyLines):
-    """One tab-separated column of some lines."""
+    """One tab-separated column of a sequence of lines."""
 
     def __init__(self, lines: Sequence[str], column: int):
         self._lines = lines
@@ -102,7 +103,7 @@ class Column(LazyLines):
 
 
 class Chosen(LazyLines):
-    """A subset of lines, given by increasing line numbers."""
+    """A subset of a sequence of lines, given by increasing line numbers."""
 
     def __init__(self, lines: Sequence[str], rows: npt.NDArray[np.integer[Any]]):
         self._lines = lines
@@ -196,7 +197,7 @@ def stream_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _bounds(path: Path, file: BufferedIOBase) -> npt.NDArray[Any]:
-    """Return the position of each line, and the end of the last line."""
+    """Return the position of each line of a file in bytes, and the end of the last line."""
     dtype = np.min_scalar_type(os.fstat(file.fileno()).st_size)
     mark = MARK.encode()
     end = file.seek(len(mark) if file.read(len(mark)) == mark else 0)
@@ -212,7 +213,9 @@ def _bounds(path: Path, file: BufferedIOBase) -> npt.NDArray[Any]:
 
 
 def _decoded(name: str, raw: bytes, start: int, lines: int) -> str:
-    """Decode a part of a file or stream; `start` bytes and `lines` lines precede it."""
+    """Return a part of a file or stream as text; `start` bytes and `lines` lines precede this part,
+    for error messages.
+    """
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -224,21 +227,23 @@ def _decoded(name: str, raw: bytes, start: int, lines: int) -> str:
 
 
 def drop_last_empty(*files: FileLines) -> None:
-    """Drop empty lines at the end that are empty in all files."""
+    """Drop the lines at the end that are empty in all of the files."""
     last = max(_last_filled(lines) for lines in files)
     for lines in files:
         lines.cut(last)
 
 
 def _last_filled(lines: FileLines) -> int:
-    """Return the number of lines up to the last line with text; `read_lines` ensures that it
-    exists.
+    """Return the number of lines up to the last line with text; `read_lines` ensures that there is
+    such a line.
     """
     return next(n for n in range(len(lines), 0, -1) if lines[n - 1].strip())
 
 
 def refuse_empty_lines(lines: Sequence[str], where: str) -> None:
-    """Raise a UserError that names the first line without text, and how many there are."""
+    """Raise a UserError if lines have no text, with the number of the first such line and their
+    count.
+    """
     empty = [number for number, line in enumerate(lines, start=1) if not line.strip()]
     if empty:
         raise UserError(
@@ -248,7 +253,8 @@ def refuse_empty_lines(lines: Sequence[str], where: str) -> None:
 
 
 def read_pair(src: Path, tgt: Path) -> Pairs:
-    """Return the sentence pairs of two files; trailing lines that are empty in both are dropped.
+    """Return the sentence pairs of two files; lines at the end that are empty in both files are
+    dropped.
 
     Raises:
         UserError: an error of `read_lines`; or a line is empty, or the files differ in length.
@@ -291,7 +297,7 @@ def read_tsv(path: Path) -> Pairs:
 
 
 def _hint(columns: list[str]) -> str:
-    """Return how to produce a file of two columns, for an error message."""
+    """Return a sentence on how to produce a file with two columns, for an error message."""
     if len(columns) == 4 and columns[0].isdigit() and columns[2].isdigit():
         return " (Tatoeba's pairs with numbers: cut -f2,4 FILE > pairs.tsv)"
     if len(columns) > 2:

@@ -25,10 +25,10 @@ Sides = tuple[Iterable[str], Iterable[str]]  # each side can be read more than o
 
 
 class Tokenizer:
-    """The vocabulary of one language, or of both.
+    """The vocabulary of one language, or of both languages together.
 
-    Ids 0 to 3 are PAD, BOS, EOS and UNK; text never becomes one of the first three. Decoding the
-    ids of a line or a document restores it, except for unknown subwords, which become UNKNOWN.
+    Ids 0 to 3 are PAD, BOS, EOS and UNK; text is never encoded as PAD, BOS or EOS. Decoding the ids
+    of a line or a document restores the text, except for unknown subwords, which become UNKNOWN.
     """
 
     def __init__(self, library: tokenizers.Tokenizer):
@@ -44,7 +44,7 @@ class Tokenizer:
         self._text[UNK] = self._pieces[UNK].replace(RESERVED[UNK], UNKNOWN)
 
     def encode_batch(self, lines: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each line, without BOS and EOS."""
+        """Return the token ids of each line, without BOS and EOS."""
         if self._is_byte:  # the library is fifty times slower for bytes
             return [[byte + len(SPECIALS) for byte in line.encode()] for line in lines]
         encoded = self._library.encode_batch_fast(lines, add_special_tokens=False)
@@ -55,7 +55,7 @@ class Tokenizer:
         return [self._decode(line) for line in lines]
 
     def pieces(self, ids: list[int]) -> list[str]:
-        """Return a label for each id, for tables and axes.
+        """Return a printable label for each token id, for tables and axes.
 
         A space is shown as a low bar, a line feed as a bent arrow.
         """
@@ -67,7 +67,7 @@ class Tokenizer:
         path.write_text(self._library.to_str(pretty=True), encoding="utf-8", newline="\n")
 
     def to_str(self) -> str:
-        """Return the vocabulary in the format of its file."""
+        """Return the vocabulary as text, in the format of the file that `save` writes."""
         return self._library.to_str()
 
     @classmethod
@@ -77,14 +77,14 @@ class Tokenizer:
 
     @property
     def verbatim(self) -> bool:
-        """Whether decoding gives the text exactly; otherwise decoded lines start with an extra
+        """Whether decoding restores the text exactly; otherwise decoded lines start with an extra
         space.
         """
         return self._library.decoder is not None
 
     @cached_property
     def widths(self) -> npt.NDArray[np.int64]:
-        """Number of UTF-8 bytes of each id; 0 for special ids."""
+        """Number of UTF-8 bytes of the text of each id; 0 for special ids."""
         if isinstance(self._library.decoder, decoders.ByteLevel):
             return (np.arange(self.size) >= len(SPECIALS)).astype(np.int64)
         text = [self._unmarked([token]) for token in range(self.size)]
@@ -96,7 +96,7 @@ class Tokenizer:
         return text if self.verbatim else text.removeprefix(" ")
 
     def _unmarked(self, ids: list[int]) -> str:
-        """Decode ids; a line gets an extra space in front."""
+        """Return the text of token ids; the text of a line starts with an extra space."""
         pieces = [self._text[token] for token in ids]
         if self._library.decoder:  # vocabularies of documents and of bytes
             return self._library.decoder.decode(pieces)
@@ -105,7 +105,9 @@ class Tokenizer:
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """The vocabularies of both languages; with a shared vocabulary, the same object twice."""
+    """The vocabularies of source and target language; if they share one vocabulary, the same object
+    twice.
+    """
 
     src: Tokenizer
     tgt: Tokenizer
@@ -150,7 +152,7 @@ class Tokenizers:
 
 
 class Given:
-    """Existing vocabularies, used in place of a scheme that learns them.
+    """Existing vocabularies, used in place of a scheme that learns vocabularies.
 
     Args:
         tokenizers: the vocabularies.
@@ -162,6 +164,8 @@ class Given:
         self.splits = splits
 
     def signature(self, *, documents: bool) -> str:
-        """Return the vocabularies and the split names as text, for the cache key."""
+        """Return the vocabularies and the split names as text, from which the key of the token
+        cache is computed.
+        """
         sides = (self.tokenizers.src, self.tokenizers.tgt)
         return "\n".join([*self.splits, *(side.to_str() for side in sides)])

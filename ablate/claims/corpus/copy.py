@@ -16,7 +16,7 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class Copy(Synthetic):
-    """The target is the source.
+    """A synthetic corpus in which the target is a copy of the source.
 
     Args:
         shortest, longest: smallest and largest number of words in a source.
@@ -43,5 +43,5 @@ class Copy(Synthetic):
         return words, words
 
     def chance(self) -> Level:
-        """Return the level of a predictor that ignores the source."""
+        """Return the mean nll and accuracy of a predictor that ignores the source."""
         return unread(self.shortest, self.longest, self.symbols)

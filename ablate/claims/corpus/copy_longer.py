@@ -46,7 +46,9 @@ class CopyLonger(Copy):
         return {**super().sizes(), "test_long": self.n_test_long}
 
     def stream(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of a split without end; no source of test_long occurs in train."""
+        """Yield source and target pairs of a split without end; no source of test_long occurs in
+        train.
+        """
         if split != "test_long":
             return super().stream(split)
         return self._long().stream("test")

@@ -40,5 +40,5 @@ class CopyMemory(Synthetic):
         return [*gap, *words, *gap], words
 
     def chance(self) -> Level:
-        """Return the level of a predictor that ignores the source."""
+        """Return the mean nll and accuracy of a predictor that ignores the source."""
         return unread(self.words, self.words, self.symbols)

@@ -29,12 +29,12 @@ class Count(Synthetic):
     symbols: Annotated[int, Range(2)]
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return random words as source and the count as target."""
+        """Return random words as source, and the number of occurrences of s0 as target."""
         numbers = [choose(self.symbols) for _ in range(self.length)]
         return named("s", numbers), named("n", [numbers.count(0)])
 
     def chance(self) -> Level:
-        """Return the level of a predictor that ignores the source."""
+        """Return the mean nll and accuracy of a predictor that ignores the source."""
         n, p = self.length, 1 / self.symbols
         share = [comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
         return answer(-sum(q * log(q) for q in share if q), max(share))

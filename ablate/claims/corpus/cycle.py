@@ -26,7 +26,8 @@ from ablate.config.limits import Range
 
 @dataclass(kw_only=True)
 class Cycle(Synthetic):
-    """The target is a part of the source, which is treated as a cycle, from a random word on.
+    """A synthetic corpus in which the target is a part of the source, from a random word on; after
+    the last word of the source follows its first.
 
     Args:
         length: number of words in a source.
@@ -55,14 +56,16 @@ class Cycle(Synthetic):
         return words, [words[(start + t) % self.length] for t in range(self.answer)]
 
     def chance(self) -> Level:
-        """Return the level of a predictor that knows the words of the source but not their
-        order.
+        """Return the mean nll and accuracy of a predictor that knows the words of the source but
+        not their order.
         """
         left = [self.length - t for t in range(self.answer)]
         tokens = self.answer + 1
         return Level(sum(map(log, left)) / tokens, (sum(1 / n for n in left) + 1) / tokens)
 
     def bound(self) -> Level:
-        """Return the level of a predictor that knows everything except the start of the target."""
+        """Return the mean nll and accuracy of a predictor that knows everything except the first
+        word of the target.
+        """
         tokens = self.answer + 1
         return Level(log(self.length) / tokens, (1 / self.length + self.answer) / tokens)

@@ -28,7 +28,8 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class Hops(Synthetic):
-    """The target is the node reached after `hops` steps.
+    """A synthetic corpus in which the source lists the edges of a cycle of nodes and a start, and
+    the target is the node reached after `hops` steps.
 
     Args:
         nodes: number of nodes.
@@ -49,7 +50,9 @@ class Hops(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return a table of pairs with a start as source, and the final node as target."""
+        """Return as source all pairs (node, next node) and a start, and as target the node that is
+        reached after `hops` steps from the start.
+        """
         cycle = named("s", distinct(choose, self.nodes, self.nodes))
         at, n = choose(self.nodes), self.nodes
         table = [(cycle[i], cycle[(i + 1) % n]) for i in distinct(choose, n, n)]
@@ -57,7 +60,7 @@ class Hops(Synthetic):
         return [*source, cycle[at]], [cycle[(at + self.hops) % n]]
 
     def chance(self) -> Level:
-        """Return the level of a predictor that knows the words of the source but not their
-        order.
+        """Return the mean nll and accuracy of a predictor that knows the words of the source but
+        not their order.
         """
         return answer(log(self.nodes - 1), 1 / (self.nodes - 1))

@@ -29,7 +29,8 @@ from ablate.config.limits import Range
 
 @dataclass(kw_only=True)
 class Induction(Synthetic):
-    """The target is the word after the earlier occurrence.
+    """A synthetic corpus in which the last word of the source has occurred before, and the target
+    is the word that followed it there.
 
     Args:
         length: number of words in a source, without the repeated one.
@@ -50,15 +51,15 @@ class Induction(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return different words followed by a repeated one, and the word that followed it
-        first.
+        """Return as source different words and a repetition of one of these words, and as target
+        the word that followed the repeated word when it first occurred.
         """
         words = named("s", distinct(choose, self.symbols, self.length))
         at = choose(self.length - 1)
         return [*words, words[at]], [words[at + 1]]
 
     def chance(self) -> Level:
-        """Return the level of a predictor that knows the words of the source but not their
-        order.
+        """Return the mean nll and accuracy of a predictor that knows the words of the source but
+        not their order.
         """
         return answer(log(self.length - 1), 1 / (self.length - 1))

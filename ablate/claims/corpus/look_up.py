@@ -43,5 +43,5 @@ class LookUp(Synthetic):
         return words, words[self.offset :] + words[: self.offset]
 
     def chance(self) -> Level:
-        """Return the level of a predictor that ignores the source."""
+        """Return the mean nll and accuracy of a predictor that ignores the source."""
         return unread(self.length, self.length, self.symbols)

@@ -61,5 +61,5 @@ class Memorise(Synthetic):
                 yield src, tgt
 
     def chance(self) -> Level:
-        """Return the level of a predictor that ignores the source."""
+        """Return the mean nll and accuracy of a predictor that ignores the source."""
         return unread(self.length, self.length, self.symbols)

@@ -27,7 +27,8 @@ GENDERS = ("he", "she")
 
 @dataclass(kw_only=True)
 class Pronouns(Synthetic):
-    """The target ends in a pronoun.
+    """A synthetic corpus of sentences whose translation ends in a pronoun that agrees with a noun
+    of the sentence.
 
     Args:
         nouns: number of nouns of each kind; half of them have each gender.
@@ -46,7 +47,9 @@ class Pronouns(Synthetic):
         require(self.nouns % 2 == 0, f"data.nouns={self.nouns} must be even: half of each gender.")
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return a sentence, and its translation with the pronoun of its antecedent."""
+        """Return a sentence as source, and as target its translation, which ends in the pronoun for
+        the antecedent of "it".
+        """
         first = choose(2)
         kinds = (KINDS[first], KINDS[1 - first])
         nouns = [f"{kind}{choose(self.nouns)}" for kind in kinds]
@@ -57,7 +60,9 @@ class Pronouns(Synthetic):
         return src, [*(word.upper() for word in event), gender(src[meant])]
 
     def chance(self) -> Level:
-        """Return the level of a predictor that ignores the last word."""
+        """Return the mean nll and accuracy of a predictor that ignores the last word of the
+        source.
+        """
         # including EOS; the genders of the two nouns differ in half of the sentences
         tokens = ANSWER + 2
         return Level(log(2) / 2 / tokens, (tokens - 0.25) / tokens)
@@ -70,11 +75,11 @@ def antecedent(src: Words) -> tuple[int, int]:
 
 
 def gender(noun: str) -> str:
-    """Return the pronoun that agrees with a noun."""
+    """Return the target pronoun that agrees with a noun in gender."""
     return GENDERS[int(noun.removeprefix("living").removeprefix("thing")) % 2]
 
 
 def turned(src: Words) -> Words:
-    """Return the sentence with an adjective that applies to the other noun."""
+    """Return the source sentence with an adjective that makes "it" refer to the other noun."""
     word, other = SAID_OF if src[-1].startswith([*SAID_OF][0]) else reversed(SAID_OF)
     return [*src[:-1], src[-1].replace(word, other)]

@@ -32,9 +32,11 @@ class RandomTokens(Synthetic):
         return named("s", src), named("s", tgt)
 
     def chance(self) -> Level:
-        """Return the level of a predictor that knows the distribution."""
+        """Return the mean nll and accuracy of a predictor that knows only the distribution of
+        words.
+        """
         return unread(self.length, self.length, self.symbols)
 
     def bound(self) -> Level:
-        """Return the chance level: no predictor can be better."""
+        """Return the same values as `chance`, because no predictor can be better."""
         return self.chance()

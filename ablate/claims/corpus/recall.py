@@ -27,7 +27,8 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class Recall(Synthetic):
-    """The target is the value of the last key.
+    """A synthetic corpus in which the source has pairs of a key and a value and then one of the
+    keys, and the target is the value of this key.
 
     Args:
         pairs: number of pairs in a source.
@@ -59,7 +60,7 @@ class Recall(Synthetic):
         return [*entries, *["gap"] * self.distance, keys[at]], [values[at]]
 
     def chance(self) -> Level:
-        """Return the level of a predictor that knows the words of the source but not their
-        order.
+        """Return the mean nll and accuracy of a predictor that knows the words of the source but
+        not their order.
         """
         return answer(log(self.pairs), 1 / self.pairs)

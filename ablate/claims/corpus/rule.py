@@ -1,5 +1,5 @@
-"""The interface of synthetic corpora: a rule that draws pairs, and how well they can be
-predicted.
+"""The interface of synthetic corpora: a rule that draws pairs of source and target, and the scores
+of two reference predictors.
 """
 
 import ast
@@ -27,10 +27,12 @@ Words = list[str]
 
 
 class Level(NamedTuple):
-    """How well targets can be predicted from the source and the preceding target tokens.
+    """The nll and accuracy of a reference predictor of targets, given the source and the preceding
+    target tokens.
 
     Both values are means over target tokens including EOS, comparable with `val/nll` and
-    `test/accuracy`. They refer to the distribution of pairs; a split is a sample of it.
+    `test/accuracy`. They refer to the distribution of pairs; a split is a sample of this
+    distribution.
     """
 
     nll: float  # nats per token
@@ -42,7 +44,8 @@ PERFECT = Level(0.0, 1.0)
 
 @dataclass(kw_only=True)
 class Synthetic(Corpus):
-    """Pairs drawn by a rule; each access generates them again from `seed`.
+    """A corpus of sentence pairs drawn by a rule; each access generates the pairs again from
+    `seed`.
 
     No source occurs in two splits: a hash of the source assigns it to a split, three of five to
     train. A source may repeat within a split. So no split depends on the size of another.
@@ -67,12 +70,12 @@ class Synthetic(Corpus):
 
     @abstractmethod
     def chance(self) -> Level:
-        """Return the level of the best predictor without the skill; the module docstring describes
-        it.
+        """Return the nll and accuracy of the best predictor without the skill that the corpus
+        tests; the module docstring describes this predictor.
         """
 
     def bound(self) -> Level:
-        """Return the level of the best possible predictor."""
+        """Return the nll and accuracy of the best possible predictor."""
         return PERFECT
 
     @property
@@ -118,12 +121,16 @@ class Synthetic(Corpus):
         )
 
     def levels(self) -> dict[str, float]:
-        """Return chance level and bound, by the names of the metrics they are compared with."""
+        """Return the scores of the chance and bound predictors, under names such as chance/nll and
+        bound/accuracy.
+        """
         every = {"chance": self.chance(), "bound": self.bound()}
         return {f"{n}/{key}": v for n, level in every.items() for key, v in level._asdict().items()}
 
     def fingerprint(self) -> str:
-        """Return a hash of the settings and of the source of this class and of its bases."""
+        """Return a hash of the settings and of the source code of this class and its base
+        classes.
+        """
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         read = {name: value for name, value in settings.items() if name not in self.only_tested}
         content = hashlib.sha256(repr((type(self).__qualname__, read)).encode())
@@ -134,17 +141,17 @@ class Synthetic(Corpus):
         return content.hexdigest()
 
     def test_fingerprint(self, split: str) -> str:
-        """Return the settings that only tests read."""
+        """Return as text the settings that affect only test splits."""
         return repr({name: getattr(self, name) for name in self.only_tested})
 
 
 def _home(src: str) -> str:
-    """Return the split that a source is assigned to."""
+    """Return the name of the split to which a source belongs, by a hash of the source."""
     return {0: "validation", 1: "test"}.get(crc32(src.encode()) % 5, "train")
 
 
 def distinct(choose: Choose, n: int, k: int) -> list[int]:
-    """Return k different numbers below n in random order."""
+    """Return k different random numbers from 0 to n - 1."""
     left = list(range(n))
     return [left.pop(choose(len(left))) for _ in range(k)]
 
@@ -155,12 +162,24 @@ def named(letter: str, numbers: list[int]) -> Words:
 
 
 def answer(nll: float, accuracy: float) -> Level:
-    """Return the level for one answer token and EOS, which is always predicted correctly."""
+    """Return the scores of a predictor for targets of one word and EOS; the EOS is always predicted
+    correctly.
+
+    Args:
+        nll: nll of the word, in nats.
+        accuracy: probability that the word is predicted correctly.
+    """
     return Level(nll / 2, (accuracy + 1) / 2)
 
 
 def unread(shortest: int, longest: int, symbols: int) -> Level:
-    """Return the level for uniform words, if the length is uniform between two bounds."""
+    """Return the scores of the best predictor that ignores the source, for targets of uniform
+    words.
+
+    Args:
+        shortest, longest: bounds of the number of words, which is uniform.
+        symbols: size of the alphabet.
+    """
     lengths = longest - shortest + 1
     tokens = (shortest + longest) / 2 + 1
     nats = log(lengths) + (tokens - 1) * log(symbols)
@@ -171,6 +190,6 @@ def unread(shortest: int, longest: int, symbols: int) -> Level:
 
 
 def require(fits: bool, sentence: str) -> None:
-    """Raise UserError with this message unless `fits` is true."""
+    """Raise UserError with the message `sentence` unless `fits` is true."""
     if not fits:
         raise UserError(sentence)

@@ -47,7 +47,7 @@ class TwoLookUps(Synthetic):
         return words, [words[i] + words[j] for i, j in self._places()]
 
     def chance(self) -> Level:
-        """Return the level of a predictor that ignores the source."""
+        """Return the mean nll and accuracy of a predictor that ignores the source."""
         seen: set[int] = set()
         right = 1.0  # for EOS
         for places in self._places():

@@ -18,7 +18,8 @@ from ablate.config.limits import Range
 
 @dataclass(kw_only=True)
 class Xor(Synthetic):
-    """The target is the XOR of the two marked bits.
+    """A synthetic corpus in which the source is a sequence of bits with two marked bits, and the
+    target is their XOR.
 
     Args:
         length: number of bits in a source.
@@ -35,5 +36,5 @@ class Xor(Synthetic):
         return [word for group in words for word in group], named("b", [xor])
 
     def chance(self) -> Level:
-        """Return the level of a predictor that ignores the source."""
+        """Return the mean nll and accuracy of a predictor that ignores the source."""
         return answer(log(2), 1 / 2)

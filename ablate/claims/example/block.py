@@ -1,8 +1,9 @@
-"""Read worked examples of the documents: blocks of printed numbers with their stated origin.
+"""Read worked examples: blocks of numbers that a document prints, with the operation that should
+produce each block.
 
-An example is a YAML file in ablate/claims/ledger/examples. Its numbers are strings, because the
-number of printed decimals matters: `lines` and `take` say where ablate.claims.example.transcribe
-read them.
+An example is a YAML file in ablate/claims/ledger/examples. The numbers in the file are strings,
+because the number of printed decimals matters. The keys `lines` and `take` tell where
+ablate.claims.example.transcribe found the numbers in the document.
 """
 
 from dataclasses import dataclass, field
@@ -25,11 +26,12 @@ FOLDER = files("ablate") / "claims" / "ledger" / "examples"
 
 @dataclass(frozen=True)
 class Block:
-    """A block of numbers in a document.
+    """A matrix of numbers that a document prints, and the operation that should produce these
+    numbers.
 
-    `by` is the operation on the blocks `operands` (with `options`) that should produce it; "" for
-    an input. `rows` selects rows of the result. `laws` must hold independently of operands. `exact`
-    numbers are counts, without rounding.
+    `by` is the name of the operation, applied to the blocks named in `operands` (with `options`);
+    "" for an input. `rows` selects rows of the result. `laws` are properties that the numbers must
+    have whatever the operands are. `exact` numbers are counts, without rounding.
     """
 
     name: str
@@ -51,7 +53,9 @@ class Block:
 
     @cached_property
     def units(self) -> Float[Tensor, "R C"]:
-        """The unit of the last printed decimal of each entry; almost zero for a count."""
+        """The unit of the last printed decimal of each number, such as 0.01 for 1.25; almost zero
+        for a count.
+        """
         if self.exact:
             return torch.full_like(self.values, NEXT_TO_NOTHING)
         entries = [[10.0 ** -len(e.partition(".")[2]) for e in row.split()] for row in self.printed]
@@ -60,7 +64,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Example:
-    """A worked example; its blocks are in the order of the text, with operands before results."""
+    """A calculation with numbers that a document prints; the blocks are in the order of the text,
+    operands before results.
+    """
 
     name: str
     document: str  # title of the document
@@ -94,7 +100,7 @@ def read(name: str) -> Example:
 
 
 def _block(**given: Any) -> Block:
-    """Create a block from its YAML, in which `from` lists the operands."""
+    """Return a block from the keys of its YAML, in which `from` lists the operands."""
     tuples: dict[str, Any] = {
         key: tuple(given[key]) for key in ("lines", "printed", "rows", "laws") if key in given
     }

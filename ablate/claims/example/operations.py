@@ -20,7 +20,7 @@ Matrix = Float[Tensor, "_ _"]
 
 
 def copy(x: Matrix) -> Matrix:
-    """Return a block that the document prints again."""
+    """Return a copy, for a block of numbers that the document prints again."""
     return x
 
 
@@ -35,7 +35,7 @@ def entries(x: Matrix, *, at: list[list[int]]) -> Matrix:
 
 
 def spread(x: Matrix, *, shape: list[int]) -> Matrix:
-    """Expand a scalar to a matrix."""
+    """Return a matrix of the given shape whose entries all equal the scalar x."""
     return x.expand(shape)
 
 
@@ -50,7 +50,7 @@ def width(x: Matrix) -> Matrix:
 
 
 def root(x: Matrix) -> Matrix:
-    """Return the square root of each entry."""
+    """Return the square root of each entry of x."""
     return x.sqrt()
 
 
@@ -99,26 +99,30 @@ def softmax_of_rows(x: Matrix) -> Matrix:
 
 
 def look_up(table: Matrix, tokens: Matrix) -> Matrix:
-    """Return the embedding rows of tokens, for all sentences one after another."""
+    """Return the rows of an embedding table for all tokens, sentence after sentence."""
     embedding = Table(*table.shape, scaled=False).double()
     embedding.load_state_dict({"weight": table})
     return embedding(tokens.long()).flatten(0, 1)
 
 
 def exponents(d_model: Matrix) -> Matrix:
-    """Return 2i and d_model for each dimension, as in the formula of sinusoidal positions."""
+    """Return one row (2i, d_model) for each dimension, with the numerator and denominator of the
+    exponent in the formula of sinusoidal positions.
+    """
     size = int(d_model)
     pairs = [[float(dimension - dimension % 2), float(size)] for dimension in range(size)]
     return torch.tensor(pairs, dtype=d_model.dtype)
 
 
 def power(terms: Matrix, *, base: int) -> Matrix:
-    """Return the base to the power of the first column divided by the second."""
+    """Return `base` to the power of the first column divided by the second column."""
     return base ** quotient(terms)
 
 
 def terms(positions: Matrix, denominators: Matrix, *, position: int) -> Matrix:
-    """Return a column with a position, beside the column of denominators."""
+    """Return two columns: the given position in every row, and the denominators of the sinusoidal
+    formula.
+    """
     return torch.cat([positions[position].expand_as(denominators), denominators], 1)
 
 
@@ -128,14 +132,16 @@ def quotient(terms: Matrix) -> Matrix:
 
 
 def waves(terms: Matrix) -> Matrix:
-    """Return the sine of the quotient in even rows and the cosine in odd rows."""
+    """Return the sine (even rows) or cosine (odd rows) of the first column divided by the second
+    column.
+    """
     angles = quotient(terms)
     even = torch.arange(len(angles))[:, None] % 2 == 0
     return torch.where(even, angles.sin(), angles.cos())
 
 
 def encodings(positions: Matrix, denominators: Matrix) -> Matrix:
-    """Return the sinusoidal encoding of every position as a row."""
+    """Return the sinusoidal encoding of every position as one row per position."""
     every = range(len(positions))
     return torch.cat([waves(terms(positions, denominators, position=p)).T for p in every])
 
@@ -149,7 +155,7 @@ OPERATIONS = {operation.__name__: operation for operation in NAMED}
 
 
 def apply(by: str, operands: list[Matrix], options: dict[str, Any]) -> Matrix:
-    """Apply an operation to its operands.
+    """Return the result of the operation named `by` on its operands.
 
     Raises:
         UserError: there is no such operation.

@@ -31,7 +31,9 @@ SAYS = {
 
 
 def index(examples: list[Example], rule: Rule) -> str:
-    """Return a page of totals as Markdown, with the first wrong block of each example."""
+    """Return a Markdown page with the number of right and wrong numbers of each example, and the
+    first wrong block.
+    """
     rows = [_total_row(example, rule) for example in examples]
     sums = [sum(row[i] for _, row, _ in rows) for i in range(len(COLUMNS))]
     lines = [
@@ -63,7 +65,7 @@ def _total_row(example: Example, rule: Rule) -> tuple[str, list[int], str]:
 
 
 def page(example: Example, rule: Rule) -> str:
-    """Return the page of an example, as Markdown."""
+    """Return the Markdown page of one example, with printed numbers beside recomputed numbers."""
     results = recompute(example, rule)
     parts = [f"# {example.name}", f"{example.document}, {example.section}."]
     for result in results:
@@ -108,8 +110,8 @@ def _table(result: Result) -> Iterator[str]:
 
 
 def _numbers(row: torch.Tensor, printed: list[str]) -> str:
-    """Format recomputed numbers with one more decimal than printed, so a reader can check
-    rounding.
+    """Return a row of recomputed numbers as text, with one more decimal than the document prints,
+    so that a reader can check the rounding.
     """
     places = [len(entry.partition(".")[2]) + 1 for entry in printed]
     return " ".join(f"{value:.{n}f}" for value, n in zip(row.tolist(), places, strict=True))

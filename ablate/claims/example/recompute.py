@@ -1,9 +1,9 @@
-"""Compare printed numbers with recomputed ones.
+"""Compare the numbers that a document prints with recomputed numbers.
 
-Every block is computed twice in float64: *local*, from the printed operands, and *chain*, from the
-first inputs without any rounding. Let u be the unit of an entry's last printed decimal. The entry
-follows if it is within `follows` u of either result; it is rounded loosely within `rounding` u;
-otherwise it differs.
+Every block of numbers is computed twice in float64: *local*, from its operands as printed, and
+*chain*, from the first inputs without any rounding. Let u be the unit of a number's last printed
+decimal. A number follows from the earlier numbers if it is within `follows` u of either result; it
+is rounded loosely within `rounding` u; otherwise it differs.
 """
 
 from collections import Counter
@@ -32,21 +32,25 @@ SUM_TO_ONE, WITHIN = "sum to one", "within the last operand"  # laws of a block
 
 @dataclass(frozen=True)
 class Rule:
-    """Tolerances of an entry, in units of its last printed decimal."""
+    """Tolerances for the difference between a printed and a recomputed number, in units of the last
+    printed decimal.
+    """
 
     follows: float
     rounding: float
 
 
 def registered_rule() -> Rule:
-    """Return the tolerances in the config of the probe."""
+    """Return the tolerances that the config of the probe contains."""
     node = yaml.safe_load((CONF / "probe" / "worked_example.yaml").read_text(encoding="utf-8"))
     return Rule(node["follows"], node["rounding"])
 
 
 @dataclass(frozen=True)
 class Result:
-    """A block with both recomputations; inputs and blocks without printed operands have none."""
+    """A block of printed numbers with both recomputed versions; inputs, and blocks whose operands
+    are not printed, have none.
+    """
 
     block: Block
     state: str
@@ -58,7 +62,7 @@ class Result:
 
     @property
     def differs(self) -> Bool[Tensor, "R C"]:
-        """Entries that neither follow nor are rounded loosely."""
+        """Mask of the printed numbers that neither follow nor are rounded loosely."""
         return ~(self.follows | self.rounding)
 
     @property
@@ -68,7 +72,7 @@ class Result:
 
 
 def recompute(example: Example, rule: Rule) -> list[Result]:
-    """Recompute and judge every block of an example.
+    """Recompute every block of an example and compare the results with the printed numbers.
 
     Raises:
         UserError: the result of an operation does not have the printed shape.
@@ -88,7 +92,7 @@ def recompute(example: Example, rule: Rule) -> list[Result]:
 
 
 def chain(example: Example) -> dict[str, Float[Tensor, "_ _"]]:
-    """Return every block as computed from the first inputs."""
+    """Return the values of every block, computed from the first inputs without rounding."""
     blocks: dict[str, Tensor] = {}
     for block in example.blocks:
         blocks[block.name] = computed(block, blocks)
@@ -143,10 +147,11 @@ def ancestors(block: Block, done: dict[str, Result]) -> Iterator[str]:
 
 
 def broken(block: Block, printed: dict[str, Tensor]) -> int:
-    """Return the number of rows or entries that violate the laws of a block.
+    """Return the number of rows or entries of a block that violate its laws, such as probabilities
+    that must sum to 1.
 
-    Rows of weights must sum to 1, and weighted means must lie between the extremes of each column,
-    both within printed rounding.
+    Rows of weights must sum to 1, and weighted means must lie between the smallest and largest
+    value of each column, both within printed rounding.
     """
     count = 0
     half = block.units / 2
@@ -162,8 +167,8 @@ def broken(block: Block, printed: dict[str, Tensor]) -> int:
 
 
 def unequal_twins(example: Example) -> int:
-    """Return the number of pairs of blocks with equal operands and operation but different
-    numbers.
+    """Return the number of pairs of blocks that have the same operation and equal operands but
+    different printed numbers.
     """
     count = 0
     blocks = [block for block in example.blocks if block.operands]
@@ -184,8 +189,8 @@ def _operands(block: Block, example: Example) -> list[list[list[float]]]:
 
 
 def moved_by_an_input(example: Example) -> int:
-    """Return the number of entries that change by more than their unit if an input changes by
-    ten.
+    """Return the number of recomputed entries that change by more than the unit of their last
+    decimal if an input changes by ten.
     """
     given = example.by_name[example.perturbed]
     changed = given.values.clone()
@@ -202,10 +207,11 @@ def moved_by_an_input(example: Example) -> int:
 
 
 def totals(results: list[Result]) -> dict[str, int]:
-    """Return the number of entries in each state; each entry is counted once.
+    """Return how many printed numbers follow, are rounded loosely, differ, and so on; each number
+    is counted once.
 
-    Entries that differ are counted as such in any block; other entries have the state of their
-    block, and those of right blocks count as following or rounded loosely.
+    Numbers that differ are counted as differing in any block. All other numbers are counted by the
+    result of their block; in right blocks, they are counted as following or as rounded loosely.
     """
     counts: Counter[str] = Counter()
     for result in results:

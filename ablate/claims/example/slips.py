@@ -1,4 +1,6 @@
-"""Search for a simple mistake that would produce printed numbers that do not follow."""
+"""Search for a single mistake, such as a wrong operand, that explains printed numbers that differ
+from recomputed numbers.
+"""
 
 from collections.abc import Iterator
 
@@ -15,8 +17,13 @@ BASES = (10, 100, 1_000, 100_000, 1_000_000)
 
 
 def slip(result: Result, printed: dict[str, Tensor], rule: Rule) -> str | None:
-    """Return the only mistake that explains every differing entry of a block; None if not
-    unique.
+    """Return a description of the mistake that explains every wrong number of a block; None unless
+    exactly one mistake does.
+
+    Args:
+        result: the block with its recomputed numbers.
+        printed: printed numbers of all blocks, by name.
+        rule: tolerances.
     """
     block = result.block
     operands = [printed[name] for name in block.operands]
@@ -25,7 +32,9 @@ def slip(result: Result, printed: dict[str, Tensor], rule: Rule) -> str | None:
 
 
 def candidates(block: Block, operands: list[Matrix]) -> Iterator[tuple[str, Matrix]]:
-    """Yield possible mistakes with their results."""
+    """Yield descriptions of possible mistakes in the computation of a block, each with the matrix
+    that the mistake would give.
+    """
     match block.by:
         case "exponents":
             size = int(operands[0])

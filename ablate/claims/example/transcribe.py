@@ -9,10 +9,14 @@ BEFORE = re.compile(r".*(?:=|->|\\approx)")  # everything before a result
 
 
 def rows(lines: list[str], take: str | None) -> list[str]:
-    """Return the numbers of each line that has any, as printed, separated by spaces.
+    """Return the numbers of each line that has numbers, as printed, separated by spaces.
 
-    Only numbers after the last equals sign or arrow are returned, or those in the groups of `take`.
-    Comments are ignored.
+    Args:
+        lines: lines of the document.
+        take: regular expression whose groups are the numbers; None: the numbers after the last
+            equals sign or arrow.
+
+    Comments in the lines are ignored.
     """
     number_rows = (_row(line.partition("#")[0], take) for line in lines)
     return [" ".join(row) for row in number_rows if row]
@@ -26,7 +30,9 @@ def _row(line: str, take: str | None) -> list[str]:
 
 
 def find_text(folder: Path, digest: str) -> list[str] | None:
-    """Return the lines of the text file in a folder with this SHA-256; None if there is none."""
+    """Return the lines of the text file in a folder whose SHA-256 is `digest`; None if there is no
+    such file.
+    """
     for path in sorted(folder.glob("*.txt")):
         content = path.read_bytes()
         if sha256(content).hexdigest() == digest:

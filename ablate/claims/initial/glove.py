@@ -30,7 +30,7 @@ COMMON, POWER = 100, 0.75
 
 
 class Glove(Initial):
-    """Learn the embeddings of source and target from text.
+    """An initialisation that learns the embeddings of source and target subwords from text.
 
     Args:
         text: a corpus, of whose training split each side is read separately.
@@ -66,8 +66,8 @@ class Glove(Initial):
 
 
 def company(tokenizer: Tokenizer, lines: list[str]) -> Float[Tensor, "V V"]:
-    """Return how often subwords occur near each other, weighted by the inverse of their
-    distance.
+    """Return for each pair of subwords how often the two occur near each other, weighted by the
+    inverse of their distance.
     """
     counts = torch.zeros(tokenizer.size * tokenizer.size)
     lists = tokenizer.encode_batch(lines)
@@ -106,7 +106,9 @@ def vectors(
 
 @torch.no_grad()
 def replace(weight: Tensor, learned: Float[Tensor, "V d"]) -> None:
-    """Replace random values by learned vectors, scaled to the same variance."""
+    """Replace the random values in `weight` by learned vectors, centred and scaled to the same
+    variance.
+    """
     seen = learned.any(dim=1)
     centred = learned[seen] - learned[seen].mean(0)
     weight[seen] = (centred / centred.std() * weight[seen].std()).to(weight)

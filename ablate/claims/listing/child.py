@@ -1,4 +1,6 @@
-"""Execute printed listings in a restricted process: no network, no subprocesses, no writing."""
+"""Execute code listings from documents in a restricted process: no network, no subprocesses, no
+writing.
+"""
 
 import contextlib
 import io
@@ -29,7 +31,10 @@ Form = dict[str, Any]  # "error" if the listing fails, otherwise the numbers of 
 
 
 def examine_listing(listing: Listing, documents: Path, *, draws: int, seed: int) -> dict[str, Form]:
-    """Examine each form of a listing; line numbers of errors refer to the document.
+    """Run every form of a listing (as printed, patched to run, repaired) and compare it with this
+    project's components.
+
+    Line numbers of errors refer to the document.
 
     Raises:
         UserError: the text of the listing is missing.
@@ -52,7 +57,12 @@ def examine_listing(listing: Listing, documents: Path, *, draws: int, seed: int)
 
 
 def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
-    """Run each form of a listing in a child process and return the numbers of its exam.
+    """Run every form of a listing in a child process, and return the numbers that its exam
+    measures, or its error.
+
+    Args:
+        sources: the code of each form.
+        exam: arguments of `attempt`, and the name of the exam.
 
     Raises:
         RuntimeError: the process ended without a result.
@@ -77,7 +87,9 @@ def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
 
 
 def main() -> None:
-    """Read a request from standard input, and write the results to standard output."""
+    """Run the listing described on standard input, and write the results to standard output, both
+    as JSON.
+    """
     question = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
@@ -95,7 +107,7 @@ def main() -> None:
 
 
 def surroundings() -> dict[str, Any]:
-    """Return the names that listings expect to be defined."""
+    """Return the names, such as torch and np, that listings expect to be defined."""
     import numpy
     import torch
     from torch.autograd import Variable
@@ -118,9 +130,19 @@ def attempt(
     draws: int,
     seed: int,
 ) -> Form:
-    """Run a form; return the largest value of each number over the draws, or the error.
+    """Run the code of a listing and its exam; return the largest value of each number over the
+    draws, or the error.
 
-    For `perturbed`, the control, return the smallest value.
+    For the number `perturbed`, the control, the smallest value is returned.
+
+    Args:
+        code: the code of the listing.
+        given: names that are defined before the code runs.
+        exam: function that compares what the code defines with this project's components.
+        defines: name of the class or function in the code that is compared.
+        options: arguments of the exam.
+        draws: number of random weights and inputs.
+        seed: seed of both.
     """
     import torch
 
@@ -137,7 +159,9 @@ def attempt(
 
 
 def line_of(error: Exception) -> int | None:
-    """Return the last line of the listing in the traceback of an error."""
+    """Return the number of the last line of the listing that the traceback of an error contains;
+    None if there is none.
+    """
     if isinstance(error, SyntaxError):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
@@ -145,9 +169,10 @@ def line_of(error: Exception) -> int | None:
 
 
 def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Raise PermissionError for every audit event that a listing does not need.
+    """Raise PermissionError if an audit event is one of those that listings are not allowed, such
+    as opening a file for writing.
 
-    Only for a process of its own: Python cannot remove an audit hook.
+    Use this hook only in a process that runs nothing else: Python cannot remove an audit hook.
     """
     writes = event == "open" and str(arguments[1] or "r")[0] in "wax"
     if writes or event.startswith(FORBIDDEN):

@@ -1,8 +1,9 @@
-"""Compare what a listing computes with components of this project.
+"""Compare the classes and functions that a code listing defines with components of this project.
 
-An exam runs in the child process and receives what the listing defines. It returns numbers: `gap`,
-the largest difference from the formula; `perturbed`, the same for another weight or input (the
-control); and further numbers that depend on the exam.
+An exam is a function that runs in the child process and receives the class or function of the
+listing. Each exam returns numbers: `gap` is the largest difference between the outputs of the
+listing and the formula; `perturbed` is the same difference when the listing gets another weight or
+input (the control). Further numbers depend on the exam.
 """
 
 from collections.abc import Callable
@@ -39,7 +40,11 @@ def tokens() -> Tensor:
 
 
 def norm(defined: Any, *, eps_outside: bool) -> Found:
-    """Examine a layer norm by the formula; torch: by torch.nn.functional.layer_norm."""
+    """Compare a layer norm of a listing with the formula (gap), and with
+    torch.nn.functional.layer_norm (torch).
+
+    `eps_outside` tells that the formula adds eps to the standard deviation instead of the variance.
+    """
     module, x = defined(D), 3 + 2 * tokens()
     gain, bias = module.parameters()
     nn.init.normal_(gain)
@@ -56,7 +61,7 @@ def norm(defined: Any, *, eps_outside: bool) -> Found:
 
 
 def feed_forward(defined: Any) -> Found:
-    """Examine a feed-forward layer by the project's layer with the same weights."""
+    """Compare a feed-forward layer of a listing with this project's layer with the same weights."""
     module, x = defined(D, 4 * D).eval(), tokens()
     ours = PositionWise(d_model=D, d_ff=4 * D, dropout=0.0, activation="relu").eval()
     copy_in_order(module, ours)
@@ -65,7 +70,7 @@ def feed_forward(defined: Any) -> Found:
 
 
 def embedding(defined: Any, *, scaled: bool) -> Found:
-    """Examine an embedding by the project's table with the same rows."""
+    """Compare an embedding of a listing with this project's table with the same rows."""
     module, ids = defined(VOCAB, D), torch.randint(VOCAB, (SENTENCES, LENGTH))
     ours = Table(VOCAB, D, scaled=scaled)
     copy_in_order(module, ours)
@@ -74,7 +79,11 @@ def embedding(defined: Any, *, scaled: bool) -> Found:
 
 
 def positions(defined: Any, *, scaled: bool) -> Found:
-    """Examine sinusoidal positions; longest: maximum length; saved: whether the table is saved."""
+    """Compare sinusoidal positions of a listing with this project's.
+
+    longest: largest number of tokens, among 80, 81, 500 and 501, that the module accepts; saved: 1
+    if the table is saved; trained: number of parameters.
+    """
     module, x = defined(D).eval(), tokens()
     ours = Sinusoidal(d_model=D, layout="interleaved", spacing="half")
     wanted = ours.embed(x * (D**0.5 if scaled else 1.0), torch.arange(LENGTH)[None])
@@ -96,7 +105,9 @@ def _takes(module: Any, length: int) -> bool:
 
 
 def attention(defined: Any) -> Found:
-    """Examine scaled dot-product attention; hides: the mask value that hides a key."""
+    """Compare scaled dot-product attention of a listing with this project's; hides: the mask value
+    that hides a key.
+    """
     q, k, v = (tokens() for _ in range(3))
     keep = some_keys()
 
@@ -112,11 +123,16 @@ def attention(defined: Any) -> Found:
 
 
 def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) -> Found:
-    """Examine multi-head attention by the project's kernel and by torch's module.
+    """Compare multi-head attention of a listing with this project's kernel (gap) and with torch's
+    module (torch).
 
-    `sizes` are the arguments of its class, `mask` is the shape of masks it should accept, `maps`
-    are the names of its projections to queries, keys, values and output. mates: how much other
-    sentences of the batch change a sentence.
+    mates: how much the output for a sentence changes with the other sentences of the batch.
+
+    Args:
+        defined: class of the listing.
+        sizes: names of the arguments of the class, in order.
+        mask: shape of the masks that the module should accept.
+        maps: names of the module's projections to queries, keys, values and output.
     """
     arguments = {"heads": H, "width": D, "dropout": 0.0}
     module = defined(*(arguments[size] for size in sizes)).eval()
@@ -142,7 +158,9 @@ def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) ->
 
 
 def padding_mask(defined: Any) -> Found:
-    """Examine a mask that should be 1 at padding keys; hides: its value there."""
+    """Compare a mask of a listing with 1 at padding keys and 0 elsewhere; hides: the value of the
+    mask at padding.
+    """
     queries = torch.randint(1, VOCAB, (SENTENCES, LENGTH - 1))
     keys = torch.randint(1, VOCAB, (SENTENCES, LENGTH))
     keys[1, 3:] = 0
@@ -156,7 +174,9 @@ def padding_mask(defined: Any) -> Found:
 
 
 def sequence_mask(defined: Any) -> Found:
-    """Examine a mask that should be 1 above the diagonal; hides: its value on later tokens."""
+    """Compare a mask of a listing with 1 above the diagonal and 0 elsewhere; hides: the value of
+    the mask at later tokens.
+    """
     mask = defined(torch.ones(SENTENCES, LENGTH))
     later = torch.ones(LENGTH, LENGTH).triu(1).expand(SENTENCES, LENGTH, LENGTH)
     return {
@@ -167,7 +187,9 @@ def sequence_mask(defined: Any) -> Found:
 
 
 def sublayer(defined: Any) -> Found:
-    """Examine LayerNorm(x + sublayer(x)); sum: the same with torch's norm in its place."""
+    """Compare a sub-layer of a listing with LayerNorm(x + sublayer(x)); sum: the difference after
+    the norm of the listing is replaced by torch's.
+    """
     module, x, apply = defined(D).eval(), 3 + tokens(), nn.Linear(D, D)
     wanted = F.layer_norm(x + apply(x), (D,), eps=module.norm.eps)
     numbers = {
@@ -209,9 +231,16 @@ def by_torch(maps: list[nn.Linear], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Tensor) -> Found:
-    """Return the effect of a mask; a mask may hide by 0 or by 1, so the smaller gap is used.
+    """Return how masking changes the output of a listing, and the difference from this project's
+    masked output.
 
-    A mask that raises an error has a gap of 1 and no effect.
+    A mask of 0 or a mask of 1 may hide a key, so the mask and its inverse are tried and the smaller
+    difference counts. If the listing raises an error, the difference is 1 and the change 0.
+
+    Args:
+        theirs: the listing's output for a mask.
+        masked: this project's output for the mask.
+        keep: the mask, 1 at keys that may be attended to.
     """
     try:
         with_mask, inverted = theirs(keep), theirs(1 - keep)
@@ -224,7 +253,9 @@ def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Ten
 
 
 def copy_in_order(source: nn.Module, target: nn.Module) -> None:
-    """Copy parameters in the order of their declaration."""
+    """Copy the parameters of one module to another, paired by the order in which the modules
+    declare them.
+    """
     pairs = zip(source.parameters(), target.parameters(), strict=True)
     with torch.no_grad():
         for theirs, ours in pairs:

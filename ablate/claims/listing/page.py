@@ -1,4 +1,6 @@
-"""Render the listings on one page: the results of their three forms, and the patches."""
+"""Write one Markdown page about all code listings: the results of each listing as printed, patched
+to run, and repaired, with all patches.
+"""
 
 from collections.abc import Iterator
 
@@ -18,7 +20,10 @@ and 501 tokens; `sum` is the gap of a sub-layer with torch's norm in place of th
 
 
 def page(results: dict[str, dict[str, Form]], listings: list[Listing]) -> str:
-    """Return the page, as Markdown."""
+    """Return the page about all listings, as Markdown.
+
+    `results` has the numbers or the error of each listing and form.
+    """
     return (
         HEAD
         + "\n"

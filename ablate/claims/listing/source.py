@@ -1,8 +1,12 @@
-"""Read printed listings, and patch them so that they run or are correct.
+"""Read the code listings of documents, and patch them so that they run or are correct.
 
-A listing is a YAML file in ablate/claims/ledger/listings. The text itself is not part of this
-project: the file contains line numbers of a document and their SHA-256, and nothing else is ever
-executed. A patch replaces some columns of a line, for a stated reason.
+A listing is described by a YAML file in ablate/claims/ledger/listings. The code itself is not part
+of this project: the file contains line numbers of a document and the SHA-256 of these lines, and
+only code with this SHA-256 is ever executed. A patch replaces some columns of a line, for a stated
+reason.
+
+A listing has three forms: as printed, with only the patches without which it raises an error
+(crash_only), and with all patches (repaired).
 """
 
 from dataclasses import dataclass
@@ -21,7 +25,9 @@ FOLDER = files("ablate") / "claims" / "ledger" / "listings"
 
 @dataclass(frozen=True)
 class Patch:
-    """A replacement for some columns of a line of the document, counted from 0."""
+    """A correction of a listing: new text for some columns of a line of the document; columns are
+    counted from 0.
+    """
 
     line: int
     columns: tuple[int, int]
@@ -32,7 +38,9 @@ class Patch:
 
 @dataclass(frozen=True)
 class Listing:
-    """A printed listing, and how it is examined."""
+    """A code listing that a document prints, with patches, and the exam that compares the code with
+    this project.
+    """
 
     name: str
     document: str  # title of the document
@@ -52,7 +60,7 @@ def names() -> list[str]:
 
 
 def read(name: str) -> Listing:
-    """Return a listing.
+    """Return the listing of this name.
 
     Raises:
         UserError: there is no listing of this name.
@@ -73,10 +81,10 @@ def _patch(*, columns: list[int], **given: Any) -> Patch:
 
 
 def text(listing: Listing, documents: Path) -> list[str]:
-    """Return the lines of a listing.
+    """Return the lines of a listing from the documents in a folder.
 
     Raises:
-        UserError: no text in the folder has these lines.
+        UserError: no document in the folder has these lines.
     """
     first, last = listing.lines
     for path in sorted(documents.glob("*.txt")):
@@ -92,10 +100,11 @@ def text(listing: Listing, documents: Path) -> list[str]:
 
 
 def source(listing: Listing, documents: Path, form: str) -> str:
-    """Return the code of a listing in a form, preceded by the listings that it needs.
+    """Return the code of a listing in one of its forms, preceded by the code of the listings that
+    it needs.
 
     Raises:
-        UserError: a text is missing.
+        UserError: the document with a listing is missing.
     """
     before = [source(read(name), documents, form) for name in listing.needs]
     lines = text(listing, documents)

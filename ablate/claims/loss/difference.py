@@ -19,7 +19,8 @@ from ablate.loss.base import Law, Loss
 
 
 class Difference(Loss):
-    """Mean over tokens of the summed differences.
+    """A loss: the mean over tokens of the summed differences between probabilities and the one-hot
+    target.
 
     Args:
         power: 1 | 2.
@@ -40,7 +41,7 @@ class Difference(Loss):
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the sum of the differences and the nll."""
+        """Return the mean over tokens of the summed differences, and the mean nll."""
         log_p = logits.log_softmax(-1)
         p = log_p.exp()
         powers = p.pow(self.power).sum(1)

@@ -34,7 +34,9 @@ class Sparsemax(Loss):
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
-        """Write the gradient into `out`; return the sums of the loss and of the nll."""
+        """Write the gradient by the logits into `out`; return the sums over tokens of the loss and
+        of the nll.
+        """
         x = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
         p = sparsemax(x)
         objective = losses(x, targets, p).sum()
@@ -44,7 +46,7 @@ class Sparsemax(Loss):
 
 
 def sparsemax(x: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
-    """Return the sparsemax of each row: the closest probability distribution."""
+    """Return the sparsemax of each row: the probability distribution that is closest to the row."""
     largest = x.sort(descending=True).values
     above = largest.cumsum(1) - 1
     number = torch.arange(1, x.size(1) + 1, device=x.device)

@@ -1,1 +1,1 @@
-"""Measures of trained models for single experiments."""
+"""Measurements of trained models, each for one experiment."""

@@ -3,9 +3,10 @@
 Equation: the fraction of target words (nouns, verbs, adjectives, adverbs, prepositions) whose
     largest attention weight is on a source word that they translate. Weights are averaged over the
     heads of a layer and the tokens of the word.
-Source: Och and Ney 2003, alignment error rate with sure links only; arXiv:1909.02074, section 3.1,
-    for the choice of the layer and of the step at which a word is read or predicted.
-What differs: the links come from the trees from which both sentences were generated.
+Source: Och and Ney 2003, alignment error rate with sure alignment links only; arXiv:1909.02074,
+    section 3.1, for the choice of the layer and of the step at which a word is read or predicted.
+What differs: the alignment links between words come from the trees from which both sentences were
+    generated.
 What to expect: a word is predicted one step before it is read, and layers differ: both are chosen
     on validation sentences and evaluated on test sentences.
 """
@@ -26,7 +27,8 @@ MEASURES = ("aligned", "aligned_off_diagonal")
 
 
 class Diagonal(Measure):
-    """Align words by their relative position, as a baseline without a model.
+    """A measurement without a model, as a baseline: each target word is aligned with the source
+    word at the same relative position.
 
     Args:
         sentences: number of test sentences.
@@ -38,17 +40,18 @@ class Diagonal(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the fraction of correctly aligned words, as for `Alignment`."""
+        """Return the fraction of correctly aligned words, under the names that `Alignment` uses."""
         judged = sentences("test", self.sentences)
         return shares([diagonal(sentence) for sentence in judged], judged)
 
 
 class Alignment(Measure):
-    """Align words by the largest weights of the best layer and step.
+    """A measurement that aligns each target word with the source word to which it attends most, in
+    the best layer and step.
 
     Args:
-        sentences: number of validation sentences for the choice, and of test sentences for the
-            result.
+        sentences: number of validation sentences on which layer and step are chosen, and of test
+            sentences on which the result is measured.
     """
 
     measures = MEASURES
@@ -59,7 +62,8 @@ class Alignment(Measure):
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return the fraction of correctly aligned words.
 
-        aligned: of all words; aligned_off_diagonal: of those that the diagonal aligns incorrectly.
+        aligned: of all words; aligned_off_diagonal: of the words that the diagonal aligns
+        incorrectly.
         """
         chosen, judged = (sentences(split, self.sentences) for split in ("validation", "test"))
         weights_of = self.candidates(model, data, chosen)
@@ -69,7 +73,9 @@ class Alignment(Measure):
     def candidates(
         self, model: Transformer, data: TextData, gold: tuple[Gold, ...]
     ) -> dict[tuple[str, int], list[Float[Tensor, "_ _"]]]:
-        """Return the attention weights between target and source words, by layer and step."""
+        """Return the attention weights between target and source words of each sentence, for every
+        layer and for both steps (when a word is predicted, and when it is read).
+        """
         text = read(gold, data.tokenizers)
         with watched(model) as attended:
             model(text.inputs)
@@ -87,8 +93,12 @@ class Alignment(Measure):
 
 
 def shares(alignments: list[Float[Tensor, "_ _"]], gold: tuple[Gold, ...]) -> dict[str, float]:
-    """Return the fraction of correct alignments among all words, and among those off the
-    diagonal.
+    """Return the fraction of target words that are aligned correctly: of all words (aligned), and
+    of words that the diagonal aligns incorrectly (aligned_off_diagonal).
+
+    Args:
+        alignments: weights of target words on source words, for each sentence.
+        gold: the sentences with their correct alignments.
     """
     right = rightly(alignments, gold)
     off = rightly([diagonal(sentence) for sentence in gold], gold) == 0
@@ -96,13 +106,17 @@ def shares(alignments: list[Float[Tensor, "_ _"]], gold: tuple[Gold, ...]) -> di
 
 
 def diagonal(sentence: Gold) -> Float[Tensor, "W V"]:
-    """Return weights that decrease with the distance between relative positions."""
+    """Return weights between target and source words that decrease with the distance between their
+    relative positions.
+    """
     tgt, src = (torch.linspace(0, 1, len(words)) for words in (sentence.tgt, sentence.src))
     return -(tgt[:, None] - src).abs()
 
 
 def rightly(attention: list[Float[Tensor, "_ _"]], gold: tuple[Gold, ...]) -> Float[Tensor, " N"]:
-    """Return whether each target word with a translation is aligned correctly, as 1 or 0."""
+    """Return 1 for each target word whose largest weight is on its translation and 0 otherwise;
+    words without a translation are left out.
+    """
     correct = []
     for weights, sentence in zip(attention, gold, strict=True):
         pointed = weights.argmax(1).tolist()

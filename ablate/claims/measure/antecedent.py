@@ -1,12 +1,12 @@
 """Measure what the self-attention of "it" attends to, and whether the result depends on it.
 
 Equation: a sentence has a twin with an adjective that applies to the other noun. A head flips if in
-    both sentences "it" attends more to the antecedent than to the other noun. An edge is cut by
-    setting its weight to 0 in every head and layer and renormalising.
+    both sentences "it" attends more to the antecedent than to the other noun. Attention from "it"
+    to a noun is cut by setting the weight to 0 in every head and layer and renormalising.
 Source: the figure of arXiv:1706.03762, appendix ("it" and its antecedent); Voita et al. 2018,
     arXiv:1805.10163, section 5.2, for attention to antecedents; arXiv:1902.10186 for the warning
-    that weights are not explanations, hence the cut.
-What differs: twins rather than selected sentences; the head is chosen on one half of them.
+    that weights are not explanations, hence the cut of attention.
+What differs: twins rather than selected sentences; the head is chosen on one half of the twins.
 What to expect: a head that always prefers one noun never flips; a head that guesses flips in a
     quarter of twins. If cross-attention identifies the noun, the cut has no effect.
 """
@@ -40,7 +40,8 @@ from ablate.model.transformer import Transformer
 
 
 class Antecedent(Measure):
-    """Analyse test sentences whose two nouns differ in gender, and the twin of each.
+    """A measurement of the attention of "it" in test sentences whose two nouns differ in gender,
+    and in the twin of each sentence.
 
     The twin is the same sentence with an adjective that makes "it" refer to the other noun.
 
@@ -58,9 +59,9 @@ class Antecedent(Measure):
         """Return fractions of sentences, or differences of fractions.
 
         right: the correct pronoun is more likely than the other; flips: the best head attends to
-        the antecedent in both twins; edge_worth: decrease of "right" by cutting the edge from "it"
-        to the antecedent, minus the decrease by cutting the edge to the other noun;
-        cross_edge_worth: the same for cross-attention at the predicted pronoun.
+        the antecedent in both twins; edge_worth: decrease of `right` if "it" cannot attend to the
+        antecedent, minus the decrease if "it" cannot attend to the other noun; cross_edge_worth:
+        the same for cross-attention at the predicted pronoun.
         """
         text, meant, rival = twins(data.sources("test")[: self.sentences], data)
         with watched(model) as attended:
@@ -79,17 +80,22 @@ class Antecedent(Measure):
 
 
 def inside(name: str) -> bool:
-    """Return whether a name belongs to self-attention in the encoder."""
+    """Return whether an attention of this name is a self-attention of the encoder."""
     return name.startswith("encoder")
 
 
 def across(name: str) -> bool:
-    """Return whether a name belongs to cross-attention."""
+    """Return whether an attention of this name is a cross-attention."""
     return name.endswith("cross")
 
 
 def twins(lines: Any, data: TextData) -> tuple[Read, Int[Tensor, " N"], Int[Tensor, " N"]]:
-    """Return sentences followed by their twins, with the positions of antecedent and other noun."""
+    """Return tokenised sentences followed by their twins, with the positions of the antecedent and
+    of the other noun.
+
+    The twin of a sentence has an adjective that makes "it" refer to the other noun. Only sentences
+    whose nouns differ in gender are used.
+    """
     sentences = [line.split() for line in lines]
     asked = [src for src in sentences if len({gender(src[k]) for k in antecedent(src)}) == 2]
     both = [*asked, *(turned(src) for src in asked)]
@@ -105,8 +111,8 @@ def twins(lines: Any, data: TextData) -> tuple[Read, Int[Tensor, " N"], Int[Tens
 
 @torch.no_grad()
 def rightly(model: Transformer, text: Read, data: TextData) -> Bool[Tensor, " N"]:
-    """Return where the correct pronoun is more likely than the other, given all preceding
-    tokens.
+    """Return for each sentence whether the correct pronoun is more likely than the other, given all
+    preceding tokens.
     """
     he, she = (ids[0] for ids in data.tokenizers.tgt.encode_batch(list(GENDERS)))
     logits: Float[Tensor, "N T V"] = model.head(model(text.inputs))
@@ -117,8 +123,15 @@ def rightly(model: Transformer, text: Read, data: TextData) -> Bool[Tensor, " N"
 
 
 def flipping(layers: list[Float[Tensor, "N H Q K"]], meant: Int[Tensor, " N"]) -> float:
-    """Return the fraction of twins in which the best head of all layers attends to the
-    antecedent.
+    """Return the fraction of sentence pairs (twins) in which the best head attends more to the
+    antecedent than to the other noun in both sentences.
+
+    The best head of all layers is chosen on the first half of the pairs and evaluated on the second
+    half.
+
+    Args:
+        layers: attention weights of each layer.
+        meant: position of the antecedent in each sentence.
     """
     weights = torch.cat([layer[:, :, PRONOUN] for layer in layers], 1)  # N H K
     n = len(meant) // 2
@@ -130,7 +143,15 @@ def flipping(layers: list[Float[Tensor, "N H Q K"]], meant: Int[Tensor, " N"]) -
 
 @contextmanager
 def cut(model: Transformer, chosen: Any, query: int, keys: Int[Tensor, " N"]) -> Iterator[None]:
-    """Hide one key from a query, in every head of the chosen attentions."""
+    """Set the weight of one query on one key to 0 in every head of some attentions, within a `with`
+    block.
+
+    Args:
+        model: the model.
+        chosen: function that tells from its name whether an attention is changed.
+        query: position of the query.
+        keys: position of the key in each sentence.
+    """
 
     def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> Tensor:
         weights = weights_of(kernel, *inputs).clone()

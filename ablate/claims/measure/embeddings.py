@@ -36,17 +36,17 @@ RIDGE = 1.0  # penalty for columns with unit variance
 
 
 class Feature(NamedTuple):
-    """Word forms with a class number for each."""
+    """Some word forms, with a class number (such as a part of speech) for each form."""
 
     forms: list[str]
     classes: list[int]
 
 
 class Embeddings(Measure):
-    """Analyse the embeddings of the source words.
+    """A measurement of the embeddings of the source words.
 
     Args:
-        rotated: rotate the vectors at random before analysing single dimensions.
+        rotated: whether vectors are rotated at random before single dimensions are analysed.
         rotations: number of random rotations.
     """
 
@@ -109,12 +109,14 @@ def whole_words(data: TextData) -> set[str]:
 
 
 def entries() -> tuple[Word, ...]:
-    """Return the words of the dictionary that have a class."""
+    """Return the dictionary entries (words) of the built-in corpus that have a class."""
     return (*NOUNS, *VERBS, *ADJECTIVES, *ADVERBS, *PREPOSITIONS)
 
 
 def features(words: set[str]) -> dict[str, Feature]:
-    """Return the features of some words; ambiguous forms only have a part of speech."""
+    """Return the classifications of some words, by name; word forms with two meanings only have a
+    part of speech.
+    """
     groups = (NOUNS, VERBS, ADJECTIVES, ADVERBS, PREPOSITIONS)
     speech = {word.mirel: number for number, group in enumerate(groups) for word in group}
     doubtful = {noun.mirel for noun in AMBIGUOUS_NOUNS}
@@ -136,21 +138,27 @@ def _feature(classes: dict[str, int], words: set[str]) -> Feature:
 
 
 def piece(data: TextData, form: str) -> int:
-    """Return the token of a word that is a single token."""
+    """Return the token id of a word that is a single token."""
     return data.tokenizers.src.encode_batch([form])[0][0]
 
 
 def row(model: Transformer, token: int) -> Float[Tensor, " D"]:
-    """Return the embedding of a source token."""
+    """Return the embedding vector of a source token."""
     return model.embedding.embed_src(torch.tensor([[token]]))[0, 0].detach()
 
 
 def neighbours(
     x: Float[Tensor, "N D"], classes: Int[Tensor, " N"], counts: Float[Tensor, " N"]
 ) -> float:
-    """Return the mean probability that a word of the same class is closer than another word.
+    """Return the mean probability that a word of the same class is closer (by cosine) than a word
+    of another class.
 
     Only words of similar frequency are compared.
+
+    Args:
+        x: embedding of each word.
+        classes: class number of each word.
+        counts: frequency of each word in train.
     """
     unit = torch.nn.functional.normalize(x, dim=1)
     cosine, same = unit @ unit.T, classes[:, None] == classes
@@ -167,7 +175,9 @@ def neighbours(
 
 
 def above_largest_class(x: Float[Tensor, "N D"], classes: Int[Tensor, " N"]) -> float:
-    """Return the leave-one-out accuracy of a probe, minus the frequency of the largest class."""
+    """Return the leave-one-out accuracy with which ridge regression predicts the classes, minus the
+    frequency of the largest class.
+    """
     z = (x - x.mean(0)) / x.std(0)
     z = torch.cat([z, torch.ones(len(z), 1, dtype=z.dtype)], 1)
     penalty = RIDGE * torch.eye(z.size(1), dtype=z.dtype)

@@ -1,8 +1,10 @@
-"""Sentences of the built-in corpus with links and alignments from their trees.
+"""Generate sentences of the built-in corpus with grammatical links between their words and with
+word alignments.
 
-The sentences are newly generated, and assigned to validation or test by the corpus's rule, so no
-model has trained on them. To locate words, every word form in a tree is replaced by a number, and
-the sentence is generated again: the numbers mark the positions.
+The sentences are newly generated, and the corpus's rule assigns them to validation or test, so no
+model has trained on these sentences. Links and alignments come from the trees from which the
+sentences are generated. To locate words, every word form in a tree is replaced by a number, and the
+sentence is generated again: the numbers mark the positions.
 """
 
 import re
@@ -26,7 +28,7 @@ KINDS = ("verb_subject", "pronoun", "ambiguous_noun")
 
 
 class Gold(NamedTuple):
-    """A sentence pair as lists of words.
+    """A sentence pair as lists of words, with the correct links and alignments.
 
     `links` are pairs of source positions by kind: a verb and its subject, a pronoun and its
     antecedent, an ambiguous noun and the verb that disambiguates it. `aligned` are pairs of a
@@ -41,7 +43,7 @@ class Gold(NamedTuple):
 
 @cache
 def sentences(split: str, count: int) -> tuple[Gold, ...]:
-    """Return different sentences for a split: "validation" or "test"."""
+    """Return `count` different sentence pairs of a split: "validation" or "test"."""
     speaker = Speaker(USUAL, Random(f"gold {split}"))
     by_line: dict[str, Gold] = {}
     while len(by_line) < count:
@@ -56,7 +58,7 @@ def sentences(split: str, count: int) -> tuple[Gold, ...]:
 
 
 def gold(meaning: Sentence) -> Gold:
-    """Return the sentence pair of a meaning with its links."""
+    """Return the sentence pair for a meaning (tree), with its links and alignments."""
     numbered = _numbered(meaning, {}, iter(range(1000)))
     src, tgt = (text(side.sentence(meaning)).split() for side in (mirel, sodak))
     sources = _places(mirel.sentence(numbered))
@@ -66,7 +68,9 @@ def gold(meaning: Sentence) -> Gold:
 
 
 def _numbered(node: Any, referents: dict[int, Referent], numbers: Iterator[int]) -> Any:
-    """Replace the forms of every word in a tree by a number; a shared referent stays shared."""
+    """Return a tree in which the form of every word is a number; a node that occurs twice in the
+    tree stays one object.
+    """
     if isinstance(node, Referent) and id(node) in referents:
         return referents[id(node)]
     if isinstance(node, Word):
@@ -84,7 +88,7 @@ def _numbered(node: Any, referents: dict[int, Referent], numbers: Iterator[int])
 
 
 def _places(tokens: list[Any]) -> dict[str, int]:
-    """Return the position of every number; a Sodak word may contain two."""
+    """Return the position of every number in a sentence; a Sodak word may contain two numbers."""
     return {tag: i for i, token in enumerate(tokens) for tag in re.findall(r"\d+", token.form)}
 
 

@@ -1,9 +1,10 @@
-"""Measure what single heads of an encoder-decoder attend to: links, distances, the token itself.
+"""Measure to which words single heads of an encoder-decoder attend: grammatically linked words,
+words at a distance, or the token itself.
 
 Source: Clark et al. 2019, arXiv:1906.04341, sections 3 and 6, for attention to the token itself and
-for differences between heads; Kobayashi et al. 2020, arXiv:2004.10102, for weights times norms.
+    for differences between heads; Kobayashi et al. 2020, arXiv:2004.10102, for weights times norms.
 What to expect: heads differ even without training, so compare every number with the untrained
-model.
+    model.
 """
 
 from typing import Annotated
@@ -29,11 +30,11 @@ TINY = 0.001
 
 
 class Heads(Measure):
-    """Analyse the weights of all heads.
+    """A measurement of the attention weights of all heads.
 
     Args:
-        sentences: number of validation sentences for choices, and of test sentences for results;
-            smaller numbers may contain no link.
+        sentences: number of validation sentences on which heads are chosen, and of test sentences
+            on which results are measured; few sentences may lack some kind of grammatical link.
     """
 
     measures = (
@@ -53,8 +54,8 @@ class Heads(Measure):
         mean size of that weight as a multiple of the uniform weight; apart: mean divergence between
         two heads in bits; profiles_apart: divergence of their mean weights by distance, minus that
         of permuted labels; tiny_largest: the largest contribution of a key with weight below TINY
-        to the norm that a query sums; tiny_together: contribution of all such keys of a query;
-        tiny_found: fraction of such keys.
+        to the sum over the keys of a query of weight times value norm; tiny_together: contribution
+        of all such keys of a query; tiny_found: fraction of such keys.
         """
         chosen, judged = (
             look(model, data, sentences(split, self.sentences)) for split in ("validation", "test")
@@ -65,7 +66,11 @@ class Heads(Measure):
 
 
 def self_weights(seen: Seen) -> dict[str, float]:
-    """Return how often a token's largest weight is on itself, and how large that weight is."""
+    """Return how often a token's largest weight is on the token itself, and how large this weight
+    is.
+
+    `seen` has the sentences and the recorded attentions.
+    """
     measurements = {}
     for stack, tokens in zip(("encoder", "decoder"), seen.read.inputs, strict=True):
         visible = (tokens != PAD).sum(1)[:, None].expand(tokens.shape)
@@ -84,7 +89,10 @@ def self_weights(seen: Seen) -> dict[str, float]:
 
 
 def largest_is_own(weights: Float[Tensor, "B H L L"], asked: Bool[Tensor, "B L"]) -> float:
-    """Return the fraction of queries and heads whose largest weight is on the token itself."""
+    """Return the fraction of queries and heads whose largest weight is on the query's own token.
+
+    `asked` is true at the queries that count.
+    """
     is_own = weights.argmax(-1) == torch.arange(weights.size(2))
     return float(is_own.transpose(1, 2)[asked].double().mean())
 
@@ -99,9 +107,11 @@ def differences(seen: Seen) -> dict[str, float]:
 
 
 def profiles_apart(weights: Float[Tensor, "B H L L"], real: Bool[Tensor, "B L"]) -> float:
-    """Return the divergence of mean weights by distance, minus that of permuted head labels.
+    """Return how much heads differ in their mean weights by distance, minus the value if heads
+    differed only by chance.
 
-    If heads differed only by chance, their labels could be permuted in every query.
+    The difference is the mean Jensen-Shannon divergence in bits. If heads differed only by chance,
+    their labels could be permuted in every query, so the second value uses permuted labels.
     """
     by_distance = at_distances(weights)[real]  # N H O
     generator = torch.Generator().manual_seed(stream(0, "profiles_apart"))
@@ -114,8 +124,8 @@ def profiles_apart(weights: Float[Tensor, "B H L L"], real: Bool[Tensor, "B L"])
 
 
 def at_distances(weights: Float[Tensor, "B H L L"]) -> Float[Tensor, "B L H O"]:
-    """Return the weight at each distance from the query; larger distances are clamped to
-    FARTHEST.
+    """Return the weight of each query and head at each distance from the query; distances beyond
+    FARTHEST are counted as FARTHEST.
     """
     at = torch.arange(weights.size(2))
     apart = (at - at[:, None]).clamp(-FARTHEST, FARTHEST) + FARTHEST
@@ -124,14 +134,19 @@ def at_distances(weights: Float[Tensor, "B H L L"]) -> Float[Tensor, "B L H O"]:
 
 
 def divergence(profiles: Float[Tensor, "N H O"]) -> float:
-    """Return the mean Jensen-Shannon divergence between the mean profiles of two heads, in bits."""
+    """Return the mean Jensen-Shannon divergence, in bits, between the mean profiles of two heads.
+
+    `profiles` has the weight of each of N queries and H heads at each of O distances.
+    """
     # as one sentence with one query, whose keys are distances
     mean = profiles.mean(0)[None, :, None]
     return distance(mean, torch.ones(1, 1, dtype=torch.bool))
 
 
 def tiny(seen: Seen) -> dict[str, float]:
-    """Return the contribution of keys with weight below TINY to the encoder's self-attention."""
+    """Return how much keys with attention weights below TINY contribute to the encoder's
+    self-attention.
+    """
     real = seen.read.inputs.src != PAD
     single, together, fractions = [], [], []
     for name, attention in seen.attended.items():

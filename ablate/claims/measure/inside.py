@@ -14,7 +14,7 @@ from ablate.model.inspect import weights_of
 
 
 class Attended(NamedTuple):
-    """Queries, keys and values of the heads, and the resulting weights."""
+    """Queries, keys and values of the heads of one attention, and the resulting weights."""
 
     q: Float[Tensor, "B H Q E"]
     k: Float[Tensor, "B H K E"]
@@ -23,14 +23,14 @@ class Attended(NamedTuple):
 
     @property
     def scores(self) -> Float[Tensor, "B H Q K"]:
-        """Scaled products of queries and keys, including masked ones."""
+        """Scaled products of queries and keys; masked pairs are included."""
         return self.q @ self.k.mT * self.q.size(-1) ** -0.5
 
 
 @contextmanager
 def watched(model: Model) -> Iterator[dict[str, Attended]]:
-    """Record what every attention computes, by names such as "encoder.0.self", until the block
-    ends.
+    """Record the inputs and weights of every attention of a model within a `with` block, by names
+    such as "encoder.0.self".
     """
     by_name: dict[str, Attended] = {}
 

@@ -29,7 +29,9 @@ from ablate.model.transformer import Transformer
 
 
 class Passed(NamedTuple):
-    """The stream before a sub-layer, the sub-layer's output, and the stream after it."""
+    """The residual stream before a sub-layer, the sub-layer's output, and the residual stream after
+    the sub-layer.
+    """
 
     before: Float[Tensor, "B L D"]
     given: Float[Tensor, "B L D"]
@@ -37,7 +39,7 @@ class Passed(NamedTuple):
 
 
 class Layers(Measure):
-    """Analyse all layers of both stacks on test sentences.
+    """A measurement of all layers of encoder and decoder on test sentences.
 
     Args:
         sentences: number of sentences.
@@ -54,13 +56,13 @@ class Layers(Measure):
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return the measurements.
 
-        largest_share, median_share: over sub-layers, of the median over tokens of |F(x)| / |x|;
-        norm_error: largest deviation of a token's mean from 0 or variance from 1 after a norm;
-        plain_norm_error: the same before gain and bias; score_error: largest deviation from 1 of
-        the standard deviation of scaled scores; layers_alike: cosine between the outputs of the
-        encoder's last two layers for the same token; tokens_alike: cosine between two tokens of a
-        sentence in the last layer; last_layer: increase of the nll without the last layer of both
-        stacks, in nats per token.
+        largest_share, median_share: largest value and median, over all sub-layers, of the median
+        over tokens of |F(x)| / |x|; norm_error: largest deviation of a token's mean from 0 or
+        variance from 1 after a norm; plain_norm_error: the same before gain and bias; score_error:
+        largest deviation from 1 of the standard deviation of scaled scores; layers_alike: cosine
+        between the outputs of the encoder's last two layers for the same token; tokens_alike:
+        cosine between two tokens of a sentence in the last layer; last_layer: increase of the nll
+        without the last layer of both stacks, in nats per token.
         """
         text = read(sentences("test", self.sentences), data.tokenizers)
         real = {"encoder": text.inputs.src != PAD, "decoder": text.inputs.tgt_in != PAD}
@@ -82,7 +84,9 @@ class Layers(Measure):
 
 @torch.no_grad()
 def passages(stack: Stack, model: Transformer, text: Read) -> list[Passed]:
-    """Return what each sub-layer of a stack computes on a batch."""
+    """Return for each sub-layer of a stack its recorded input stream, output and output stream on a
+    batch.
+    """
     passed: list[Passed] = []
     outputs: list[Tensor] = []
 
@@ -106,13 +110,19 @@ def passages(stack: Stack, model: Transformer, text: Read) -> list[Passed]:
 
 
 def size_share(sublayer: Passed, real: Bool[Tensor, "B L"]) -> float:
-    """Return the median over tokens of the sub-layer's output norm relative to the stream."""
+    """Return the median over tokens of the norm of the sub-layer's output divided by the norm of
+    the residual stream before it.
+
+    `real` is false at padding.
+    """
     return float((sublayer.given.norm(dim=-1) / sublayer.before.norm(dim=-1))[real].median())
 
 
 @torch.no_grad()
 def likeness(stack: Stack, passed: list[Passed], real: Bool[Tensor, "B L"]) -> dict[str, float]:
-    """Return the similarity of the outputs of the last two layers, and of tokens in the last."""
+    """Return the cosine similarity between the outputs of the last two layers for the same token
+    (layers_alike), and between tokens of a sentence in the last layer (tokens_alike).
+    """
     ends = [
         passed[0].before,
         *(sublayer.behind for sublayer in passed[1::2]),
@@ -129,7 +139,9 @@ def likeness(stack: Stack, passed: list[Passed], real: Bool[Tensor, "B L"]) -> d
 
 @torch.no_grad()
 def norm_errors(model: Transformer, text: Read) -> dict[str, float]:
-    """Return how far means and variances of real tokens after all norms are from 0 and 1."""
+    """Return the largest deviation of a token's mean from 0 or variance from 1 after any norm: with
+    gain and bias (norm_error), and before gain and bias (plain_norm_error).
+    """
     errors: dict[str, list[float]] = {"norm_error": [], "plain_norm_error": []}
 
     def hook(norm: LayerNorm, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -155,7 +167,11 @@ def off_normal(x: Float[Tensor, "N D"]) -> float:
 
 
 def score_error(model: Transformer, text: Read, real: dict[str, Tensor]) -> float:
-    """Return the largest deviation from 1 of the standard deviation of an attention's scores."""
+    """Return how far the standard deviation of scaled attention scores is from 1, for the attention
+    with the largest deviation.
+
+    `real` is false at padding.
+    """
     with watched(model) as attended:
         model(text.inputs)
     deviations = []

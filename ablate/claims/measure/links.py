@@ -1,8 +1,9 @@
-"""Predict links between words of a sentence by the best head or by the best fixed distance.
+"""Predict grammatical links between words, such as a verb and its subject, by the best attention
+head or by the best fixed distance.
 
-Among the heads of all encoder layers, the head whose largest weight (on another word) predicts most
-links of a kind in validation sentences is evaluated on test sentences. The best fixed distance, a
-baseline without grammar, is chosen in the same way.
+A head predicts that a word is linked to the other word that gets its largest weight. For each kind
+of link, the head of any encoder layer that predicts most links in validation sentences is evaluated
+on test sentences. The best fixed distance, a baseline without grammar, is chosen in the same way.
 
 Source: Clark et al. 2019, arXiv:1906.04341, section 4; Voita et al. 2019, arXiv:1905.09418.
 What differs: links come from the trees that generated the sentences rather than from a parser.
@@ -24,11 +25,12 @@ from ablate.model.transformer import Transformer
 
 
 class Offsets(Measure):
-    """Predict links by the best fixed distance, as a baseline without a model.
+    """A measurement without a model, as a baseline: grammatical links between words (a verb and its
+    subject, ...) are predicted by the best fixed distance in words.
 
     Args:
-        sentences: number of validation sentences for the choice, and of test sentences for the
-            result; smaller numbers may contain no link.
+        sentences: number of validation sentences on which the distance is chosen, and of test
+            sentences on which the result is measured; few sentences may lack some kind of link.
     """
 
     measures = KINDS
@@ -37,12 +39,14 @@ class Offsets(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the fraction of predicted links of each kind."""
+        """Return the fraction of links of each kind that are predicted."""
         return offset_links(*(sentences(s, self.sentences) for s in ("validation", "test")))
 
 
 class Seen(NamedTuple):
-    """Sentences of a split, with what the attentions compute on them."""
+    """Sentences with their links, their tokens, and the recorded attentions of a model that read
+    them.
+    """
 
     gold: tuple[Gold, ...]
     read: Read
@@ -50,7 +54,7 @@ class Seen(NamedTuple):
 
 
 def look(model: Transformer, data: TextData, gold: tuple[Gold, ...]) -> Seen:
-    """Run the model on sentences and record its attentions."""
+    """Run the model on sentences and return the sentences with the recorded attentions."""
     text = read(gold, data.tokenizers)
     with watched(model) as attended:
         model(text.inputs)
@@ -58,7 +62,9 @@ def look(model: Transformer, data: TextData, gold: tuple[Gold, ...]) -> Seen:
 
 
 def encoder_words(seen: Seen) -> list[Float[Tensor, "H _ _"]]:
-    """Return the weights between source words, of the heads of all encoder layers."""
+    """Return for each sentence the attention weights between source words, for the heads of all
+    encoder layers.
+    """
     layers = [
         attention.weights for name, attention in seen.attended.items() if name.startswith("encoder")
     ]
@@ -67,10 +73,14 @@ def encoder_words(seen: Seen) -> list[Float[Tensor, "H _ _"]]:
 
 
 def head_links(chosen: Seen, judged: Seen) -> dict[str, float]:
-    """Return the results of the heads that are best on other sentences.
+    """Return how many links the best heads predict, and the range of attention distances.
 
-    verb_subject, pronoun, ambiguous_noun: fraction of predicted links; range: difference in words
-    between the mean distances of the most distant and the most local head.
+    verb_subject, pronoun, ambiguous_noun: fraction of links of this kind that are predicted; range:
+    difference in words between the mean distances of the most distant and the most local head.
+
+    Args:
+        chosen: sentences on which the heads are chosen.
+        judged: sentences on which these heads are evaluated.
     """
     choices, asked = encoder_words(chosen), encoder_words(judged)
     far, here = mean_distances(choices), mean_distances(asked)
@@ -84,7 +94,9 @@ def head_links(chosen: Seen, judged: Seen) -> dict[str, float]:
 
 
 def offset_links(chosen: tuple[Gold, ...], judged: tuple[Gold, ...]) -> dict[str, float]:
-    """Return the fraction of links at the distance that is most frequent in other sentences."""
+    """Return, for each kind of link, the fraction of links in `judged` with the distance that is
+    most frequent in `chosen`.
+    """
     fractions = {}
     for kind in KINDS:
         choices, asked = (
@@ -96,7 +108,7 @@ def offset_links(chosen: tuple[Gold, ...], judged: tuple[Gold, ...]) -> dict[str
 
 
 def mean_distances(attention: list[Float[Tensor, "H _ _"]]) -> Float[Tensor, " H"]:
-    """Return the mean attention distance of each head in words, without the end token."""
+    """Return the mean attention distance of each head in words; the end token is left out."""
     distances = []
     for weights in attention:
         at = torch.arange(weights.size(1))

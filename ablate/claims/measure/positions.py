@@ -31,10 +31,11 @@ RIDGE = 1e-3  # penalty relative to the mean square of a column, per row
 
 
 class Positions(Measure):
-    """Predict positions from states and scores.
+    """A measurement of how well positions can be predicted from encoder states and attention
+    scores.
 
     Args:
-        given: whether the encoder receives positions; otherwise all are 0.
+        given: whether the encoder receives positions; otherwise all positions are 0.
         sentences: number of random sentences per length, and of validation and test sentences.
     """
 
@@ -46,9 +47,9 @@ class Positions(Measure):
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return fractions of explained variance.
 
-        place, distance: of a token's position, and of the distance of two tokens, from states;
-        distance_in_*: of scores in the first layer, mean over heads, and in the head that is best
-        on validation.
+        place: of a token's position, predicted from its state; distance: of the distance of two
+        tokens, predicted from their states; distance_in_*: of the attention scores in the first
+        layer, explained by distance: mean over heads, and for the head that is best on validation.
         """
         fitted, asked = (self.states(model, data, odd) for odd in (1, 0))
         chosen, judged = (self.explained(model, data, split) for split in ("validation", "test"))
@@ -60,7 +61,9 @@ class Positions(Measure):
         }
 
     def states(self, model: Transformer, data: TextData, odd: int) -> list[Float[Tensor, "B _ D"]]:
-        """Return the encoder's output for random sentences of odd or even lengths."""
+        """Return the encoder's output for random sentences; their lengths are odd if `odd` is 1,
+        and even if it is 0.
+        """
         generator = torch.Generator().manual_seed(stream(odd, "Positions"))
         outputs = []
         for length in (n for n in LENGTHS if n % 2 == odd):
@@ -78,7 +81,9 @@ class Positions(Measure):
         return encoded
 
     def explained(self, model: Transformer, data: TextData, split: str) -> Float[Tensor, " H"]:
-        """Return for each head how much of the variance of its scores distance explains."""
+        """Return for each head the fraction of the variance of its first-layer scores that the
+        signed distance explains.
+        """
         src = read(sentences(split, self.sentences), data.tokenizers).inputs.src
         with watched(model) as attended:
             self.encoded(model, src)
@@ -93,7 +98,7 @@ class Positions(Measure):
 
 
 def places(states: list[Float[Tensor, "B _ D"]]) -> tuple[Tensor, Tensor]:
-    """Return states and their positions."""
+    """Return the states of all tokens as rows, and the position of each token."""
     x = torch.cat([batch.flatten(0, 1) for batch in states])
     return x, torch.cat([torch.arange(batch.size(1)).repeat(len(batch)) for batch in states]).to(
         x.dtype
@@ -101,7 +106,9 @@ def places(states: list[Float[Tensor, "B _ D"]]) -> tuple[Tensor, Tensor]:
 
 
 def pairs(states: list[Float[Tensor, "B _ D"]]) -> tuple[Tensor, Tensor]:
-    """Return the states of random pairs within sentences, and their distances."""
+    """Return the states of random pairs of tokens of the same sentence as rows, and the signed
+    distance of each pair.
+    """
     generator = torch.Generator().manual_seed(stream(0, "Positions/pairs"))
     vectors, apart = [], []
     for batch in states:
@@ -114,7 +121,9 @@ def pairs(states: list[Float[Tensor, "B _ D"]]) -> tuple[Tensor, Tensor]:
 
 
 def linear_r2(fitted: tuple[Tensor, Tensor], asked: tuple[Tensor, Tensor]) -> float:
-    """Return the R2 of a ridge regression on other rows than those it was fitted on."""
+    """Return the R2 of a ridge regression that is fitted on the rows and targets in `fitted` and
+    evaluated on `asked`.
+    """
     x, y = fitted
     centre, mean = x.mean(0), y.mean()
     z = x - centre
@@ -125,7 +134,10 @@ def linear_r2(fitted: tuple[Tensor, Tensor], asked: tuple[Tensor, Tensor]) -> fl
 
 
 def share_of_groups(values: Float[Tensor, " N"], group: Int[Tensor, " N"]) -> Float[Tensor, ""]:
-    """Return the fraction of the variance that is between groups."""
+    """Return the fraction of the variance of `values` that is between groups.
+
+    `group` has the group number of each value.
+    """
     number = group - group.min()
     sums = values.new_zeros(int(number.max()) + 1).index_add_(0, number, values)
     means = sums / number.bincount().clamp(min=1)

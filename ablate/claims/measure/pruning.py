@@ -4,8 +4,8 @@ Equation: share(heads) = (nll without them - nll) / (nll without all heads of th
 Source: Michel et al. 2019, arXiv:1905.10650, section 3: the output of a head is set to 0.
 What differs: nll of references rather than BLEU, relative to the rise without the whole attention,
     so that different attentions can be averaged.
-What to expect: if heads work like an ensemble, each matters little while the others remain: less
-    than 1/H, and half of them less than a half.
+What to expect: if heads work like an ensemble, each matters little while the others remain: one
+    head has a share below 1/H, and half of the heads have a share below a half.
 """
 
 from collections.abc import Collection
@@ -28,7 +28,7 @@ from ablate.seeding import stream
 
 
 class Pruning(Measure):
-    """Test with some heads set to 0, on test sentences.
+    """A measurement of the nll on test sentences when the outputs of some heads are set to 0.
 
     Args:
         sentences: number of sentences.
@@ -41,11 +41,12 @@ class Pruning(Measure):
         self.sentences, self.halves = sentences, halves
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the rise of the nll relative to removing the whole attention.
+        """Return the rise of the nll without some heads, divided by the rise without all heads of
+        the same attention.
 
         worst_head: for the most important head; mean_head: mean over all heads; half_of_heads: for
-        a random half, mean over halves and attentions; no_heads: the smallest rise of the nll, in
-        nats per token, when all heads of an attention are removed.
+        a random half of the heads, mean over halves and attentions; no_heads: the smallest rise of
+        the nll, in nats per token, when all heads of an attention are removed.
         """
         self.text = read(sentences("test", self.sentences), data.tokenizers)
         whole = nll(model, self.text)
@@ -64,7 +65,7 @@ class Pruning(Measure):
         }
 
     def drawn(self, attention: MultiHeadAttention) -> list[list[int]]:
-        """Return random halves of the heads."""
+        """Return `halves` random sets, each with half of the attention's heads."""
         generator = torch.Generator().manual_seed(stream(0, "Pruning"))
         orders = [
             torch.randperm(attention.n_heads, generator=generator) for _ in range(self.halves)
@@ -78,7 +79,10 @@ class Pruning(Measure):
         heads: Collection[int],
         whole: float,
     ) -> float:
-        """Return the rise of the nll without these heads."""
+        """Return the rise of the nll in nats per token when the outputs of `heads` are set to 0.
+
+        `whole` is the nll of the unchanged model.
+        """
 
         def silence(module: Any, inputs: tuple[Tensor]) -> Tensor:
             kept = inputs[0].view(*inputs[0].shape[:-1], attention.n_heads, -1).clone()

@@ -18,7 +18,7 @@ Links = Sequence[list[tuple[int, int]]]  # pairs of words, for each sentence
 
 
 class Read(NamedTuple):
-    """Tokenised sentences, with the token spans of their words (without the end token)."""
+    """Tokenised sentence pairs, with the range of tokens of each word (without the end token)."""
 
     inputs: Seq2Seq
     targets: Tensor  # "B T"
@@ -40,7 +40,9 @@ def read(sentences: Sequence[Gold], tokenizers: Tokenizers) -> Read:
 
 
 def pieces(words: list[str], tokenizer: Tokenizer) -> tuple[Tensor, Spans]:
-    """Return the tokens of a sentence including the end token, and the span of each word."""
+    """Return the token ids of a sentence including the end token, and the range of tokens of each
+    word.
+    """
     ids: list[int] = []
     spans: Spans = []
     for word in tokenizer.encode_batch(words):  # no subword crosses word boundaries
@@ -52,15 +54,22 @@ def pieces(words: list[str], tokenizer: Tokenizer) -> tuple[Tensor, Spans]:
 def between_words(
     weights: Float[Tensor, "H Q K"], queries: Spans, keys: Spans
 ) -> Float[Tensor, "H W V"]:
-    """Return the attention between words: mean over query tokens, sum over key tokens."""
+    """Return the attention weights between words: the mean over the tokens of a query word of the
+    sum over the tokens of a key word.
+    """
     reading = torch.stack([weights[:, a:b].mean(1) for a, b in queries], 1)
     return torch.stack([reading[:, :, a:b].sum(2) for a, b in keys], 2)
 
 
 def hits(attention: list[Float[Tensor, "H _ _"]], links: Links) -> Float[Tensor, " H"]:
-    """Return for each head the fraction of links that its largest weight predicts.
+    """Return for each head the fraction of links whose second word gets the largest weight of the
+    first word.
 
     Weights of words on themselves and on the end token are ignored.
+
+    Args:
+        attention: weights between the words of each sentence.
+        links: pairs of positions of linked words in each sentence.
     """
     predictions = []
     for weights, pairs in zip(attention, links, strict=True):

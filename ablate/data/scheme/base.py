@@ -1,14 +1,14 @@
-"""The part that all vocabularies share: turn text into subwords and back.
+"""The interface of vocabularies, which turn text into subwords and back.
 
 Before a line is cut, every space is replaced by MARK, and one more MARK is put in front: `a man.`
 becomes `MARK a`, `MARK man`, `.`. Joining the subwords and replacing MARK by a space restores the
 line exactly, double spaces included. MARK is a line feed, which no line contains, so text can never
-be mistaken for it or for a special token.
+be mistaken for MARK or for a special token.
 
-A document may contain line feeds. Its vocabulary represents them by LINE_FEED, a code point that
-Unicode reserves for internal use (in a document that contains this code point, it becomes a line
-feed). LINE_FEED is always a separate subword. A document gets no leading MARK, so it may be cut
-before any space or line feed and encoded in parts.
+A document may contain line feeds. Its vocabulary represents line feeds by LINE_FEED, a code point
+that Unicode reserves for internal use (if a document contains this code point, decoding gives a
+line feed). LINE_FEED is always a separate subword. A document gets no leading MARK, so the document
+may be cut before any space or line feed and encoded in parts.
 """
 
 import re
@@ -41,12 +41,12 @@ Texts = Sequence[Iterable[str]]  # each text can be read more than once
 
 
 class Scheme(ABC):
-    """A kind of vocabulary, and its size.
+    """A method to learn a vocabulary, and the size of the vocabulary.
 
     `vocab_size` includes the four special ids; null means as many subwords as the text supports (at
-    most a million). With `joint`, both languages share one vocabulary; otherwise each has one of
-    `vocab_size`. `learns_words` says whether training looks at whole words, which `cut_words` may
-    cut.
+    most a million). With `joint`, both languages share one vocabulary; otherwise each language has
+    a vocabulary of `vocab_size`. `learns_words` tells whether training looks at whole words, which
+    `cut_words` may cut.
     """
 
     learns_words: ClassVar[bool] = True
@@ -74,24 +74,30 @@ class Scheme(ABC):
         return pre_tokenizers.Sequence([before_spaces, pre_tokenizers.Punctuation("isolated")])
 
     def smallest(self, texts: Texts) -> int:
-        """Return the size of the smallest possible vocabulary; override it if characters are
-        required.
+        """Return the size of the smallest possible vocabulary for these texts; schemes whose
+        vocabulary must have all characters override this method.
         """
         return len(SPECIALS) + 1
 
     def settle(self, tokenizer: Tokenizer) -> Tokenizer:
-        """Make a trained tokenizer deterministic; the default changes nothing."""
+        """Return the trained tokenizer with changes that make training deterministic; by default
+        without changes.
+        """
         return tokenizer
 
     def signature(self, *, documents: bool) -> str:
-        """Return all settings as text, for the cache key."""
+        """Return all settings as text, from which the key of the token cache is computed."""
         name = f"{type(self).__module__}.{type(self).__qualname__}"
         trainer = self.trainer(self.vocab_size or UNLIMITED)
         untrained = self.untrained(documents=documents).to_str()
         return f"{name} joint={self.joint} {untrained} {trainer.__getstate__()!r}"
 
     def train(self, texts: Texts, *, documents: bool = False) -> Tokenizer:
-        """Train a tokenizer on all lines, or parts of documents, of all `texts`.
+        """Return a tokenizer trained on all `texts`.
+
+        Args:
+            texts: one sequence of lines (or parts of documents) for each language.
+            documents: whether the texts are documents, which may contain line feeds.
 
         Raises:
             UserError: this text does not support `vocab_size`.
@@ -146,10 +152,10 @@ def _chunks(texts: Texts, work: Work) -> Iterator[Sequence[str]]:
 
 
 def cut_words(line: str) -> list[str]:
-    """Split a line into parts in which no word is longer than `LONGEST` characters.
+    """Return a line as parts in which no word is longer than `LONGEST` characters.
 
-    The time to train a vocabulary grows steeply with the length of a word. Only training uses the
-    parts.
+    The time to train a vocabulary grows steeply with the length of a word. Only the training of a
+    vocabulary uses these parts.
     """
     if not LONG.search(line):
         return [line]
@@ -163,12 +169,12 @@ def cut_words(line: str) -> list[str]:
 
 
 def _is_punctuation(character: str) -> bool:
-    """Return whether the library cuts around a character."""
+    """Return whether the `tokenizers` library cuts around this character."""
     return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
 def characters_and_specials(texts: Texts) -> int:
-    """Return the size of a vocabulary of single characters."""
+    """Return the size of a vocabulary of all characters in the texts and the four special ids."""
     characters = {MARK}  # represents the space
     for text in chain.from_iterable(texts):
         characters.update(text.replace("\n", LINE_FEED))

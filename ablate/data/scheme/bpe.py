@@ -18,7 +18,7 @@ from ablate.data.vocabulary import UNK
 
 
 class Bpe(Scheme):
-    """Byte-pair encoding."""
+    """A vocabulary of subwords, learnt by byte-pair encoding."""
 
     def model(self) -> BPE:
         """Return an untrained BPE model of the `tokenizers` library."""

@@ -25,13 +25,15 @@ class Byte(Scheme):
         super().__init__(vocab_size=None, joint=joint)
 
     def model(self) -> WordLevel:
-        """Return the complete model; there is nothing to train."""
+        """Return the complete model, which maps each byte to an id; nothing is trained."""
         pieces = [*RESERVED, *letters()]
         ids = {piece: number for number, piece in enumerate(pieces)}
         return WordLevel(ids, unk_token=RESERVED[UNK])
 
     def trainer(self, size: int) -> Trainer:
-        """Return a trainer that is used only for the cache key."""
+        """Return a trainer that is never run; only its settings enter the key of the token
+        cache.
+        """
         return WordLevelTrainer(vocab_size=size, special_tokens=RESERVED)
 
     def untrained(self, *, documents: bool) -> Tokenizer:

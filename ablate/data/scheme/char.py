@@ -16,11 +16,11 @@ from ablate.data.vocabulary import UNK
 
 
 class Char(Word):
-    """The most frequent characters."""
+    """A vocabulary of the most frequent characters."""
 
     learns_words = False
     unknown = RESERVED[UNK]
 
     def cut(self) -> pre_tokenizers.PreTokenizer:
-        """Return a cut around every character."""
+        """Return a pre-tokenizer that cuts around every character."""
         return pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")

@@ -24,7 +24,7 @@ from ablate.data.vocabulary import UNK
 
 
 class Unigram(Scheme):
-    """Subwords of a unigram language model."""
+    """A vocabulary of the subwords of a unigram language model."""
 
     def model(self) -> UnigramModel:
         """Return an untrained unigram model of the `tokenizers` library."""
@@ -35,13 +35,15 @@ class Unigram(Scheme):
         return UnigramTrainer(vocab_size=size, special_tokens=RESERVED, unk_token=RESERVED[UNK])
 
     def smallest(self, texts: Texts) -> int:
-        """Return the number of different characters and special ids, plus the one that the library
-        adds.
+        """Return the number of different characters and special ids, plus one for the id that the
+        library adds.
         """
         return characters_and_specials(texts) + 1
 
     def settle(self, tokenizer: Tokenizer) -> Tokenizer:
-        """Round scores and sort subwords, to remove the influence of a hash table's order."""
+        """Return the tokenizer with rounded scores and sorted subwords, so that it does not depend
+        on the order of a hash table.
+        """
         pieces = json.loads(tokenizer.to_str())["model"]["vocab"]
         specials, learned = pieces[: len(RESERVED)], pieces[len(RESERVED) :]
         lowest = min((score for piece, score in learned if len(piece) > 1), default=0.0)

@@ -18,7 +18,7 @@ from ablate.data.vocabulary import UNK
 
 
 class Word(Scheme):
-    """The most frequent words."""
+    """A vocabulary of the most frequent words."""
 
     # represents an unknown word together with the space in front of it
     unknown = f"{MARK}{RESERVED[UNK]}"
