@@ -121,9 +121,10 @@ def _over_levels(
 
 
 def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
-    """Return the values of the metric for a chance-level and for a perfect model, by name.
+    """Return horizontal reference values for a metric by name: "chance" and "bound" (the best
+    possible value).
 
-    The result is empty unless the corpus states these values and all runs share them.
+    A value is left out if the corpus does not state it, or if the runs do not share it.
     """
     if "chance" in metric_of(metric).unit:
         return {"chance": 0.0, "bound": 1.0}

@@ -1,3 +1,3 @@
-"""Write the ledger and all experiments as a folder of pages that open from disk,
-without a network.
+"""Write all claims, documents and experiments as a folder of web pages that open from disk, without
+a network.
 """

@@ -1,4 +1,6 @@
-"""Make names for pages: valid on every system, and unique even if case is ignored."""
+"""Make file names and anchors for pages: valid on every system, and unique even if case is
+ignored.
+"""
 
 import hashlib
 import re
@@ -9,8 +11,8 @@ LONGEST = 80
 
 
 def names(texts: Iterable[str]) -> dict[str, str]:
-    """Return a file name for each text: the text itself if it is valid, else a plain
-    form with a digest.
+    """Return a file name for each text: the text itself if it is valid, else a simplified form with
+    a digest.
     """
     by_text: dict[str, str] = {}
     taken: set[str] = set()
@@ -24,7 +26,9 @@ def names(texts: Iterable[str]) -> dict[str, str]:
 
 
 def anchors(texts: Iterable[str]) -> dict[str, str]:
-    """Return an anchor within a page for each text, in lower case, numbered if not unique."""
+    """Return an HTML anchor for each text, in lower case, with a number if it would not be
+    unique.
+    """
     by_text: dict[str, str] = {}
     for number, text in enumerate(dict.fromkeys(texts), 1):
         name = FOREIGN.sub("-", text.lower()).strip("-.") or f"part-{number}"

@@ -1,4 +1,4 @@
-"""Find the attention pictures that W&B's folders of runs have stored."""
+"""Find the pictures of attention maps in W&B's local folders of runs."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,11 @@ Kept = dict[str, dict[str, Path]]  # by identity of the run and kind of attentio
 
 
 def kept(results: Path) -> Kept:
-    """Return the latest picture of every attention, for every run that logged pictures to W&B."""
+    """Return the newest picture of each kind of attention, for every run that logged pictures to
+    W&B.
+
+    The paths are by the identity of the run and by the kind of attention.
+    """
     latest: dict[tuple[str, str], tuple[int, Path]] = {}
     for path in sorted(results.glob(MEDIA)):
         if named := NAME.fullmatch(path.stem):
@@ -25,7 +29,9 @@ def kept(results: Path) -> Kept:
 
 
 def of_pair(runs: list[Run], pictures: Kept) -> list[dict[str, object]]:
-    """Return the kinds of attention that both runs have, each with the files of the two."""
+    """Return the kinds of attention for which both runs have a picture, each with the two file
+    names.
+    """
     first, second = (pictures.get(run["identity"], {}) for run in runs)
     return [
         {"kind": kind.replace("_", " "), "files": [file_name(run, kind) for run in runs]}
@@ -35,12 +41,12 @@ def of_pair(runs: list[Run], pictures: Kept) -> list[dict[str, object]]:
 
 
 def file_name(run: Run, kind: str) -> str:
-    """Return the file name of a picture in the data folder of the site."""
+    """Return the file name of an attention picture in the data folder of the site."""
     return f"attention/{run['identity']}-{kind}.png"
 
 
 def files(runs: list[Run], pictures: Kept) -> dict[str, Path]:
-    """Return the paths of the pictures of runs, by their file names on the site."""
+    """Return the paths of the attention pictures of runs, by their file names on the site."""
     return {
         file_name(run, kind): path
         for run in runs

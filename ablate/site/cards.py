@@ -1,5 +1,5 @@
-"""Prepare the parts of the first page before the ledger: cards with findings, and
-common questions.
+"""Prepare two parts of the first page: cards with the most interesting claims, and common
+questions.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ DECIDED = (
 
 @dataclass(frozen=True)
 class Card:
-    """A finding with its figure: up to two verdicts on one axis.
+    """A claim on the first page, with a figure of one or two verdicts.
 
     Args:
-        entry: the claim with its verdicts.
-        mentions: number of places where documents make the claim.
-        forest: the axis of the verdicts.
-        views: a verdict; for a mixed result a supported and a refuted one.
+        entry: the claim with all of its verdicts.
+        mentions: number of sections of documents that make the claim.
+        forest: the axis with the effects of the shown verdicts.
+        views: the shown verdicts: one, or for a mixed result a supported and a refuted one.
     """
 
     entry: Entry
@@ -39,10 +39,10 @@ class Card:
 
 
 def cards(site: Site) -> list[Card]:
-    """Return the most interesting findings, at most one of each experiment.
+    """Return cards of the most interesting claims, with no experiment on more than one card.
 
-    A sentence is interesting if many texts state it, if a run could have decided it either way (so
-    exact sentences are left out), and if runs did decide it.
+    A claim is interesting if many sections of documents make it, if runs decided it, and if they
+    could have decided it the other way (so exact claims are left out).
     """
     entries = [
         entry
@@ -65,7 +65,7 @@ def _mentions(entry: Entry) -> int:
 
 
 def _card(entry: Entry, site: Site) -> Card | None:
-    """Return the card of a claim; None if its answer does not fit on one axis of effects."""
+    """Return the card of a claim; None if its verdicts do not fit on one axis of effects."""
     best = clearest(entry.verdict, views(entry, site))
     rows = [view.row for view in best if view.row and not view.row.exact]
     axes = forests(rows)
@@ -75,7 +75,9 @@ def _card(entry: Entry, site: Site) -> Card | None:
 
 
 def questions(site: Site) -> list[tuple[str, list[tuple[Entry, list[View]]]]]:
-    """Return each question with the claims that answer it, and their clearest verdicts."""
+    """Return each common question with the claims that answer it, and for each claim the verdicts
+    that show its answer best.
+    """
     listed = []
     for question in read_questions():
         entries = [site.by_id[claim] for claim in question.claims if claim in site.by_id]

@@ -1,5 +1,5 @@
-"""The page of a claim: the sentence, the answer, a figure, and reasons for and
-against trusting it.
+"""Prepare the page of a claim: the sentence, the answer, a figure, and reasons for and against
+trusting the answer.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from ablate.verdict.wording.caveats import about
 
 @dataclass(frozen=True)
 class View:
-    """A verdict as the page of its claim shows it."""
+    """A verdict of an experiment, as the page of its claim shows it."""
 
     finding: Finding
     source: Source
@@ -36,18 +36,20 @@ class View:
 
     @cached_property
     def row(self) -> Row | None:
-        """The effect to draw; None if there is none."""
+        """The effect to draw; None if the verdict has no effect."""
         return row(self.claim, self.place) if self.claim else None
 
     @property
     def place(self) -> str:
-        """The reading and the setting, in short."""
+        """A short text on where the verdict holds: how the sentence is read, the corpus, the number
+        of steps.
+        """
         parts = [self.finding.reading, self.setting, self.source.by_user]
         return "; ".join(part for part in parts if part)
 
     @property
     def setting(self) -> str:
-        """The corpus and the number of steps."""
+        """The corpus and the number of training steps, as text."""
         if not was_trained(self.source.verdict):
             return "without training"
         corpus = listed(self.source.corpora)
@@ -63,7 +65,7 @@ class View:
 
     @property
     def trained(self) -> str:
-        """The length of the training."""
+        """The number of training steps, as text."""
         if not was_trained(self.source.verdict):
             return "not trained"
         steps = self.finding.steps
@@ -71,29 +73,31 @@ class View:
 
     @property
     def margins(self) -> Margins | None:
-        """The verdicts at other margins."""
+        """The verdicts that other margins would give; None if every margin gives the same
+        verdict.
+        """
         return margins(self.claim) if self.claim else None
 
     @property
     def changes(self) -> list[str]:
-        """Sentences on what would change the verdict."""
+        """Sentences on what would change the verdict, such as more seeds."""
         return changes(self.claim, self.source.per_seed(self.claim)) if self.claim else []
 
     @cached_property
     def caveats(self) -> list[str]:
-        """The caveats of this verdict."""
+        """Sentences on the limits of this verdict."""
         if self.claim is None:
             return self.source.caveats
         return about(self.claim, self.source.entries, self.source.caveats)
 
     @property
     def rule(self) -> str:
-        """The rule by which it was decided."""
+        """The statistical rule by which the claim was decided, as a sentence."""
         return rule(self.claim) if self.claim else ""
 
     @property
     def cost(self) -> str:
-        """The time to run it again."""
+        """The number of runs of the experiment and their total time, as text."""
         if self.source.evidence is None:
             return ""
         runs = len(self.source.evidence.runs)
@@ -102,7 +106,7 @@ class View:
 
 
 def views(entry: Entry, site: Site) -> list[View]:
-    """Return every verdict on a claim; those that decide its headline come first."""
+    """Return every verdict on a claim; verdicts that decide the claim's headline come first."""
     deciding = entry.headline.deciding
     ordered = sorted(entry.findings, key=lambda finding: finding not in deciding)
     return [
@@ -119,9 +123,11 @@ def views(entry: Entry, site: Site) -> list[View]:
 
 
 def drawn(views: list[View]) -> list[tuple[Forest, list[View]]]:
-    """Return the effects of all verdicts with their views, on as few axes as possible.
+    """Return the effects of verdicts, grouped on as few axes as possible, with the verdicts of each
+    axis.
 
-    Axes with verdicts that decide come first, and so do these verdicts on each axis.
+    Axes with verdicts that decide the headline come first. On each axis, these verdicts come first
+    too.
     """
     by_row = {id(view.row): view for view in views if view.row}
     every = forests(view.row for view in views if view.row)
@@ -130,10 +136,14 @@ def drawn(views: list[View]) -> list[tuple[Forest, list[View]]]:
 
 
 def clearest(word: str, views: list[View]) -> list[View]:
-    """Return the verdict that agrees with a headline; for a mixed one, a supported and a refuted
-    verdict.
+    """Return a verdict that shows the headline of a claim best.
 
-    Among several, verdicts that can be drawn and have many seeds are preferred.
+    For a mixed headline, return a supported and a refuted verdict. Verdicts that can be drawn and
+    have many seeds are preferred.
+
+    Args:
+        word: the headline, such as "supported" or "mixed".
+        views: all verdicts on the claim.
     """
     deciding = sorted((view for view in views if view.decides), key=_unclear)
     if word == MIXED:
@@ -147,14 +157,18 @@ def _unclear(view: View) -> tuple[bool, int]:
 
 
 def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:
-    """Yield the contradictions of a claim, each with the claims on the other side."""
+    """Yield the contradictions in which a claim takes part, each with the claims that contradict
+    it.
+
+    `claim` is the id of the claim.
+    """
     for pair in site.pairs:
         if claim in {*pair.first, *pair.second}:
             yield pair, [site.by_id[opposite] for opposite in pair.against(claim)]
 
 
 def whole(entry: Entry, site: Site) -> dict[str, object]:
-    """Return the data of the page of a claim."""
+    """Return the variables of the template for the page of a claim."""
     all_views = views(entry, site)
     deciding = [view for view in all_views if view.decides]
     return {

@@ -1,4 +1,6 @@
-"""The ledger by document: its sections in order, and the claims of each section."""
+"""List the claims by document: the sections of a document in order, and the claims of each
+section.
+"""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +15,7 @@ WHOLE = "The text as a whole"
 
 @dataclass(frozen=True)
 class SectionClaim:
-    """A claim in a section of a document."""
+    """A claim that a section of a document makes."""
 
     entry: Entry
     detail: str = ""  # the item or step within the section
@@ -21,7 +23,7 @@ class SectionClaim:
 
 @dataclass
 class Section:
-    """A section of a document with its claims."""
+    """A section of a document with the claims that it makes."""
 
     name: str
     heading: str  # the heading in the document
@@ -41,7 +43,9 @@ def sections(document: Document, entries: list[Entry]) -> list[Section]:
 
 
 def places(claim: Claim) -> dict[str, list[str]]:
-    """Return where a claim is made: for each document title, its sections with details."""
+    """Return the sections that make a claim, by the title of the document; text may add an item or
+    step.
+    """
     by_title = {claim.document: [place for place in claim.section.split("; ") if place]}
     title = claim.document
     for part in (part for part in claim.also_in.split("; ") if part):
@@ -58,7 +62,11 @@ def places(claim: Claim) -> dict[str, list[str]]:
 
 
 def _section(place: str, document: Document) -> str:
-    """Return the section of a place: the longest section name with which it begins."""
+    """Return the name of the section that a text such as "Section 3, item 2" begins with; "" if
+    none.
+
+    If several names match, the longest is returned.
+    """
     matching = [
         name for name in document.sections if place == name or place.startswith(f"{name}, ")
     ]
@@ -66,19 +74,21 @@ def _section(place: str, document: Document) -> str:
 
 
 def within(entries: list[Entry], document: Document) -> list[Entry]:
-    """Return the claims that a document makes, in any section."""
+    """Return the claims that any section of a document makes."""
     return [entry for entry in entries if document.title in places(entry.claim)]
 
 
 def shown(site: Site) -> list[Document]:
-    """Return the documents that make a claim of the site; with only the user's claims
-    there may be none.
+    """Return the documents that make at least one claim of the site; [] if the site has only the
+    user's claims.
     """
     return [document for document in site.documents if within(site.entries, document)]
 
 
 def whole(document: Document, site: Site) -> dict[str, object]:
-    """Return the data of the page of a document, also used in the list of documents."""
+    """Return the variables of the template for the page of a document, which the list of documents
+    uses too.
+    """
     counts = count(within(site.entries, document))
     all_sections = sections(document, site.entries)
     anchor_names = anchors(section.name for section in all_sections)
@@ -92,7 +102,9 @@ def whole(document: Document, site: Site) -> dict[str, object]:
 
 
 def linked(entry: Entry, site: Site) -> dict[str, list[tuple[str, str]]]:
-    """Return where a claim is made, by document title: each place with its anchor, or ""."""
+    """Return the sections that make a claim, by document title, each with its anchor on the
+    document's page or "".
+    """
     by_title = {document.title: document for document in site.documents}
     return {
         title: [(place, _anchor(place, by_title.get(title))) for place in named]

@@ -1,4 +1,4 @@
-"""The page for beginners: a verdict explained step by step, and how to ask a question."""
+"""Prepare the page for beginners: a verdict explained step by step, and how to ask a question."""
 
 from importlib.resources import files
 
@@ -25,7 +25,7 @@ MEANINGS = {
 
 
 def whole(site: Site) -> dict[str, object]:
-    """Return the data of the page."""
+    """Return the variables of the template for the page."""
     view = _example(site)
     axes = drawn([view]) if view else []
     return {
@@ -41,7 +41,9 @@ def whole(site: Site) -> dict[str, object]:
 
 
 def _example(site: Site) -> View | None:
-    """Return a committed verdict on two arms over several seeds; None if there is none."""
+    """Return a verdict to explain: on two arms over several seeds, with results in the repository.
+    None if there is none.
+    """
     candidates = [
         view
         for entry in site.entries
@@ -56,7 +58,7 @@ def _example(site: Site) -> View | None:
 
 
 def _whole(view: View) -> bool:
-    """Return whether every step can be shown for a verdict."""
+    """Return whether every step of the explanation can be shown for a verdict."""
     claim = view.claim
     return bool(
         claim and view.row and claim["pairs"] > 2 and claim["margin"] and not claim["minus"]

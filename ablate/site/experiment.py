@@ -1,4 +1,6 @@
-"""The page of an experiment: its report, the effects with links to seeds, and its further pages."""
+"""Prepare the page of an experiment: its report, the effects with links to seeds, and the pages of
+its runs.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,7 +23,10 @@ MARKDOWN = re.compile(r'<a href="([^":]*)\.md">(.*?)</a>', re.DOTALL)
 
 
 def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tuple[str, str]]:
-    """Yield all pages of an experiment and its runs, by file name; `page` renders a template."""
+    """Yield the name and the content of every file about an experiment and its runs.
+
+    `page` renders a template, given its name and variables.
+    """
     source = site.sources[folder]
     name = site.experiments[folder]
     sentence_data = _sentences(source, site, name)
@@ -62,7 +67,9 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
 
 
 def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
-    """Return verdicts, statement and page of every claim that an experiment decides."""
+    """Return, for every claim that an experiment decides: the verdicts, the statement and the
+    claim's page.
+    """
     answers = [
         (
             [finding.verdict for finding in entry.findings if finding.report.parent == folder],
@@ -80,9 +87,10 @@ def _sentences(source: Source, site: Site, page: str) -> str:
 
 
 def _report(source: Source, page: str) -> str:
-    """Return the report as a part of a page, with links to figures in experiments/<page>/.
+    """Return the report of an experiment as HTML, with links to figures in experiments/<page>/.
 
-    Its list of verdicts is removed if the page has the evidence to write its own list.
+    The report's list of verdicts is removed if the runs are available, because the page then has
+    its own list.
     """
 
     def picture(name: str, alt: str) -> str:
@@ -97,14 +105,18 @@ def _report(source: Source, page: str) -> str:
 
 
 def _size(picture: Path) -> str:
-    """Return HTML attributes that reserve the space of a figure until it is loaded."""
+    """Return the HTML attributes width and height of an SVG file, which reserve its space on the
+    page until it is loaded.
+    """
     with picture.open(encoding="utf-8") as file:
         box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', file.read(1000))
     return f' width="{float(box[1]):.0f}" height="{float(box[2]):.0f}"' if box else ""
 
 
 def _linked(html: str, pages: dict[str, str]) -> str:
-    """Replace links to Markdown files by links to their pages, or by plain text."""
+    """Return HTML with links to Markdown files replaced by links to their pages, or by plain
+    text.
+    """
     return MARKDOWN.sub(
         lambda link: (
             f'<a href="{pages[link[1]]}.html">{link[2]}</a>' if link[1] in pages else link[2]
@@ -114,8 +126,9 @@ def _linked(html: str, pages: dict[str, str]) -> str:
 
 
 def _drawn(source: Source) -> list[tuple[Forest, list[tuple[int, Row]]]]:
-    """Return the effects with links to seeds, on their axes, each with its number
-    among the answers.
+    """Return the effects that have a difference for each seed, grouped by axis.
+
+    Each effect comes with the number of its claim in the experiment, for links to its seeds.
     """
     if source.evidence is None:
         return []

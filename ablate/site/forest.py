@@ -1,8 +1,9 @@
-"""Effects on a common axis; positions are percentages of its width, so that pages scale them.
+"""Arrange effects on a common axis (a forest plot); positions are percentages of the width, so that
+pages can scale them.
 
 Differences are on a linear axis that includes 0. Deviations of exact claims are on a logarithmic
-axis, since values that must be 0 and values that must not are often fifteen orders of magnitude
-apart.
+axis, because deviations that must be 0 and deviations that must differ from 0 are often fifteen
+orders of magnitude apart.
 """
 
 import itertools
@@ -33,7 +34,7 @@ ONE_AXIS = (
 
 @dataclass(frozen=True)
 class Axis:
-    """A range of values; both ends of a logarithmic axis are above 0."""
+    """An axis from a smallest to a largest value; both ends of a logarithmic axis are above 0."""
 
     low: float
     high: float
@@ -41,7 +42,9 @@ class Axis:
     name: str
 
     def place(self, value: float) -> float:
-        """Return the position of a value as a percentage of the width, from the left."""
+        """Return the position of a value on the axis, as a percentage of the width from the
+        left.
+        """
         if self.log:
             value = max(abs(value), LEAST)
             span = math.log(self.high / self.low)
@@ -49,13 +52,15 @@ class Axis:
         return round(100 * (value - self.low) / (self.high - self.low), 2)
 
     def span(self, ends: tuple[float, float]) -> tuple[float, float]:
-        """Return start and width of a range in per cent, clipped to the axis."""
+        """Return start and width of an interval as percentages of the width, cut at the ends of the
+        axis.
+        """
         start, end = (min(100.0, max(0.0, self.place(value))) for value in ends)
         return start, round(end - start, 2)
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """The positions of round numbers, and their labels."""
+        """Return the positions of round numbers on the axis, with their labels."""
         values = self._powers() if self.log else self._multiples()
         return [(self.place(value), "0" if value == LEAST else f"{value:g}") for value in values]
 
@@ -74,7 +79,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Row:
-    """An effect on the axis."""
+    """The effect of a claim, as a row of a forest plot."""
 
     claim: ReportedClaim
     label: list[str]  # the compared arms
@@ -82,12 +87,12 @@ class Row:
 
     @property
     def seeds(self) -> list[float]:
-        """The value of every seed; for an exact claim, of every case."""
+        """The difference of every seed; for an exact claim, the deviation of every case."""
         return [value for value in self.claim["differences"] if value is not None]
 
     @property
     def bounds(self) -> list[float]:
-        """The bounds with which the effect is compared."""
+        """The values (such as margins) with which the effect is compared."""
         _, size = bound(self.claim)
         if not size:
             return []
@@ -103,7 +108,7 @@ class Row:
 
     @property
     def exact(self) -> bool:
-        """Whether every case must hold."""
+        """Whether the claim is exact: whether it must hold in every case."""
         return is_exact(self.claim)
 
     @property
@@ -116,7 +121,7 @@ class Row:
 
     @property
     def intervals(self) -> list[tuple[str, list[float]]]:
-        """The style class and the ends of each interval; the interval that decides
+        """The CSS class and the ends of each confidence interval; the interval that decides
         equivalence is last.
         """
         both = ("", self.claim["interval"]), ("inner", self.claim.get("interval_equivalence"))
@@ -130,26 +135,28 @@ class Row:
 
 @dataclass(frozen=True)
 class Forest:
-    """Rows on a common axis."""
+    """The rows of a forest plot, on a common axis."""
 
     axis: Axis
     rows: list[Row]
 
     @property
     def directed(self) -> bool:
-        """Whether a row has a better side; claims of equality have none."""
+        """Whether one side of 0 is better for at least one row; a claim of equality has no better
+        side.
+        """
         return any(row.claim["kind"] != "equivalence" for row in self.rows)
 
 
 def row(claim: ReportedClaim, place: str) -> Row | None:
-    """Return the row of an answer; None if nothing was measured."""
+    """Return the row of a claim in a forest plot; None if the claim has no effect to draw."""
     if claim["effect"] is None or not all(map(math.isfinite, claim["interval"] or [])):
         return None
     return Row(claim, contrast(claim) if claim["kind"] != "exact" else _subject(claim), place)
 
 
 def forests(rows: Iterable[Row]) -> list[Forest]:
-    """Return the rows grouped by common axes."""
+    """Return forest plots of the rows, with one plot per axis."""
     ordered = sorted(rows, key=_axis_of)
     groups = [list(group_rows) for _, group_rows in itertools.groupby(ordered, _axis_of)]
     return [Forest(_axis(group), group) for group in groups]
@@ -161,7 +168,9 @@ def _axis_of(row_of_axis: Row) -> tuple[str, ...]:
 
 
 def _subject(claim: ReportedClaim) -> list[str]:
-    """Return what an exact claim measured, and the arms if it compares arms."""
+    """Return the label of an exact claim: the measured quantity, and the arms if it compares
+    arms.
+    """
     return [metric_in_words(claim["metric"], claim.get("measures")).named, *contrast(claim)]
 
 
@@ -176,8 +185,8 @@ def _axis(rows: list[Row]) -> Axis:
 
 
 def _axis_name(claim: ReportedClaim) -> str:
-    """Return the label of an axis of effects in the words of the claim; positive
-    is always better.
+    """Return the label of an axis of effects in the words of the claim; positive is always
+    better.
     """
     name = metric_in_words(claim["metric"], claim.get("measures")).axis
     falls = claim["better"] == "lower"

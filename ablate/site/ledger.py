@@ -1,4 +1,4 @@
-"""The first page: the ledger with its filters."""
+"""Prepare the first page: the list of all claims with filters."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +19,7 @@ SHOWN = ("document", "factor", "verdict", "group", "kind")
 
 
 def whole(site: Site) -> dict[str, object]:
-    """Return the data of the page."""
+    """Return the variables of the template for the page."""
     entries = site.entries
     filters = {key: FILTERS[key] for key in SHOWN}
     if any(entry.by_user or entry.beside for entry in entries):
@@ -43,7 +43,9 @@ def whole(site: Site) -> dict[str, object]:
 
 
 def sure(site: Site) -> dict[str, object]:
-    """Return the counts that show how far the answers can be trusted."""
+    """Return counts that show how far the answers can be trusted, such as numbers of
+    replications.
+    """
     committed = [f for entry in site.entries for f in entry.findings if f.origin == COMMITTED]
     decided = [entry for entry in site.entries if entry.headline.deciding and not entry.outside]
     sizes = [source.largest for source in site.sources.values()]
@@ -57,12 +59,15 @@ def sure(site: Site) -> dict[str, object]:
 
 
 def _turns(entry: Entry, site: Site) -> str:
-    """Return the headlines by a factor on all margins, for a script: "0:supported|2.1:mixed"."""
+    """Return the headlines that a claim would have if all margins were multiplied by a factor.
+
+    The text is for a script: "0:supported|2.1:mixed" means mixed from factor 2.1 on.
+    """
     return "|".join(f"{turn.factor:.6g}:{turn.word}" for turn in turns(entry, site))
 
 
 def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
-    """Return the experiments behind a claim: page, title with data, and the verdicts."""
+    """Return the experiments that tested a claim: page, title with corpus, and the verdicts."""
     verdicts: dict[tuple[str, str], list[str]] = {}
     for finding in entry.findings:
         source = site.sources[finding.report.parent]
@@ -76,7 +81,9 @@ def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
 
 
 def _choices(entries: list[Entry], filters: Filters) -> dict[str, list[str]]:
-    """Return the values of each filter: names in the order of the ledger, factors sorted."""
+    """Return the values that each filter offers: factors sorted, other values in the order of the
+    claims.
+    """
     by_filter = {
         key: list(dict.fromkeys(name for entry in entries for name in read(entry)))
         for key, read in filters.items()

@@ -1,4 +1,4 @@
-"""Show which verdict other margins would give: bands of margins, and the margin of the study."""
+"""Show which verdict other margins would give: ranges of margins, and the margin of the study."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +14,7 @@ BEYOND = 1.5  # the axis ends at this multiple of the largest margin shown
 
 @dataclass(frozen=True)
 class Band:
-    """Margins with the same verdict, as percentages of the axis."""
+    """A range of margins with the same verdict; start and width are percentages of the axis."""
 
     start: float
     width: float
@@ -25,7 +25,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Margins:
-    """All margins from 0 on, or all tolerances of an exact claim."""
+    """The verdicts at all margins from 0 on, or at all tolerances of an exact claim."""
 
     which: str  # margin | tolerance
     planned: float
@@ -35,12 +35,14 @@ class Margins:
 
     @property
     def place(self) -> float:
-        """The position of the study's own margin."""
+        """The position of the study's own margin on the axis, in percent."""
         return self.axis.place(self.planned)
 
 
 def margins(claim: ReportedClaim) -> Margins | None:
-    """Return the bands of an answer; None if every margin gives the same verdict."""
+    """Return the ranges of margins with their verdicts; None if every margin gives the same
+    verdict.
+    """
     turns = claim["sensitivity"]
     if len(turns) < 2:
         return None

@@ -1,4 +1,4 @@
-"""The content of the site, and the addresses of its pages."""
+"""Define the content of the site, and the addresses of its pages."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,9 @@ from ablate.site.source import Source, read
 
 @dataclass(frozen=True)
 class Site:
-    """Claims, the experiments behind their verdicts, documents, and contradictions."""
+    """The content of the site: claims, the experiments that tested them, documents, and
+    contradictions.
+    """
 
     entries: list[Entry]
     sources: dict[Path, Source]  # by folder
@@ -28,12 +30,12 @@ class Site:
 
     @cached_property
     def documents(self) -> list[Document]:
-        """The documents, in the order in which they were read."""
+        """The documents that make the claims, in the order in which they were read."""
         return read_documents()
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The contradictions between claims of the site."""
+        """The pairs of contradicting claims."""
         return [pair for pair in read_pairs() if {*pair.first, *pair.second} <= self.by_id.keys()]
 
     @cached_property
@@ -43,12 +45,12 @@ class Site:
 
     @cached_property
     def claims(self) -> dict[str, str]:
-        """The page name of each claim: claims/<name>.html."""
+        """The page name of each claim by its id: claims/<name>.html."""
         return names(self.by_id)
 
     @cached_property
     def experiments(self) -> dict[Path, str]:
-        """The page name of each folder: experiments/<name>.html."""
+        """The page name of each experiment by its folder: experiments/<name>.html."""
         labels: dict[Path, str] = {}
         for (
             folder,
@@ -63,11 +65,13 @@ class Site:
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """The page name of each document: documents/<name>.html."""
+        """The page name of each document by its title: documents/<name>.html."""
         return anchors(document.title for document in self.documents)
 
     def answer(self, finding: Finding) -> ReportedClaim | None:
-        """Return a verdict with all its numbers; None if its evidence is not available."""
+        """Return a verdict of an experiment with all its numbers; None if its results are not
+        available.
+        """
         source = self.sources[finding.report.parent]
         for claim in source.answers:
             key = (claim["id"], claim.get("reading", ""))
@@ -78,7 +82,13 @@ class Site:
 
 
 def gather(entries: list[Entry], warnings: list[str], results: Path) -> Site:
-    """Read the folders of all verdicts; damaged ones are left out, with a warning."""
+    """Read the folders of all verdicts on the claims, and return the content of the site.
+
+    Args:
+        entries: the claims with their verdicts.
+        warnings: list to which a warning is appended for each damaged folder, which is left out.
+        results: folder of the user's runs and sweeps.
+    """
     findings = (finding for entry in entries for finding in entry.findings)
     folders = {finding.report.parent: finding.origin for finding in findings}
     ordered = sorted(folders, key=lambda folder: (ORIGINS.index(folders[folder]), folder))

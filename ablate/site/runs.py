@@ -1,7 +1,7 @@
 """Write the runs of an experiment as a script, which its pages load on demand.
 
-The page of an experiment draws seeds and curves from it, and the page of its runs has an address
-for each run: runs/<experiment>.html#<identity>.
+The page of an experiment draws seeds and curves from the script. The page of its runs has an
+address for each run: runs/<experiment>.html#<identity>.
 """
 
 import json
@@ -19,7 +19,7 @@ from ablate.verdict.sides import has
 
 
 def data(evidence: Evidence, answers: list[ReportedClaim], verdict: Verdict, page: str) -> str:
-    """Return the runs as a script."""
+    """Return the runs of an experiment and the differences of its claims as a JavaScript file."""
     metrics, arms = shown(evidence, verdict), arm_names(evidence)
     content = {
         "colours": arm_colours([*dict.fromkeys(arms.values())]),
@@ -33,31 +33,33 @@ def data(evidence: Evidence, answers: list[ReportedClaim], verdict: Verdict, pag
 
 
 def script(name: str, value: Any) -> str:
-    """Return a script that stores a value under a name; a page opened from disk can load it."""
+    """Return JavaScript that stores a value under a name; a page opened from disk can load it,
+    unlike JSON.
+    """
     text = json.dumps(value, separators=(",", ":"))
     return f"(window.ablate = window.ablate || {{}})[{json.dumps(name)}] = {text};\n"
 
 
 def _measured(evidence: Evidence, metrics: list[str]) -> list[str]:
-    """Return the metrics of runs and of their curves."""
+    """Return the metrics of runs and of their learning curves that the pages show."""
     drawn = [key for run in evidence.runs for curve in _curves(run) for key in curve]
     return list(dict.fromkeys([*metrics, *(key for key in drawn if key != "step")]))
 
 
 def _curves(run: Run) -> list[Curve]:
-    """Return the curves of validation and, if stored, of training."""
+    """Return the learning curve of a run on validation data and, if stored, on training data."""
     return [curve for curve in (run["curve"], run.get("training")) if curve]
 
 
 def arm_names(evidence: Evidence) -> dict[str, str]:
-    """Return the label of each arm; the config text of each arm if two labels would be equal."""
+    """Return the label of each arm; if two labels are equal, the config text of each arm."""
     labels = {run["arm"]: arm_label(run["levels"]) or run["arm"] for run in evidence.runs}
     alike = len({*labels.values()}) < len(labels)
     return {arm: arm for arm in labels} if alike else labels
 
 
 def settings(verdict: Verdict) -> list[tuple[str, str]]:
-    """Return the settings that all runs of an experiment share, by name."""
+    """Return the settings that all runs of an experiment share, by readable names."""
     regime = verdict["regime"]
     parts = {
         "data": level_label("data", regime["data"]),
@@ -103,7 +105,7 @@ def _short(value: int | float | None) -> int | float | None:
 
 
 def _claim(claim: ReportedClaim, evidence: Evidence) -> dict[str, object]:
-    """Return the difference of every seed, and the runs behind it."""
+    """Return the difference between the arms for every seed, and the numbers of the two runs."""
     metric = metric_of(claim["metric"])
     sides = [claim["treatment"], claim["baseline"]] if claim["treatment"] else [{}]
     if not by_seed(claim):
@@ -128,7 +130,7 @@ def by_seed(claim: ReportedClaim) -> bool:
 
 
 def numbers(levels: Levels, seed: int, evidence: Evidence) -> list[int]:
-    """Return the numbers of the runs with these levels and this seed."""
+    """Return the indices of the runs with these factor levels and this seed."""
     return [
         number
         for number, run in enumerate(evidence.runs)

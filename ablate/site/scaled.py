@@ -1,4 +1,4 @@
-"""Compute the headlines of the ledger if every margin were multiplied by the same factor."""
+"""Compute the headlines of all claims if every margin were multiplied by the same factor."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,14 +15,19 @@ Verdicts = list[tuple[float, Finding]]
 
 
 class HeadlineThreshold(NamedTuple):
-    """The headline of a claim for factors from `factor` up to the next threshold."""
+    """The headline of a claim if all margins are multiplied by `factor` or more, up to the next
+    threshold.
+    """
 
     factor: float
     word: str
 
 
 def turns(entry: Entry, site: Site) -> list[HeadlineThreshold]:
-    """Return the headlines of a claim by the factor, ascending; empty if no factor changes it."""
+    """Return the headlines of a claim with the factors from which they hold, ascending.
+
+    The result is empty if no factor changes the headline.
+    """
     verdicts = [_verdicts(finding, site) for finding in entry.headline.deciding]
     starts = sorted({start for by_factor in verdicts for start, _ in by_factor})
     statement, current = entry.claim.statement, entry.headline
@@ -45,9 +50,11 @@ def _at(factor: float, by_factor: Verdicts) -> Finding:
 
 
 def _verdicts(finding: Finding, site: Site) -> Verdicts:
-    """Return the verdicts of a finding by the factor; at factor 1 it is the original verdict.
+    """Return the verdicts of an experiment on a claim, with the factors of the margin from which
+    they hold.
 
-    A verdict that no margin would change, such as one where nothing was learned, has no bands.
+    At factor 1 it is the original verdict. If no margin would change the verdict (for example,
+    because nothing was learned), there is only this verdict.
     """
     claim = site.answer(finding)
     which, margin = bound(claim) if claim else ("", 0.0)

@@ -1,6 +1,7 @@
 """Show the sentences that two runs translate most differently, if their translations are available.
 
-Committed evidence has statistics of sentences and no text; the folder of results has both.
+The results in the repository have statistics of each sentence but no text. The folder of the user's
+runs has both.
 """
 
 import functools
@@ -26,14 +27,18 @@ Tests = dict[str, Path]  # folders of tests, by the identity of the test
 
 
 def tests(results: Path) -> Tests:
-    """Return all tests in a folder of results."""
+    """Return the folders of all tests in a folder of results, by their names (digests of the
+    evaluation).
+    """
     return {path.name: path for path in results.glob("runs/*/tests/*/")}
 
 
 def data(
     evidence: Evidence, answers: list[ReportedClaim], tests_by_id: Tests, attention: Kept, page: str
 ) -> str:
-    """Return sentences and attention of every claim and seed as a script; "" if there are none."""
+    """Return translated sentences and attention pictures, by claim and seed, as a JavaScript file;
+    "" if there are none.
+    """
     claims = [dict(_claim(claim, evidence, tests_by_id, attention)) for claim in answers]
     if not any(claims):
         return ""
@@ -41,8 +46,8 @@ def data(
 
 
 def of_runs(evidence: Evidence, tests_by_id: Tests, page: str) -> str:
-    """Return config and translations of every run whose files are available, as a
-    script; "" if none.
+    """Return the config and some translations of every run whose files are available, as
+    JavaScript; "" if none.
     """
     details_by_run = {}
     for run in evidence.runs:
@@ -53,7 +58,7 @@ def of_runs(evidence: Evidence, tests_by_id: Tests, page: str) -> str:
 
 
 def _of_run(folder: Path) -> dict[str, Any]:
-    """Return the config of a run and its first translations; empty if its record is incomplete."""
+    """Return the config of a run and its first translations; {} if its files are incomplete."""
     config, read = folder.parents[1] / "config.yaml", _read(folder, "test")
     if not (_whole(folder.parents[1]) and config.exists()):
         return {}
@@ -70,7 +75,9 @@ def _of_run(folder: Path) -> dict[str, Any]:
 def _claim(
     claim: ReportedClaim, evidence: Evidence, tests_by_id: Tests, attention: Kept
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the sentences of each seed whose two runs have translations or attention pictures."""
+    """Yield the sentences of each seed for which both runs have translations or attention
+    pictures.
+    """
     split, names = claim["metric"].partition("/")[0], arm_names(evidence)
     if not (by_seed(claim) and claim["treatment"]):
         return
@@ -86,7 +93,9 @@ def _claim(
 
 
 def _differing(runs: list[Run], split: str, tests_by_id: Tests) -> list[dict[str, object]]:
-    """Return the sentences that contribute most to the difference in BLEU, in either direction."""
+    """Return the sentences that contribute most to the difference in BLEU of two runs, in either
+    direction.
+    """
     folders = [tests_by_id[run["identity"]] for run in runs if run["identity"] in tests_by_id]
     read = [_read(folder, split) for folder in folders]
     if len(read) != 2 or any(first_scores is None for first_scores in read):
@@ -112,7 +121,9 @@ def _differing(runs: list[Run], split: str, tests_by_id: Tests) -> list[dict[str
 
 @functools.lru_cache(maxsize=64)
 def _read(folder: Path, split: str) -> tuple[list[str], np.ndarray] | None:
-    """Return the translations and the contribution of each to BLEU; None if they are missing."""
+    """Return the translations of a split, and how much each contributes to BLEU; None if they are
+    missing.
+    """
     path, statistics = folder / f"{split}.hyp", folder / f"{split}{STATISTICS}"
     if not (_whole(folder) and path.exists() and statistics.exists()):
         return None
@@ -123,7 +134,7 @@ def _read(folder: Path, split: str) -> tuple[list[str], np.ndarray] | None:
 
 
 def _text(folder: Path, split: str) -> tuple[list[str], list[str]] | None:
-    """Return sources and references of a split; None if the corpus is not available."""
+    """Return source and reference texts of a split; None if the corpus is not available."""
     run = folder.parents[1]
     if not _whole(run):
         return None
@@ -136,7 +147,7 @@ def _text(folder: Path, split: str) -> tuple[list[str], list[str]] | None:
 
 
 def _whole(folder: Path) -> bool:
-    """Return whether a run or a test has ended and its files are unchanged."""
+    """Return whether a run or a test has ended, and its files have not changed since."""
     try:
         return read_result(folder) is not None
     except UserError:
@@ -147,10 +158,16 @@ def _whole(folder: Path) -> bool:
 def _corpus(
     described: str, fingerprints: tuple[str, str], split: str
 ) -> tuple[list[str], list[str]] | None:
-    """Return the text of a split if the corpus has these fingerprints; nothing is downloaded.
+    """Return source and reference texts of a split if the corpus has the given fingerprints; else
+    None.
 
-    The fingerprints protect files of this machine: a config from elsewhere could name any file, but
-    cannot know its content.
+    Nothing is downloaded. The fingerprints protect files of this machine: a config from elsewhere
+    could name any file, but it cannot know the file's content.
+
+    Args:
+        described: the corpus as text of its config.
+        fingerprints: digests of the corpus and the split.
+        split: name of the split.
     """
     from omegaconf import OmegaConf
 

@@ -1,4 +1,4 @@
-"""Read the folder of an experiment for the site."""
+"""Read the folder of an experiment (verdict, report and results) for the site."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -27,9 +27,10 @@ from ablate.verdict.wording.layers import bounds
 
 @dataclass(frozen=True)
 class Source:
-    """The folder of an experiment; `evidence` is None if it is incomplete or missing.
+    """The content of an experiment's folder; `evidence` (the results of the runs) is None if it is
+    incomplete or missing.
 
-    The evidence has no statistics of sentences, because pages do not show them.
+    The results lack the statistics of sentences, because pages do not show them.
     """
 
     folder: Path
@@ -60,14 +61,16 @@ class Source:
 
     @property
     def entries(self) -> list[Entry]:
-        """Every claim at every budget; none if evidence or verdict is damaged."""
+        """The verdict on every claim at every training budget; none if the results or the verdict
+        are damaged.
+        """
         return [*at_each_budget(self.verdict["claims"])] if self.well_formed else []
 
     @property
     def answers(self) -> list[ReportedClaim]:
-        """The entries, with the further fields of their claims in the study.
+        """The verdicts in `entries`, completed by the fields of their claims in the study.
 
-        A verdict without its study lacks tolerances, so it has no answers for exact claims.
+        Without the study, the tolerances of exact claims are unknown, so exact claims are left out.
         """
         if self.evidence is not None:
             return [*at_each_budget(claims(self.evidence, self.verdict))]
@@ -75,17 +78,17 @@ class Source:
         return [cast(ReportedClaim, {**entry, "tolerance": 0.0}) for entry in by_margin]
 
     def again(self, claim: Entry) -> Replication | None:
-        """Return the replication of an answer."""
+        """Return the replication of a verdict with new seeds; None if there is none."""
         return asked_again(claim, self.contest)
 
     @property
     def by_user(self) -> str:
-        """The mark of the user's own experiments; "" for committed evidence."""
+        """A label for the user's own experiments; "" for experiments in the repository."""
         return "" if self.origin == COMMITTED else self.origin
 
     @property
     def corpora(self) -> list[str]:
-        """The labels of the corpora that its models were trained on; none without training."""
+        """The labels of the corpora on which the models were trained; none without training."""
         if not was_trained(self.verdict):
             return []
         return [
@@ -94,7 +97,7 @@ class Source:
 
     @property
     def largest(self) -> int:
-        """The number of parameters of its largest trained model; 0 without training."""
+        """The number of parameters of the largest trained model; 0 without training."""
         if not was_trained(self.verdict):
             return 0
         arms = (arm["metrics"].get("parameters") for arm in self.verdict["arms"])
@@ -102,12 +105,14 @@ class Source:
 
     @property
     def bounds(self) -> str:
-        """The size of the models, the corpus and the steps for which its verdicts hold."""
+        """A sentence on the model sizes, the corpus and the number of steps for which the verdicts
+        hold.
+        """
         return bounds(self.verdict)
 
     @property
     def regime(self) -> str:
-        """The setting of its verdicts, in one line."""
+        """The setting of the experiment (data, model, training, test, machine) in one line."""
         if self.evidence:
             return regime(self.verdict)
         setting = self.verdict["regime"]
@@ -115,22 +120,22 @@ class Source:
 
     @property
     def caveats(self) -> list[str]:
-        """The caveats of its verdicts."""
+        """Sentences on the limits of the experiment's verdicts."""
         return list(self.verdict.get("caveats", []))
 
     @property
     def tuned(self) -> str:
-        """The key that was tuned for every arm; "" if none was."""
+        """The config key of the hyperparameter that was tuned for every arm; "" if none was."""
         tune = self.evidence.study.get("tune") if self.evidence else None
         return tune["key"] if tune else ""
 
     @property
     def seconds(self) -> float:
-        """The sum of the times of all runs, each measured on its machine."""
+        """The total time of all runs in seconds, each measured on the machine of the run."""
         return sum(run["seconds"] for run in self.evidence.runs) if self.evidence else 0.0
 
     def per_seed(self, claim: ReportedClaim) -> float:
-        """Return the seconds that the arms of an answer took per seed, including tuning."""
+        """Return the seconds that the arms of a claim took per seed, including tuning."""
         evidence = self.evidence
         if evidence is None or not evidence.runs:
             return 0.0
@@ -145,13 +150,19 @@ class Source:
 
     @property
     def command(self) -> str:
-        """The command that reproduces it."""
+        """The command line that repeats the experiment."""
         again = f"python -m ablate +experiment={self.name} -m"
         return self.evidence.registration.get("command", again) if self.evidence else again
 
 
 def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
-    """Read a folder with a verdict; damaged parts are left out, with a warning."""
+    """Read the folder of an experiment.
+
+    Args:
+        folder: folder with a verdict.
+        warnings: list to which a warning is appended for each damaged file, which is left out.
+        origin: whether the folder is part of the repository or belongs to the user.
+    """
     verdict = read_verdict(folder / "verdict.json")
     evidence, packaged = None, not (folder / ABOUT).exists()
     try:
@@ -173,7 +184,7 @@ def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
 
 
 def _has_form(folder: Path, verdict: Verdict) -> bool:
-    """Return whether a verdict without evidence has all fields, which old versions lack."""
+    """Return whether a verdict has all required fields; verdicts of old versions lack some."""
     try:
         _check_entries(folder, verdict)
     except UserError:
@@ -187,10 +198,10 @@ def _check_entries(folder: Path, verdict: Verdict) -> None:
 
 
 def _evidence(folder: Path, verdict: Verdict) -> Evidence:
-    """Return the evidence of a folder.
+    """Return the results of the runs in a folder.
 
     Raises:
-        UserError: a file is missing, damaged or malformed, or differs from its seal.
+        UserError: a file is missing, damaged or malformed, or differs from its digest.
     """
     evidence = Evidence.load(folder, statistics=False)
     _check_entries(folder, verdict)

@@ -1,4 +1,4 @@
-"""Write the reasons to trust an answer, and its limits, as sentences."""
+"""Write sentences on the reasons to trust an answer, and on its limits."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +14,9 @@ Basis = list[tuple[Finding, Source, ReportedClaim | None]]  # the verdicts that 
 
 
 def support(basis: Basis) -> Iterator[str]:
-    """Yield what supports the answer: how it was planned, and how often it was asked."""
+    """Yield sentences on what supports the answer: whether the question was registered before the
+    runs, and how many runs and experiments asked it.
+    """
     if not basis:
         return
     planned = [finding for finding, _, _ in basis if finding.registered and not finding.exploratory]
@@ -35,7 +37,7 @@ def support(basis: Basis) -> Iterator[str]:
 
 
 def _repeated(basis: Basis) -> Iterator[str]:
-    """Yield how often new seeds gave the same answer."""
+    """Yield a sentence on how many verdicts were reproduced with new seeds."""
     counts = Counter(finding.again["replication"] for finding, _, _ in basis if finding.again)
     if counts:
         words = listed([f"{word} in {number}" for word, number in counts.items()])
@@ -43,7 +45,12 @@ def _repeated(basis: Basis) -> Iterator[str]:
 
 
 def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
-    """Yield how many verdicts remain with a correction for all statistical claims."""
+    """Yield a sentence on how many verdicts remain with a correction for all statistical claims of
+    the site.
+
+    `all_remain` selects the case: the sentence is yielded only if all of them remain, or only if
+    not all of them do.
+    """
     decided = [f for f, _, _ in basis if f.ledger_wide and f.verdict != INCONCLUSIVE]
     left = sum(finding.ledger_wide == finding.verdict for finding in decided)
     if decided and (left == len(decided)) == all_remain:
@@ -54,7 +61,9 @@ def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
 
 
 def doubts(basis: Basis) -> Iterator[str]:
-    """Yield what limits the answer."""
+    """Yield sentences on the limits of the answer, such as small models and exploratory
+    verdicts.
+    """
     yield from dict.fromkeys(source.bounds for _, source, _ in basis)
     if many := sum(finding.exploratory for finding, _, _ in basis):
         yield (

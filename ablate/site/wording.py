@@ -1,4 +1,4 @@
-"""Write the sentences of pages that no verdict contains."""
+"""Write the sentences on pages that are not part of a verdict."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ ONE_NEVER = "is a definition, custom, title or opinion, which no experiment"
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words."""
+    """Return a time in words, such as minutes or hours."""
     if seconds < MINUTE:
         return "less than a minute"
     if seconds < 2 * HOUR:
@@ -29,8 +29,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
-    """Return what would change a verdict, as sentences; `per_seed` is the time of a
-    seed in seconds.
+    """Return sentences on what would change a verdict; `per_seed` is the time of a seed in
+    seconds.
     """
     sentences = _more_seeds(claim, per_seed)
     if claim.get("cannot") and claim["verdict"] == INCONCLUSIVE:
@@ -43,7 +43,7 @@ def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
 
 
 def _not_planned(claim: ReportedClaim) -> list[str]:
-    """Return what would decide a claim without planned seeds."""
+    """Return sentences on what would decide a claim for which no number of seeds was computed."""
     if not claim["sensitivity"]:
         return ["No number of seeds would decide it: other variants or settings are needed."]
     if is_exact(claim):
@@ -52,12 +52,12 @@ def _not_planned(claim: ReportedClaim) -> list[str]:
 
 
 def rule(claim: ReportedClaim) -> str:
-    """Return when such a claim is supported and refuted."""
+    """Return a sentence on when a claim of this kind is supported and when it is refuted."""
     return f"{KINDS[claim['kind']].rule}."
 
 
 def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
-    """Return how many seeds would show each answer if the planned effect were true."""
+    """Return sentences on how many seeds would show each answer if the planned effect were true."""
     pairs = claim["pairs"]
     return [
         f"{_how_many(plan['seeds'], pairs, per_seed)} would show that the claim is {side}, if "
@@ -74,9 +74,12 @@ def _if_true(claim: ReportedClaim, effect: float) -> str:
 
 
 def _how_many(seeds: int | None, present: int, per_seed: float) -> str:
-    """Return a number of seeds, and the time for the missing ones; None: no number is enough.
+    """Return text such as "12 seeds (3 hours more ...)".
 
-    If `per_seed` is 0 because no run is available, the time is left out.
+    Args:
+        seeds: the required number of seeds; None if no number is enough.
+        present: the number of seeds so far.
+        per_seed: time of a seed in seconds; with 0, the text has no time.
     """
     if not seeds:
         return "No number of seeds"
@@ -87,7 +90,10 @@ def _how_many(seeds: int | None, present: int, per_seed: float) -> str:
 
 
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:
-    """Return what experiments say about a document, in at most three sentences."""
+    """Return at most three sentences on the results for the claims of a document.
+
+    `counts` has the number of claims by headline.
+    """
     total = sum(counts.values())
     decided = [
         f"{counts['supported']} supported",

@@ -1,4 +1,4 @@
-"""Link statistical words to their explanations, which a script shows."""
+"""Link statistical terms in texts to their explanations, which a script shows."""
 
 import json
 import re
@@ -14,7 +14,9 @@ from markupsafe import Markup, escape
 
 @dataclass(frozen=True)
 class Word:
-    """A word with its meaning; `anchor` is its position on the page that lists all words."""
+    """A statistical term with its explanation; `anchor` is its anchor on the page that lists all
+    terms.
+    """
 
     anchor: str
     spellings: tuple[str, ...]
@@ -23,7 +25,7 @@ class Word:
 
 @cache
 def read_words() -> list[Word]:
-    """Return all words in the order of their file."""
+    """Return all statistical terms in the order of their file."""
     text = (files("ablate.site") / "words.yaml").read_text(encoding="utf-8")
     listed = ((key.split("|"), meaning) for key, meaning in yaml.safe_load(text).items())
     return [
@@ -34,8 +36,9 @@ def read_words() -> list[Word]:
 
 @cache
 def _pattern() -> tuple[re.Pattern[str], dict[str, Word]]:
-    """Return a pattern that matches every spelling, longest first, and the word
-    of each spelling.
+    """Return a pattern that matches every spelling of a term, and the term of each spelling.
+
+    Longer spellings are matched first.
     """
     by_spelling = {spelling: word for word in read_words() for spelling in word.spellings}
     longest = sorted(by_spelling, key=len, reverse=True)
@@ -44,7 +47,9 @@ def _pattern() -> tuple[re.Pattern[str], dict[str, Word]]:
 
 @pass_context
 def terms(context: Context, text: str) -> Markup:
-    """Return a text as HTML in which the first occurrence of each word links to its meaning."""
+    """Return a text as HTML in which the first occurrence of each statistical term links to its
+    explanation.
+    """
     pattern, by_spelling = _pattern()
     seen: set[str] = set()
 
@@ -60,6 +65,6 @@ def terms(context: Context, text: str) -> Markup:
 
 
 def script() -> str:
-    """Return the meanings as a script, by anchor."""
+    """Return the explanations of all terms, by anchor, as JavaScript."""
     meanings = {word.anchor: word.meaning for word in read_words()}
     return f"window.ablateWords = {json.dumps(meanings, separators=(',', ':'))};\n"

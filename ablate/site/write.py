@@ -1,4 +1,4 @@
-"""Write the files of the site."""
+"""Write all files of the site: pages, figures and data."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,7 +24,10 @@ ASIS = ("ledger.js", "page.js", "drill.js", "experiments.js", "charts.js", "runs
 def write(entries: list[Entry], folder: Path, results: Path) -> list[str]:
     """Write all pages, and return a warning for each part that had to be left out.
 
-    `results` is the folder of sweeps, which has the translations of runs.
+    Args:
+        entries: the claims with their verdicts.
+        folder: target folder.
+        results: folder of the user's runs and sweeps, which has the translations of runs.
 
     Raises:
         UserError: the folder cannot be written.
@@ -40,7 +43,7 @@ def write(entries: list[Entry], folder: Path, results: Path) -> list[str]:
 
 
 def _pictures(site: Site) -> Iterator[tuple[str, bytes]]:
-    """Yield every figure and every attention picture, by file name."""
+    """Yield the name and the content of every figure and every attention picture."""
     for folder, source in site.sources.items():
         for name, path in source.pictures.items():
             yield f"experiments/{site.experiments[folder]}/{name}.svg", path.read_bytes()
@@ -50,7 +53,7 @@ def _pictures(site: Site) -> Iterator[tuple[str, bytes]]:
 
 
 def pages(site: Site) -> Iterator[tuple[str, str]]:
-    """Yield every text file, by file name."""
+    """Yield the name and the content of every text file of the site."""
     templates = _templates()
 
     def page(template: str, root: str = "", /, **context: object) -> str:
@@ -123,7 +126,9 @@ def _pairs(site: Site) -> list[tuple[Any, list[Entry], list[Entry]]]:
 
 
 def _experiments(site: Site) -> dict[str, object]:
-    """Return every experiment by title, and the values of the filters of their list."""
+    """Return the variables for the list of experiments: all experiments by title, and the values of
+    the filters.
+    """
     ordered = sorted(site.sources.items(), key=lambda pair: pair[1].title.casefold())
     rows = [
         (site.experiments[folder], source, answered(folder, site)) for folder, source in ordered
