@@ -205,8 +205,8 @@ def _interval(ends: list[float] | None, level: float, unit: Metric, sign: int) -
     low, high = sorted(sign * end for end in ends)
     plain = 10**-unit.digits <= max(-low, high) < MILLION
     digits = unit.digits if plain else None
-    said = [unit.say(end) if digits is None else f"{end:,.{digits}f}" for end in (low, high)]
-    return f"{100 * level:.3g} % CI {' to '.join(said)}"
+    bounds = [unit.say(end) if digits is None else f"{end:,.{digits}f}" for end in (low, high)]
+    return f"{100 * level:.3g} % CI {' to '.join(bounds)}"
 
 
 def _runs(answer: Answer, *, brief: bool) -> str:
@@ -296,8 +296,8 @@ def _exact(claim: Claim, answer: Answer, condition: str) -> str:
     draws = f" ({cases['draws']:,} random draws each)" if cases["draws"] else ""
     end = "smallest" if claim["margin"] else "largest"
     worst = f"{end} deviation: {deviation(answer['effect'])} ({_allowed(claim)})"
-    held = f"{cases['counted'] - cases['broken']} of {cases['counted']}"
-    return f"{it} in {held} cases{draws}; {worst}"
+    valid = f"{cases['counted'] - cases['broken']} of {cases['counted']}"
+    return f"{it} in {valid} cases{draws}; {worst}"
 
 
 def _mean(claim: Claim, answer: Answer) -> str:
