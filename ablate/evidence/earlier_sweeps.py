@@ -110,7 +110,7 @@ class EarlierSweeps:
 
     @property
     def claims(self) -> list[Claim]:
-        """The statistical claims of the study: all claims except exact ones."""
+        """The statistical claims of the study: all except exact claims, which involve no chance."""
         return [claim for claim in self.study["claims"] if claim["kind"] != "exact"]
 
     def joined(self, evidence: Evidence) -> Evidence:
@@ -118,9 +118,10 @@ class EarlierSweeps:
         return self.charged(pooled(evidence, self.current.replicate, self.parts))
 
     def charged(self, evidence: Evidence, *, whole: bool = True) -> Evidence:
-        """Return the evidence with the history of each claim from the log in its registration.
+        """Return the evidence, with the history of each claim from the log added to the
+        registration.
 
-        The history includes the analyses that spend alpha.
+        The history includes the earlier analyses, which spend alpha.
 
         Args:
             evidence: the evidence to analyse.
@@ -334,7 +335,10 @@ def seed_of(run: Run, replicate: int) -> Seed:
 
 
 def _evidence(sweep: Sweep, results: Path) -> Evidence | None:
-    """Return the evidence of an earlier sweep; None if its files cannot be read any more."""
+    """Return the evidence of an earlier sweep.
+
+    The result is None if the files of the sweep cannot be read any more.
+    """
     folder = results / sweep.folder
     try:
         return gather(folder) if folder.resolve().is_relative_to(results.resolve()) else None

@@ -65,7 +65,10 @@ class Evidence:
 
     @property
     def short(self) -> "Evidence | None":
-        """The evidence at the short budget of every run; None if the runs have only one budget."""
+        """The evidence at the short budget of every run.
+
+        The value is None if the runs have only one budget.
+        """
         steps = self.regime.get("short")
         if steps is None:
             return None
@@ -91,7 +94,7 @@ class Evidence:
     def save(self, folder: Path) -> None:
         """Write all files of the evidence.
 
-        Study.json, which seals the other files, is written last.
+        The last file is study.json, which seals the other files.
         """
         folder.mkdir(parents=True, exist_ok=True)
         _write_lines(folder / RUNS, self.runs)

@@ -201,7 +201,10 @@ def _versions(folder: Path) -> dict[str, str]:
 
 
 def _commit(folder: Path) -> dict[str, str]:
-    """Return {"commit": ...} with the commit of the source; {} if it was not recorded."""
+    """Return {"commit": ...} with the commit of the source code.
+
+    The result is {} if the commit was not recorded.
+    """
     environment = cast(Environment, read_json(folder / "environment.json"))
     return {"commit": commit} if (commit := environment.get("commit")) else {}
 

@@ -43,13 +43,14 @@ def check_log(folder: Path, evidence: Evidence) -> None:
 
 
 def _place_of_log(folder: Path, sweep: str) -> Path | None:
-    """Return the folder that has the analysis log: the folder of the evidence, else of all results.
+    """Return the folder that has the analysis log of some evidence.
 
-    The result is None if neither has a log.
+    This is the folder of the evidence, else the folder of all results. The result is None if
+    neither has a log.
 
     Args:
         folder: the folder of the evidence.
-        sweep: the folder of its sweep, relative to the folder of all results.
+        sweep: the folder of the sweep that made the runs, relative to the folder of all results.
     """
     if (folder / BOOK).exists():
         return folder

@@ -14,10 +14,10 @@ HARDLY = 0.05  # fraction of the unigram nll: a run with a smaller gain has lear
 
 
 def is_unstable(run: Run, metric: str) -> bool:
-    """Return whether a claim about the rate of failed runs counts a run as failed.
+    """Return whether a run counts as failed in a claim about the rate of failed runs.
 
-    A run also counts as collapsed if its BLEU is no better than that of an untrained model, and its
-    loss is barely below the unigram loss.
+    A run also counts as collapsed if its BLEU is at most that of an untrained model, and its loss
+    is barely below the unigram loss.
 
     Args:
         run: the run.

@@ -29,9 +29,10 @@ ONLY = {"own": (KEPT, SWEEP), "committed": (COMMITTED,)}
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim of the ledger, its verdicts in every setting, and the reason if no run can decide it.
+    """A claim of the ledger, with its verdicts in every setting.
 
-    `gone` has evidence on the claim that is missing. `standing` is the reason.
+    `gone` has evidence on the claim that is missing. `standing` is the reason why no run can decide
+    the claim, if there is one.
     """
 
     claim: Claim
@@ -41,9 +42,9 @@ class Entry:
 
     @property
     def headline(self) -> Headline:
-        """The headline of the committed verdicts; if there are none, of the user's verdicts.
+        """The word that combines all verdicts on the claim, with its reasons.
 
-        A headline combines all verdicts on a claim in a word.
+        Committed verdicts decide. If there are none, the user's verdicts decide.
         """
         if self.standing:
             beside = self._of(COMMITTED)

@@ -1,6 +1,7 @@
 """Find evidence that is missing, although the manifest or the analysis log still lists it.
 
-The manifest lists all evidence that was committed. The analysis log lists all sweeps.
+The manifest lists all evidence that was ever saved in `experiments`. The analysis log lists all
+sweeps.
 """
 
 from collections.abc import Iterator, Sequence

@@ -101,8 +101,9 @@ def _below(entry: Entry, *, whole: bool) -> Iterator[str]:
 
 
 def _line(entry: Entry, finding: Finding) -> str:
-    """Return a verdict, the statement that was tested if it differs from the claim, and the
-    setting.
+    """Return a line of text for a verdict: its answer, its statement and its setting.
+
+    The statement is left out if it is the claim itself.
     """
     start = f"{_origin(finding)}{_verdict(finding)}{f', {finding.grade}' if finding.grade else ''}"
     asked = finding.statement.rstrip(".")

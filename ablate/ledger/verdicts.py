@@ -256,9 +256,9 @@ def _pairs(levels: Mapping[str, object]) -> Pairs:
 
 
 def _arms(claim: Entry) -> str:
-    """Return the two arms of a claim as text, or the factor of a trend.
+    """Return the compared arms of a claim as text, or the factor of a trend.
 
-    With the levels it subtracts.
+    For an interaction, the levels of the difference that is subtracted follow.
     """
     compared = " - ".join(claim.get("arms") or ()) or str(claim.get("over") or "")
     return f"{compared} minus {_levels(claim['minus'])}" if claim.get("minus") else compared

@@ -10,8 +10,9 @@ from ablate.report.marks import MARKS
 
 
 def marked(headline: Headline) -> str:
-    """Return a headline with the letter that marks it, and the factors on which a mixed result
-    depends.
+    """Return the word of a headline with the letter that marks it.
+
+    For a mixed result, the factors on which the result depends follow.
     """
     return f"{MARKS[headline.word].letter} {headline.word}" + (
         f": {detail(headline)}" if headline.word == MIXED else ""
@@ -38,7 +39,7 @@ def bounds(headline: Headline) -> list[str]:
 
 
 def settings(headline: Headline) -> dict[str, list[str]]:
-    """Return the settings in which a mixed or undecided claim is supported, and those where
+    """Return the settings in which a mixed or undecided claim is supported, and in which it is
     refuted.
 
     Returns:

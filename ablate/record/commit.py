@@ -25,7 +25,7 @@ def source_commit() -> str | None:
 
 
 def _git(*words: str) -> str:
-    """Return the output of a git command in the folder of this package; "" if it fails."""
+    """Return the output of a git command in the folder of this package; "" if the command fails."""
     command = ["git", "-C", str(PACKAGE), *words]
     try:
         done = subprocess.run(

@@ -1,7 +1,8 @@
 """Write files atomically, and detect changes of written files.
 
-A seal is a digest of a JSON object's content, stored in the object. It detects damage and careless
-edits. It is not a signature: it contains no secret, so a forger can compute a new seal.
+A seal is a digest of a JSON object's content, stored in the object. A seal detects damage and
+careless edits. A seal is not a signature: it contains no secret, so a forger can compute a new
+seal.
 """
 
 import functools

@@ -26,7 +26,9 @@ def acquire(path: Path) -> AbstractContextManager[Any]:
 
 
 def take(path: Path) -> FileLock | None:
-    """Return an acquired lock, which its method `release` ends; None if another process holds it.
+    """Return an acquired lock, which the caller must release.
+
+    The result is None if another process holds the lock.
 
     Raises:
         OSError: the file cannot be written.

@@ -99,7 +99,7 @@ def _read_json(path: Path) -> Any:
 def _composition(environment: Environment) -> Composition:
     """Return how Hydra composed the config of a run.
 
-    For a run of an older version, this is derived from its command.
+    A run of an older version did not store this, so the result is derived from its command.
     """
     words = environment["command"][1:]
     overrides = [word for word in words if "=" in word and not word.startswith("-")]

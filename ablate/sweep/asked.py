@@ -126,7 +126,9 @@ def _levels(
 def _every(changes: Mapping[str, object]) -> dict[str, str]:
     """Return the override that sweeps over the baseline and all variants of a screen.
 
-    A screen is a study that compares a list of changes with one baseline.
+    The result is {} without one.
+
+    A screen is a study that compares a list of variants with one baseline.
     """
     return {FACTOR: ",".join((BASELINE, *changes))} if changes else {}
 

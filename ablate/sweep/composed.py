@@ -31,9 +31,9 @@ def composed(
     name: str | None = None,
     folder: str | None = None,
 ) -> Iterator[Composed]:
-    """Compose a sweep as Hydra would, check its study, and yield it.
+    """Compose a sweep as Hydra would, check its study, and yield the sweep.
 
-    Hydra stays active in the block.
+    Hydra stays active until the block ends.
 
     Args:
         words: overrides.

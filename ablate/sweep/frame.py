@@ -74,7 +74,7 @@ def _points(curve: Curve) -> Iterator[Row]:
 
 
 def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
-    """Yield every run that has ended, once for each of its tests.
+    """Yield a row for every test of every run that has ended.
 
     A row has the config keys whose values differ between the runs.
     """

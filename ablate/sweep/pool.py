@@ -24,12 +24,10 @@ POLL_SECONDS = 1  # interval for checking the progress of other workers
 
 
 class Pool:
-    """A pool of at most `size` processes with the module `preloaded` imported.
+    """A pool of at most `size` processes in which the module `preloaded` is already imported.
 
-    All end with the sweep.
-
-    Processes are started and joined in a single thread, because multiprocessing reports wrong exit
-    statuses otherwise.
+    All processes end with the sweep. They are started and joined in a single thread, because
+    multiprocessing reports wrong exit statuses otherwise.
     """
 
     def __init__(self, size: int, preloaded: str, *, threads: int) -> None:

@@ -177,10 +177,9 @@ def _parts(
 
 
 def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> Pair:
-    """Return the difference for the metric `changed`: the fraction of sentences translated
-    differently.
+    """Return the difference of two arms in the metric `changed`, for one seed.
 
-    The fraction is averaged over pairs of runs.
+    The metric is the fraction of sentences that two runs translate differently.
     """
     split = metric.rpartition("/")[0]
     total: Any = 0.0

@@ -73,7 +73,7 @@ def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
 
 
 def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -> str:
-    """Return a reason if the baseline cannot gain more than the margin, and the treatment neither.
+    """Return a reason if both arms are so near to the best value that no gain reaches the margin.
 
     A treatment far below the best value is worse than the baseline, which is an answer.
     """

@@ -95,9 +95,9 @@ class Exact:
 
     @property
     def worst(self) -> float | None:
-        """The distance from 0 that is closest to violating the claim: the largest.
+        """The distance from 0 that is closest to violating the claim.
 
-        With a margin, the smallest.
+        This is the largest distance. If the claim has a margin, this is the smallest distance.
         """
         pick = min if self.margin else max
         return pick(map(self.distance, self.counted), default=None)
@@ -172,7 +172,7 @@ def _draws(runs: list[Run], evidence: Evidence) -> int | None:
 def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, float] | None:
     """Return an arm outside the claim that violates its rule, with its distance from 0.
 
-    Else None.
+    The result is None if no such arm violates the rule.
     """
     inside = {run["cell"] for run in cases.runs}
     for run in evidence.runs:

@@ -160,7 +160,7 @@ def _at_floor(arm: Side, metric: str) -> bool:
 def _above(run: Run, metric: str) -> float | None:
     """Return by how much a run is better than the floor of a metric.
 
-    The result is None if it lacks the metric.
+    The result is None if the run lacks the metric.
     """
     try:
         score = value(run, metric)

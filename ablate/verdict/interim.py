@@ -13,10 +13,8 @@ UNASKED = Asked(looks=[], tried=[], regimes=0)
 def asked_of(claim: Question, evidence: Evidence) -> Asked:
     """Return the history of a claim in the analysis log.
 
-    An empty history for evidence without a log.
-
-    The log lists the claims that are not exact, in order, so that a renamed claim keeps its
-    history.
+    The history is empty for evidence without a log. The log lists the claims that are not exact, in
+    order, so that a renamed claim keeps its history.
     """
     asked = evidence.registration.get("asked", {})
     names = [

@@ -1,8 +1,9 @@
-"""Store a table of runs by columns; the modules for all formats of foreign runs return it.
+"""Store a table of runs by columns; the modules that read foreign runs return such a table.
 
 A column stores numbers as an array and texts as integer codes, so that a million rows stay small. A
 column of texts alone has no array of numbers, and a column of numbers alone has no array of codes.
-A column whose texts nearly all differ, such as run ids, is kept only if the caller asks for it.
+A column whose texts nearly all differ, such as run ids, is kept only if the caller asks for the
+column.
 """
 
 import difflib
@@ -199,9 +200,7 @@ class TableBuilder:
     def add(self, piece: Mapping[str, Sequence[Any]]) -> None:
         """Add a chunk of rows, given as lists of cells by column.
 
-        Cells are texts, numbers, or None.
-
-        A column that is missing in a chunk is empty in the rows of this chunk.
+        Cells are texts, numbers, or None. A column that is missing in a chunk is empty in its rows.
         """
         rows = len(next(iter(piece.values()), ()))
         for name in [name for name in piece if name not in self.columns]:

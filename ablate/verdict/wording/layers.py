@@ -122,9 +122,9 @@ def _shared(claim: Claim) -> Levels:
 
 
 def _condition(claim: Claim) -> str:
-    """Return the levels that all arms share, as a phrase such as "6 layers and no warm-up".
+    """Return the levels that all arms of a claim share, as "6 layers and no warm-up".
 
-    Else "".
+    The result is "" if the arms share none.
     """
     shared = claim["where"] | _shared(claim)
     return listed(arm_labels({k: v for k, v in shared.items() if k not in MEASURED}))
