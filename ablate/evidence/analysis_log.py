@@ -83,7 +83,10 @@ class Sweep:
 
     @property
     def planned(self) -> set[Seed]:
-        """The (replicate, seed) pairs with which the sweep was started."""
+        """The seeds with which the sweep was started, as (replicate, seed) pairs.
+
+        A replicate is a numbered set of seeds: equal seeds of two replicates give different runs.
+        """
         return {(self.replicate, seed) for seed in self.seeds}
 
     def same(self, other: "Sweep") -> bool:
@@ -286,7 +289,8 @@ def copy_book(sweep: Path, target: Path) -> None:
 def questions(study: Study) -> dict[str, list[Rule]]:
     """Return the decision rules of a study's statistical claims, by the key of their question.
 
-    The key of the family of a question has an entry, too, with metric and shared levels (`place`).
+    The key of each family of questions is in the result, too, with the metric and the shared levels
+    of its claims (`place`).
     """
     rules: dict[str, list[Rule]] = {}
     for claim in study["claims"]:

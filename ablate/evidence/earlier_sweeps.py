@@ -281,8 +281,9 @@ def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[See
 def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:
     """Return evidence with added runs of the same arms from other evidence.
 
-    Each arm and seed is used once. A run of the other evidence replaces a failed run. If there are
-    several replicates, seeds are renumbered so that they stay distinct.
+    Each arm and seed is used once. A run of the other evidence replaces a failed run. A replicate
+    is a numbered set of seeds. If there are several replicates, seeds are renumbered so that they
+    stay distinct.
 
     Args:
         evidence: evidence of the current sweep.
@@ -323,7 +324,11 @@ def _number(seed: Seed, several: bool) -> int:
 
 
 def seed_of(run: Run, replicate: int) -> Seed:
-    """Return the (replicate, seed) pair of a run, with the seed as it was before renumbering.
+    """Return the replicate number and the seed of a run, with the seed as it was before
+    renumbering.
+
+    A replicate is a numbered set of seeds. If runs of several replicates are pooled, their seeds
+    are renumbered so that they stay distinct.
 
     Args:
         run: the run, which has the key `replicate` if its seed was renumbered.

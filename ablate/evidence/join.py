@@ -106,6 +106,8 @@ def is_part(evidence: Evidence) -> bool:
 def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
     """Return the joined evidence of all pieces, and the joined lines of their analysis logs.
 
+    A piece is evidence with some of the runs of a study, such as those of one machine.
+
     Raises:
         UserError: pieces overlap; differ in study, setting, code or data; or have more seeds than
             the study plans.
@@ -171,7 +173,10 @@ def _check_disjoint(first: Piece, other: Piece) -> None:
 
 
 def _check_code(first: Piece, other: Piece) -> None:
-    """Raise UserError unless two pieces would give the same numbers for the same run."""
+    """Raise UserError unless two parts of a study were made by the same code, data and libraries.
+
+    Then both would give the same numbers for the same run.
+    """
     codes = [_codes(piece) for piece in (first, other)]
     for piece, codes_of_piece in zip((first, other), codes, strict=True):
         if any("" in digests for digests in codes_of_piece.values()):
@@ -201,7 +206,7 @@ def _codes(piece: Piece) -> dict[str, set[str]]:
 
 
 def _same_source(first: Piece, other: Piece) -> bool:
-    """Return whether two pieces have the same versions and the same source.
+    """Return whether the runs of two parts of a study come from the same versions and source.
 
     A commit with local changes counts as the same source if the digests of the source agree.
     """
@@ -238,11 +243,10 @@ def _check_groups(first: Piece, other: Piece) -> None:
 
 
 def _without_repeated_failures(pieces: Sequence[Piece]) -> Iterator[Run]:
-    """Yield the runs of all pieces.
+    """Yield the runs of all parts of a study, without failed runs that were repeated.
 
-    Leave out a failed run if a piece has the same run with a result.
-
-    Of several failed runs with the same arm and seed, only the first is yielded.
+    A failed run is left out if another part has the same run with a result. Of several failed runs
+    with the same arm and seed, only the first is yielded.
     """
     ended = {key for piece in pieces for key in piece.runs}
     seen: set[str] = set()
@@ -332,7 +336,7 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
 
 
 def _judged_seeds(piece: Piece) -> list[int]:
-    """Return the seeds with which a piece has results."""
+    """Return the seeds with which a part of a study has results."""
     return sorted({run["seed"] for run in piece.runs.values()})
 
 
@@ -348,7 +352,7 @@ def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
 
 
 def _whole_command(command: str) -> str:
-    """Return the command of a piece without the overrides that select its runs."""
+    """Return the command of a part of a study without the overrides that select its runs."""
     words = [word for word in shlex.split(command) if not word.startswith(OF_ONE_PART)]
     return shlex.join(words)
 

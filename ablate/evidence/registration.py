@@ -190,7 +190,7 @@ def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Map
 def _taken(before: Mapping[str, Any], study: Study) -> list[str]:
     """Return the names of claims that were registered with the key `cannot` and have lost the key.
 
-    The key makes a claim that an arm cannot do something harder to support.
+    The key marks a claim that an arm cannot do something, for which the rule is stricter.
     """
     pairs = zip(before.get("claims", []), study["claims"], strict=False)
     return [name_of(now) for then, now in pairs if then.get(WITHHOLDS) and not now.get(WITHHOLDS)]

@@ -2,9 +2,9 @@
 
 A study corrects only for its own claims. Among a hundred studies without any true effect, some
 verdicts would still be decisive. The family consists of all verdicts that can be wrong by chance,
-over claims, readings, experiments and settings: all except exact ones. Committed verdicts are one
-family, and verdicts of the user's sweeps another, so that no sweep affects committed verdicts. The
-p-values of a family are those of each claim alone, and already account for interim analyses. Holm's
+over claims, experiments and settings: all except exact verdicts. Committed verdicts are one family,
+and verdicts of the user's sweeps another, so that no sweep affects committed verdicts. The p-values
+of a family are those of each claim alone, and already account for interim analyses. Holm's
 correction over them bounds the probability that any verdict is false. Both directions count, as in
 ablate.stats.holm.
 """

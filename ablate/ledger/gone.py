@@ -38,7 +38,11 @@ class Gone:
 
     @property
     def remark(self) -> bool:
-        """Whether no document states the reading, so that a verdict on it would not count."""
+        """Whether no document states the reading (the meaning of the claim) for which evidence is
+        missing.
+
+        A verdict on such a reading does not count.
+        """
         asked = read_readings().get((self.claim, self.reading))
         return bool(asked and asked.remark)
 

@@ -61,7 +61,7 @@ def check_apart(cells: Sequence[Cell]) -> None:
 
 
 def _check_alike(cell: Cell, other: Cell) -> None:
-    """Raise UserError if two cells of one arm have different configs."""
+    """Raise UserError if two runs of the same arm have different configs, apart from the seed."""
     values, other_values = _values(cell), _values(other)
     differing = [k for k in {**values, **other_values} if values.get(k) != other_values.get(k)]
     if differing:
@@ -85,9 +85,9 @@ def _values(cell: Cell) -> dict[str, str]:
 
 
 def _check_once(cells: Iterable[Cell]) -> None:
-    """Raise UserError if two cells have the same arm and the same seed.
+    """Raise UserError if a sweep has the same arm with the same seed twice.
 
-    Without a study, the same seed may occur once in each replicate.
+    Without a study, the same seed may occur once in each replicate (a numbered set of seeds).
     """
     first: dict[str, Cell] = {}
     for cell in cells:

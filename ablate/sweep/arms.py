@@ -50,12 +50,12 @@ class Built(NamedTuple):
 
 
 def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
-    """Raise UserError unless the cells match the study.
+    """Raise UserError unless the arms of a sweep match its study.
 
     Args:
-        cells: one cell of every arm.
+        cells: one run of every arm.
         study: the study.
-        built: the components of each arm, by cell number.
+        built: the components of each arm, by number of its run.
     """
     check_swept([cell.overrides for cell in cells], study)
     if not is_part(cells[0].config):  # a part of a study may lack arms
@@ -103,7 +103,7 @@ def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -
 
 
 def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
-    """Return the first cell of every arm."""
+    """Return the first run of every arm."""
     first: dict[str, Cell] = {}
     for cell in cells:
         first.setdefault(key({factor: cell.levels[factor] for factor in factors}), cell)

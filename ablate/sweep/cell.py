@@ -191,7 +191,13 @@ def _differ_in_values(overrides: Overrides, other: Overrides) -> bool:
 
 
 def _changed(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
-    """Return a copy of an arm's config with another cell number and some other values."""
+    """Return a copy of an arm's config for another run of the arm.
+
+    Args:
+        arm: config of the arm's first run.
+        overrides: all overrides of the other run, which has the same keys.
+        number: number of the other run.
+    """
     wanted = {word.partition("=")[0]: word for word in overrides}
     task = arm.hydra.overrides.task
     changed = {old: new for old in task if (new := wanted[old.partition("=")[0]]) != old}

@@ -15,7 +15,7 @@ from ablate.sweep.cell import Cell
 
 
 class CellQueue:
-    """The cells that remain to be run, as one worker sees them."""
+    """The cells (runs of a sweep) that remain to be run, as one worker process sees them."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._open = {cell.number: cell for cell in cells}
@@ -24,11 +24,11 @@ class CellQueue:
 
     @property
     def open(self) -> int:
-        """The number of cells that this worker has neither taken nor seen finished."""
+        """The number of cells (runs) that this worker has neither taken nor seen finished."""
         return len(self._open)
 
     def take(self) -> Cell | None:
-        """Return the first cell that is neither done nor locked, and lock it.
+        """Return the first cell (a run) that is neither done nor locked by a worker, and lock it.
 
         The result is None if there is none.
         """
@@ -46,12 +46,15 @@ class CellQueue:
         return taken
 
     def done_elsewhere(self) -> list[Cell]:
-        """Return the cells that other workers have finished since the last call."""
+        """Return the cells (runs) that other workers have finished since the last call."""
         done, self._elsewhere = self._elsewhere, []
         return done
 
     def release(self, cell: Cell) -> None:
-        """Release the lock of a cell; a cell without an outcome becomes available again."""
+        """Release the lock of a cell (a run).
+
+        Without an outcome, the cell becomes available again.
+        """
         if not cell.link.exists():
             self._open[cell.number] = cell
         self._held.pop(cell.number).release()

@@ -149,7 +149,7 @@ def plan(
 def _work(
     context: HydraContext, config: DictConfig, planned: Planned, pool: Pool, *, stay: bool
 ) -> None:
-    """Execute all runs as one worker, one stage between interim analyses after the other."""
+    """Execute all runs as one worker process, with the planned interim analyses."""
     cells, tune = planned.cells, planned.tune
     with View(config.name, len(cells) + len(planned.screening)) as view, pool:
         runner = Runner(context, config, pool, view, planned.checked.data, stay)
@@ -178,13 +178,20 @@ class Worker:
         return Path(self.runner.config.hydra.sweep.dir)
 
     def run(self, number: int, cells: Sequence[Cell]) -> None:
-        """Tune the nuisance parameter of the cells of a stage, if any, and then run these cells."""
+        """Tune the nuisance parameter for the runs of a stage, if any, and then execute these runs.
+
+        A stage is the time between two planned interim analyses.
+        """
         tune = self.planned.tune
         wanted = self._tuned(number, cells, tune) if tune else cells
         self.runner.all(wanted)
 
     def look(self, number: int) -> list[Levels]:
-        """Analyse the runs up to a stage, and return the levels of the arms that continue."""
+        """Analyse all runs until now, and return the levels of the arms that continue.
+
+        Args:
+            number: number of the interim analysis.
+        """
         path = self.sweep / f"look-{number}.json"
         going: list[Levels]
         going = once(self.runner.config, path, lambda: going_on(self.runner.config, self.sweep))
@@ -211,8 +218,7 @@ class Worker:
 
         Args:
             turn: how many times values were added before.
-            jobs: the overrides of each additional run, by the number of the cell for which it
-                tunes.
+            jobs: the overrides of each additional run, by the number of the run for which it tunes.
         """
         screening = self.planned.screening
         first, last = screening[0].number, screening[-1].number

@@ -28,10 +28,10 @@ NEAR = 0.01  # allowed relative deviation of the number of parameters
 
 
 def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
-    """Return the overrides of each cell, with the value that matches the cell to its reference arm.
+    """Return the overrides of each run, with the value that matches its arm to the reference arm.
 
     Args:
-        cells: the cells of a sweep.
+        cells: the runs of a sweep.
         match: the study's key `match`, which names the reference arm in `to`.
 
     Raises:
@@ -49,7 +49,7 @@ def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
 
 
 def _measure(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
-    """Return the cell of the reference arm with the same seed."""
+    """Return the run of the reference arm that has the same seed as a run."""
     wanted = cell.levels | match["to"]
     for other in cells:
         if other.levels == wanted and other.seed == cell.seed:

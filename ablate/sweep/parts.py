@@ -53,10 +53,10 @@ def replicates(config: DictConfig, cells: Sequence[Cell]) -> set[int]:
 
 
 def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells whose runs are in none of the folders of `without_runs`.
+    """Return the runs of a sweep that the evidence in the folders of `without_runs` does not have.
 
     Raises:
-        UserError: evidence in a folder is damaged or of another study, or no cell remains.
+        UserError: evidence in a folder is damaged or of another study, or no run remains.
     """
     folders = pieces(config)
     if is_part(config) and study is None:

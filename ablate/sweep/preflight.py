@@ -111,7 +111,7 @@ class Builder:
 
 @contextmanager
 def naming(cell: Cell) -> Iterator[None]:
-    """Add the number and the label of a cell to UserErrors raised in the block."""
+    """Add the number and the label of a run to UserErrors raised in the block."""
     try:
         with name_largest_numbers(cell.config):
             yield

@@ -28,10 +28,11 @@ INTERRUPTED = {end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n,
 
 @dataclass(frozen=True)
 class Runner:
-    """A worker of a sweep, which runs cells until all cells of a stage are done.
+    """A worker process of a sweep, which executes runs until all runs of a stage are done.
 
-    `data` has the hashes of the data (`ablate.sweep.preflight`). Without `stay`, the worker exits
-    when other workers hold all remaining cells of a stage.
+    A stage is the time between two planned interim analyses. `data` has the hashes of the data
+    (`ablate.sweep.preflight`). Without `stay`, the worker exits when other workers hold all
+    remaining runs of a stage.
     """
 
     context: HydraContext
@@ -42,14 +43,14 @@ class Runner:
     stay: bool
 
     def all(self, cells: Sequence[Cell], *, again: bool = True) -> list[Link]:
-        """Run all cells, and return their outcomes in the same order.
+        """Execute all runs of a stage, and return their outcomes in the same order.
 
         Args:
-            cells: the cells of a stage.
-            again: whether to retry cells that failed earlier.
+            cells: the runs.
+            again: whether to retry runs that failed earlier.
 
         Raises:
-            SystemExit: other workers hold the remaining cells, and this worker may not wait.
+            SystemExit: other workers hold the remaining runs, and this worker may not wait.
         """
         self._forget(cells, again=again)
         while True:
@@ -74,11 +75,11 @@ class Runner:
             sys.exit(0)
 
     def _forget(self, cells: Sequence[Cell], *, again: bool) -> None:
-        """Remove stored outcomes that are invalid, so that their cells run again.
+        """Remove stored outcomes that are invalid, so that their runs are repeated.
 
         Args:
-            cells: the cells of a stage.
-            again: whether the outcome of a failed cell is invalid.
+            cells: the runs of a stage.
+            again: whether the outcome of a failed run is invalid.
         """
         stale = [cell for cell in cells if not self._stands(cell, again=again)]
         if stale:
@@ -87,7 +88,7 @@ class Runner:
                     cell.link.unlink(missing_ok=True)
 
     def _stands(self, cell: Cell, *, again: bool) -> bool:
-        """Return whether the stored outcome of a cell is valid for the present config, or
+        """Return whether the stored outcome of a run is valid for the present config, or
         missing.
         """
         # imports torch, while the server imports it as well
@@ -107,6 +108,6 @@ class Runner:
 
 
 def _note_crash(cell: Cell, status: int) -> None:
-    """Store the failure of a cell whose process was killed."""
+    """Store the failure of a run whose process was killed."""
     failure: Ended = {"status": "failed", "error": f"the process ended with status {status}"}
     write_link(Path(cell.arm.hydra.sweep.dir), cell.config, failure)

@@ -14,7 +14,7 @@ from ablate.verdict.stages import needed
 
 
 def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
-    """Return the cells of each stage: first the first seeds of all arms, then the next seeds."""
+    """Return the runs before each planned interim analysis: first the first seeds of all arms."""
     ends = planned_looks(study) if study else [0]
     seeds = sorted({cell.seed for cell in cells})
     place = {seed: sum(number >= end for end in ends[:-1]) for number, seed in enumerate(seeds)}
@@ -30,13 +30,15 @@ def in_turn(
     look: Callable[[int], list[Levels]],
     leave_out: Callable[[int], object],
 ) -> list[Cell]:
-    """Run stage after stage, and return the cells that were run.
+    """Execute the stages of a sweep one after the other, and return the runs that were executed.
+
+    A stage has the runs before a planned interim analysis.
 
     Args:
-        waves: the cells of each stage.
-        run: runs cells, given the number of the stage.
+        waves: the runs of each stage.
+        run: executes runs, given the number of the stage.
         look: analyses the runs up to a stage, and returns the levels of the arms that continue.
-        leave_out: called with the number of cells of each stage that are not run.
+        leave_out: called with the number of runs of each stage that are not executed.
     """
     going = [cell.levels for stage in waves for cell in stage]
     ran: list[Cell] = []

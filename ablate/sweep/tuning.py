@@ -49,7 +49,7 @@ def screening_jobs(cells: Sequence[Cell], tune: Tune, seeds: dict[int, int]) -> 
 
 
 def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Overrides:
-    """Return the overrides of the run that tries a value of the parameter for a cell."""
+    """Return the overrides of the run that tries a value of the tuned parameter for another run."""
     short = OmegaConf.select(cell.arm, "budget.short")
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
     seed = f"seed={seeds[cell.seed]}"
@@ -116,7 +116,13 @@ def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:
 
 
 def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
-    """Return the value with the best metric among the runs that tuned for a cell.
+    """Return the value of the tuned parameter with the best metric, among the runs that tried
+    values.
+
+    Args:
+        links: outcomes of the runs that tried values.
+        tune: the study's settings for tuning.
+        cell: the run for which the value is chosen, for the message.
 
     Raises:
         UserError: none of these runs has a result.

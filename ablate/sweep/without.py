@@ -8,10 +8,10 @@ from ablate.sweep.cell import Cell
 
 
 def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) -> list[Cell]:
-    """Return all cells except those that have every level of a combination in `without`.
+    """Return all runs except those that have every level of a combination in `without`.
 
     Raises:
-        UserError: a combination matches no cell, or no cell remains.
+        UserError: a combination matches no run, or no run remains.
     """
     for arm in without:
         if not any(cell.levels.items() >= arm.items() for cell in cells):

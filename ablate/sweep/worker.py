@@ -11,7 +11,7 @@ from ablate.sweep.cell import Cell
 
 
 def work(context: HydraContext, cell: Cell, argv: list[str], log: str) -> None:
-    """Run a cell with its output in a file; exit with status 1 if the run failed.
+    """Execute a run with its output in a file; exit with status 1 if the run failed.
 
     Args:
         context: Hydra's context.

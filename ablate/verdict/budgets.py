@@ -41,7 +41,7 @@ def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evide
 
 
 def _confirmed(claim: Claim, late: Entry, early: Entry) -> Entry:
-    """Return the result of a claim at the short budget, undecided if longer training refutes it.
+    """Return the result of a claim at the short budget, or "undecided" if longer training differs.
 
     Only a claim that an arm *cannot* do something may become undecided: if the result at the long
     budget does not support the claim, the arm may only have been too slow.

@@ -46,7 +46,10 @@ def one_way(
 
 
 def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
-    """Return a reason if the arms of a claim that an arm is better compute the same numbers."""
+    """Return why a claim has only one answer, if its arms compute the same numbers; else "".
+
+    Only a claim that an arm is better needs different numbers.
+    """
     if claim["kind"] not in BETTER or not len(differences) or differences.any():
         return ""
     name = metric_in_words(claim["metric"], claim.get("measures")).name
@@ -54,8 +57,9 @@ def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
 
 
 def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return a reason if the baseline is too close to an end of the metric's range for the
-    margin.
+    """Return why a claim has only one answer, if the metric's range leaves no room for the margin.
+
+    The result is "" if there is room.
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if not metric or not claim["margin"] or claim["minus"] or claim["kind"] == "trend":
@@ -73,9 +77,10 @@ def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
 
 
 def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -> str:
-    """Return a reason if both arms are so near to the best value that no gain reaches the margin.
+    """Return why a claim has only one answer, if both arms are within the margin of the best value.
 
-    A treatment far below the best value is worse than the baseline, which is an answer.
+    The result is "" otherwise. A treatment far below the best value is worse than the baseline,
+    which is an answer.
     """
     if metric.best is None or claim["better"] != metric.better:
         return ""
@@ -101,7 +106,10 @@ def _less(verb: str, claim: Claim, metric: Metric, room: float) -> str:
 def _at_ceiling(
     claim: Claim, metric: Metric, means: tuple[float, float], evidence: Evidence
 ) -> str:
-    """Return a reason if both arms are at the best value, and no control shows a visible loss."""
+    """Return why a claim has only one answer, if both arms are at the best value of the metric.
+
+    The result is "" otherwise, or if a control arm shows that these runs could have shown a loss.
+    """
     if metric.best is None or not isinstance(metric.wrong, float):
         return ""
     near = AT_BEST * abs(metric.best - metric.wrong)

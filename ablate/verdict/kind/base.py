@@ -225,10 +225,10 @@ class Kind(ABC):
         return float(optimize.brentq(missing, 0.0, high, rtol=1e-4))
 
     def seeds_needed(self, claim: Claim, estimate: Any, alpha: float) -> dict[str, "Plan"]:
-        """Return for each planned decision the number of seeds at which it has power .8.
+        """Return for each planned decision the number of seeds at which the decision has power .8.
 
-        The standard deviation is the measured one. The number is None if no number of seeds is
-        enough, because the test sentences are too few.
+        The standard deviation is assumed to be as measured. The number is None if no number of
+        seeds is enough, because the test sentences are too few.
         """
         if not self.planned(estimate):
             return {}

@@ -79,7 +79,7 @@ def _parameters(sizes: list[float]) -> str:
 
 
 def evidence(claim: Claim, answer: Answer) -> str:
-    """Return the line of evidence: estimate, interval, runs and margin.
+    """Return the line of evidence below a verdict: estimate, interval, runs and margin.
 
     For an undecided claim, the line says how many seeds would decide it. Sentences that would make
     the line too long are left out.
@@ -93,7 +93,7 @@ def evidence(claim: Claim, answer: Answer) -> str:
 
 
 def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
-    """Return the sentences of the line of evidence, most important first."""
+    """Return the sentences on the estimate, interval, runs and margin, most important first."""
     condition = _condition(claim)
     failed = _failures(answer)
     if problem := answer.get("problem"):
