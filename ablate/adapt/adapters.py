@@ -79,7 +79,7 @@ class Adapted(Sublayer):
         return self._adapt(self.sublayer(x, at))
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return the cache of the sub-layer."""
+        """Return the cache of the sub-layer; the adapter needs none."""
         return self.sublayer.cache(memory, slots)
 
     def step(

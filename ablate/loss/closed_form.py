@@ -34,7 +34,7 @@ def cross_entropy(
     `out`.
 
     The gradient is that of the cross-entropy with respect to the logits. Cross-entropy and gradient
-    lack the term that `Scored` leaves to the caller.
+    lack a term that `ablate.loss.base.Scored` leaves to the caller.
     """
     at_true = torch.arange(len(targets), device=targets.device), targets
     p = torch.softmax(logits, 1, out=out)

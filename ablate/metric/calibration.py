@@ -25,8 +25,8 @@ QUANTUM = 2.0**30
 
 
 class Predictions(NamedTuple):
-    """Predictions of N target tokens: nll, probability of the likeliest token, and whether it is
-    true.
+    """Predictions of N target tokens: nll, and the likeliest token's probability and
+    correctness.
     """
 
     nll: Float[Tensor, ""]  # mean

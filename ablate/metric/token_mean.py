@@ -9,10 +9,10 @@ from torchmetrics import Metric
 class TokenMean(Metric):
     """The mean of a quantity over the tokens of all batches, given each batch's mean and size.
 
-    The sums are exact in float64 as long as the total stays below 2^30 times the power of two of
-    the smallest mean (for means above 1/32, up to a total of 33 million nats). Therefore the result
-    does not depend on the order of batches or the number of devices. If a mean is NaN or infinite,
-    so is the result.
+    The result does not depend on the order of batches or the number of devices, because the sums
+    are exact in float64. This holds as long as the total stays below 2^30 times the smallest mean,
+    rounded down to a power of two; for means above 1/32, up to a total of 33 million nats. If a
+    mean is NaN or infinite, so is the result.
     """
 
     full_state_update = False

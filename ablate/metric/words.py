@@ -30,8 +30,8 @@ Counts = tuple[int, int]  # numerator and denominator
 
 
 def shared(hypothesis: Words, other: Words) -> Counts:
-    """Return twice the number of words that two sentences have in common, and their number of
-    words.
+    """Return twice the number of words in common, and the total number of words of both
+    sentences.
     """
     return 2 * (Counter(hypothesis) & Counter(other)).total(), len(hypothesis) + len(other)
 

@@ -142,7 +142,9 @@ class Components(Arguments):
         return SelfAttention(**self._heads(sizes, layer), values=self.values(), **masks)
 
     def make_cross_attention(self, sizes: Sizes, layer: int) -> CrossAttention:
-        """Return the cross-attention sub-layer of the layer with this number."""
+        """Return the cross-attention sub-layer of a layer; `layer` is its number, counted from
+        0.
+        """
         return CrossAttention(**self._heads(sizes, layer))
 
     def _heads(self, sizes: Sizes, layer: int) -> Heads:
@@ -201,5 +203,5 @@ class Components(Arguments):
 
 
 def multiplied(weight: Callable[[], Tensor], factor: float) -> Tensor:
-    """Return the matrix that a function returns, multiplied by a factor."""
+    """Return the matrix that the function `weight` returns, multiplied by `factor`."""
     return factor * weight()

@@ -114,8 +114,9 @@ class Recurrent(Model):
     ) -> tuple[Float[Tensor, "B T D"], list[States]]:
         """Return the outputs of the decoder's top layer, and the last states of each of its layers.
 
-        x are embedded target tokens; `states` are the states of each layer before the first of
-        them.
+        Args:
+            x: embedded target tokens.
+            states: the states of each layer before the first token.
         """
         last = []
         for layer, begin in zip(self.decoder, states, strict=True):
@@ -191,7 +192,7 @@ class Layer(nn.Module):
         return states, tuple(s.transpose(0, 1).flatten(1)[None] for s in last)
 
     def adjust_initial_values(self) -> None:
-        """Set the bias of the forget gate (LSTM) or update gate (GRU) to `forget_bias`, others to
+        """Set the forget gate's bias (LSTM) or update gate's bias (GRU) to `forget_bias`, others to
         0.
         """
         for name, parameter in self.cell.named_parameters():
@@ -203,7 +204,9 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
-    """Attention of the decoder's outputs over the encoder's outputs (the memory)."""
+    """Attention of the decoder's outputs over the encoder's outputs, which are called the
+    memory.
+    """
 
     def __init__(self, score: str, d_model: int) -> None:
         super().__init__()
@@ -216,7 +219,7 @@ class Attention(nn.Module):
         self.output = Linear(2 * d_model, d_model)
 
     def keys(self, memory: Memory) -> Float[Tensor, "B S D"]:
-        """Return the memory mapped to keys, computed once per source."""
+        """Return the keys of the memory (the encoder's outputs), computed once per source."""
         return memory.states if self.score == "dot" else self.key(memory.states)
 
     def forward(
@@ -236,9 +239,7 @@ class Attention(nn.Module):
 
 
 class RecurrentCache:
-    """The states of every hypothesis, and the encoder's outputs, which hypotheses of a sentence
-    share.
-    """
+    """The states of every hypothesis, and the encoder's outputs for each sentence."""
 
     def __init__(
         self, beams: int, memory: Memory, keys: Float[Tensor, "M S D"], states: list[States]

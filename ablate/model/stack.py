@@ -136,7 +136,9 @@ class Stack(nn.Module):
 
     @torch.no_grad()
     def step(self, x: Float[Tensor, "M N D"], cache: "StackCache") -> Float[Tensor, "M N D"]:
-        """Return the newest token of each hypothesis after all layers, and add it to the caches."""
+        """Return the output of all layers for the newest token of each hypothesis, and advance the
+        cache.
+        """
         cache.slots.begin_step()
         x = self._newest(x, cache)
         cache.slots.end_step()

@@ -149,7 +149,10 @@ class Sublayer(nn.Module, ABC):
         """Return the output of the sub-layer for whole sequences."""
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return the cache of step-by-step decoding, as it is before the first step."""
+        """Return an empty cache for step-by-step decoding.
+
+        `memory` is the encoded source, for cross-attention; `slots` assigns tokens to indices.
+        """
         return Nothing()
 
     def step(

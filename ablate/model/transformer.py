@@ -147,7 +147,7 @@ class Transformer(Model):
         return Memory(self.encoder(self.embedding.embed_src(src), real), real)
 
     def decode(self, tgt_in: Int[Tensor, "B T"], memory: Memory) -> Float[Tensor, "B T D"]:
-        """Return the last hidden states of the decoder."""
+        """Return the outputs of the decoder's last layer, one for each target token."""
         return self.decoder(self.embedding.embed_tgt(tgt_in), tgt_in != PAD, memory)
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> StackCache:

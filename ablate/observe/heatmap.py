@@ -57,8 +57,12 @@ class Scale:
     colours: str
 
     def paint(self, values: Values, width: int, height: int) -> Image.Image:
-        """Return an image with a rectangle for each value; `width` and `height` of it are in
-        pixels.
+        """Return an image with a coloured rectangle for each value.
+
+        Args:
+            values: the values, a rectangle for each.
+            width: width of a rectangle in pixels.
+            height: height of a rectangle in pixels.
         """
         share = (values - self.low) / max(self.high - self.low, 1e-12)
         colours = matplotlib.colormaps[self.colours](share, bytes=True)[..., :3]

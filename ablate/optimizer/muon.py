@@ -35,7 +35,7 @@ LEAST = 1e-7  # smallest norm to divide by
 
 
 class Muon(Composite):
-    """Makes orthogonalised steps for hidden matrices, and steps of AdamW for all other parameters.
+    """An optimiser with orthogonalised steps for hidden matrices, and AdamW for other parameters.
 
     Args:
         module: module whose parameters are trained.

@@ -8,4 +8,4 @@ class Schedule(ABC):
 
     @abstractmethod
     def __call__(self, step: int) -> float:
-        """Return the factor of step `step`, between 0 and 1."""
+        """Return the learning rate at `step` as a fraction of the peak learning rate, 0 to 1."""

@@ -36,7 +36,7 @@ NEVER = float("-inf")
 
 
 class Hypothesis(NamedTuple):
-    """A translation without EOS, with its score."""
+    """A translation as token ids without EOS, with its score."""
 
     ids: list[int]
     quality: float  # log-probability divided by the length penalty
@@ -139,10 +139,11 @@ class _Beams:
         return (torch.arange(n, device=at.device)[:, None] * size + parent).flatten()
 
     def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
-        """Store the best hypothesis of each sentence that ends now, if it beats all earlier ones.
+        """Store, for each sentence, the best hypothesis that ends now if it beats all earlier ones.
 
-        `ended` has the log-probabilities of the K hypotheses of each sentence if they end now,
-        `score` those of the K best unfinished continuations.
+        Args:
+            ended: log-probabilities of the K hypotheses of each sentence, if they end now.
+            score: log-probabilities of the K best continuations that do not end.
         """
         length, last_place = self.prefix.size(2), self._last_place(ended, score)
         value, row = ended.max(1)

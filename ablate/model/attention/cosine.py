@@ -24,7 +24,7 @@ from ablate.model.padding.base import Mask
 
 
 class Cosine(Kernel):
-    """Attention by scaled cosines of queries and keys.
+    """Attention whose scores are a learned factor g times the cosine of query and key.
 
     Args:
         d_head: width of a head.

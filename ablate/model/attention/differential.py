@@ -32,7 +32,7 @@ STD = 0.1  # standard deviation of the vectors of lambda, as in the authors' cod
 
 
 class Differential(Kernel):
-    """Subtracts the attention of one half of each head from that of the other half.
+    """Attention by the difference of two softmaxes, each from one half of the channels of a head.
 
     Args:
         d_head: width of a head, a multiple of 4.
@@ -62,7 +62,9 @@ class Differential(Kernel):
         self.gain = nn.Parameter(torch.ones(d_head))
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
-        """Set lambda_0, which grows with the depth of the layer."""
+        """Set lambda_0, the constant part of the second softmax's weight, which grows with
+        depth.
+        """
         self.initial = 0.8 - 0.6 * exp(-0.3 * layer)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:

@@ -26,7 +26,7 @@ FILLS = ("minus_inf", "large_negative", "zero_output")
 
 
 class Explicit(Kernel):
-    """Attention by two matrix products and a softmax.
+    """Scaled dot-product attention, computed by two matrix products and a softmax.
 
     Args:
         d_head: width of a head.

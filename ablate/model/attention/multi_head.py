@@ -220,7 +220,7 @@ class CrossAttention(MultiHeadAttention):
     def keys_values(
         self, memory: Float[Tensor, "B K D"]
     ) -> tuple[Float[Tensor, "B H K E"], Float[Tensor, "B H K E"]]:
-        """Return keys and values of the memory."""
+        """Return the keys and values of the memory (the encoded source)."""
         keys, values = self.project(memory, pack(self.key, self.value))
         return keys, values
 
@@ -267,7 +267,10 @@ class CrossCache:
 
 
 def pack(*maps: Map) -> Packed:
-    """Return the weights of several linear maps as one matrix, and their biases as one vector."""
+    """Return the weights of several linear maps as one matrix, and their biases as one vector.
+
+    A single product with the matrix computes all maps.
+    """
     weight = torch.cat([part.weight for part in maps])
     biases = [part.bias for part in maps if part.bias is not None]
     return weight, torch.cat(biases) if len(biases) == len(maps) else None

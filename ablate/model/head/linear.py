@@ -75,7 +75,7 @@ def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
 
 
 class _Chunked(torch.autograd.Function):
-    """Computes loss and gradients in the forward pass, one chunk of logits at a time."""
+    """Computes loss and gradients for a chunk of rows at a time, already in the forward pass."""
 
     @staticmethod
     def forward(

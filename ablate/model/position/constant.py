@@ -16,7 +16,7 @@ from ablate.model.position.base import Position
 
 
 class Constant(Position):
-    """Adds the sinusoids of position 0 to all tokens."""
+    """Positions that add the same vector everywhere: the sinusoids of position 0."""
 
     vector: Tensor
 
