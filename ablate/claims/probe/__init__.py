@@ -1,1 +1,1 @@
-"""Probes of single experiments, by topic."""
+"""Probes (measurements of untrained models), each for one experiment, in folders by topic."""

@@ -21,10 +21,11 @@ Part = TypeVar("Part", bound=nn.Module)  # a model, or a part of it
 
 @dataclass(kw_only=True)
 class RandomModels(Probe):
-    """A probe that averages or takes extremes over `draws` random weights.
+    """A probe that takes the largest, smallest or mean value of its measurements over `draws`
+    random models.
 
     Args:
-        draws: number of random weights and sentences.
+        draws: number of models with random weights, each with random sentences.
         length: tokens of a sentence, in source and target.
         seed: seed of weights and sentences.
 
@@ -37,7 +38,9 @@ class RandomModels(Probe):
     seed: int
 
     def models(self, model: Part) -> Iterator[tuple[Part, torch.Generator]]:
-        """Yield the model (or a part) with random weights, and a generator for its sentences."""
+        """Yield `draws` copies of a model (or of a part) with random weights, each with a generator
+        for its sentences.
+        """
         for number in range(self.draws):
             name = f"{type(self).__name__}/{number}"
             generator = torch.Generator().manual_seed(stream(self.seed, name))
@@ -45,8 +48,10 @@ class RandomModels(Probe):
 
 
 def extremes(draws: list[dict[str, Tensor]], least: Collection[str]) -> dict[str, float]:
-    """Return the largest value of each measure over the draws; the smallest for those in
-    `least`.
+    """Return for each measurement its largest value over the draws, or its smallest value if
+    `least` names it.
+
+    `draws` has the measurements of each random model.
     """
     values = {name: torch.stack([draw[name] for draw in draws]) for name in draws[0]}
     return {k: float(v.min() if k in least else v.max()) for k, v in values.items()}
@@ -54,21 +59,23 @@ def extremes(draws: list[dict[str, Tensor]], least: Collection[str]) -> dict[str
 
 @contextmanager
 def seeded(generator: torch.Generator) -> Iterator[None]:
-    """Seed torch's global generator, which dropout uses, from this generator."""
+    """Seed torch's global generator, which dropout uses, from `generator` within a `with` block."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
         yield
 
 
 def each_replaced(ids: Int[Tensor, "1 L"]) -> Int[Tensor, "M L"]:
-    """Return the sentence, and for every position the sentence with another token there."""
+    """Return the sentence and M - 1 = L variants of it, in each of which one token is replaced by
+    another.
+    """
     replacements = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
     diagonal = torch.eye(ids.size(1), dtype=torch.bool)
     return torch.cat([ids, torch.where(diagonal, replacements, ids)])
 
 
 def randomised(model: Part, generator: torch.Generator) -> Part:
-    """Return a float64 copy in evaluation mode with noise on every parameter.
+    """Return a float64 copy of a model in evaluation mode, with noise added to every parameter.
 
     Initial biases are 0 and initial gains are 1, which could hide differences.
     """

@@ -28,7 +28,7 @@ from ablate.search.largest import largest
 
 
 class Jacobi(Search):
-    """Greedy search by passes over whole sequences."""
+    """A search that finds the greedy translation by passes over whole sequences."""
 
     @torch.inference_mode()
     def __call__(self, model: Model, src: Int[Tensor, "B S"]) -> list[list[int]]:
@@ -56,7 +56,7 @@ class Jacobi(Search):
 def improved(
     model: Model, src: Int[Tensor, "M S"], guess: Int[Tensor, "M T"]
 ) -> Int[Tensor, "M T"]:
-    """Return the most likely token after every prefix of the guesses."""
+    """Return the most likely next token after every prefix of each guess."""
     tgt_in = guess.roll(1, 1)
     tgt_in[:, 0] = BOS
     states = cast("Any", model)(Seq2Seq(src, tgt_in)).flatten(0, 1)
@@ -70,7 +70,9 @@ def improved(
 def settled(
     guess: Int[Tensor, "M T"], better: Int[Tensor, "M T"], limits: Int[Tensor, " M"]
 ) -> Bool[Tensor, " M"]:
-    """Return whether all tokens before a row's first EOS, or its limit, equal the guess."""
+    """Return for each row whether the guess is final: all tokens before the first EOS, or before
+    the row's limit, have stayed the same.
+    """
     places = torch.arange(better.size(1), device=better.device)
     before = ((better == EOS).cumsum(1) == 0) & (places < limits[:, None])
     return ((guess == better) | ~before).all(1)

@@ -1,1 +1,1 @@
-"""Probes about attention."""
+"""Probes (measurements of untrained models) about attention."""

@@ -54,7 +54,9 @@ LEAST = (
 
 @dataclass(kw_only=True)
 class AttentionAlgebra(RandomModels):
-    """Compute self-attention, causal self-attention and cross-attention in several ways."""
+    """A probe that computes self-attention, causal self-attention and cross-attention in several
+    ways and compares the results.
+    """
 
     length: Annotated[int, Range(3)]
     measures = (
@@ -93,7 +95,9 @@ class AttentionAlgebra(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws; see the functions below for the measurements."""
+        """Return the largest or smallest value of each measurement over all draws; the functions in
+        this module describe the measurements.
+        """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         return extremes(measurements, LEAST) | divisibility()
 
@@ -141,7 +145,7 @@ def forms(
     x: Float[Tensor, "Q D"],
     y: Float[Tensor, "K D"],
 ) -> dict[str, float]:
-    """Compare the modules with loops.
+    """Return the differences between attention modules and explicit loops.
 
     matrix_error: difference from the loop over words and heads; float32_error: the same in float32;
     cross_error: for cross-attention between two lengths; matrix_control: with the values of other
@@ -189,13 +193,14 @@ def shapes(
 def averages(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], heads: Heads, generator: torch.Generator
 ) -> dict[str, float]:
-    """Check whether outputs are averages of the values.
+    """Return measurements of whether the outputs of attention are averages of the values.
 
     average_error: deviation of a head's output from the weighted sum of values, largest negative
     weight, or distance from the convex hull of the values; average_control: the same for values of
     other words; block_excess: distance of the projected output of all heads from the hull.
     row_error and dropout_row_error: deviation of the row sums of weights from 1, in testing and in
-    training; float16_zeros: number of zero weights among two in float16, with scores APART.
+    training; float16_zeros: number of zero weights among two in float16, if the two scores differ
+    by APART.
     """
     q, k, v = (of[None] for of in heads)
     out, weights = (
@@ -239,11 +244,13 @@ def outside(
 
 
 def rows(kernel: Kernel, heads: Heads, across: Float[Tensor, "H R S"]) -> dict[str, float]:
-    """Check the axes of the score matrix.
+    """Return measurements of the axes of the score matrix: a row belongs to a query, a column to a
+    key.
 
     not_square and cross_not_square: whether the scores of a sentence with itself, or with another,
-    are not square; other_rows: change of the other rows when one query changes; row_control: change
-    of its row. unequal_accepted: how many of two value lists of wrong length the kernel accepts.
+    are not square; other_rows: change of the rows of other queries when one query changes;
+    row_control: change of this query's row. unequal_accepted: how many of two value lists of wrong
+    length the kernel accepts.
     """
     q, k, v = heads
     asked = q.clone()
@@ -263,7 +270,7 @@ def rows(kernel: Kernel, heads: Heads, across: Float[Tensor, "H R S"]) -> dict[s
 
 
 def refused(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Return whether a kernel raises an error for these heads."""
+    """Return whether a kernel raises an error for these queries, keys and values."""
     return raises(lambda: kernel(q[None], k[None], v[None], Mask(), None))
 
 
@@ -279,12 +286,14 @@ def raises(compute: Callable[[], Tensor]) -> bool:
 def projections(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], square: Float[Tensor, "D D"]
 ) -> dict[str, float]:
-    """Check the order of matrix products; W maps to queries, and words are rows.
+    """Return the deviations of alternative matrix products from the queries; W is the projection to
+    queries, and the rows of X are words.
 
-    left_refused: whether W X fails if the number of words differs from the width; left_error: its
-    deviation from the queries if they are equal; columns_error: deviation of W^T X^T for words as
-    columns. layer_error: deviation of queries from a linear layer applied to each word;
-    layer_control: to another word; bias_moves: deviation of queries from X W.
+    left_refused: whether W X fails if the number of words differs from the width; left_error:
+    deviation of W X from the queries if number and width are equal; columns_error: deviation of W^T
+    X^T for words as columns. layer_error: deviation of queries from a linear layer applied to each
+    word; layer_control: from this layer applied to another word; bias_moves: deviation of queries
+    from X W.
     """
     weight = attention.query.weight.T
     queries, plain = attention.query(x), square @ weight
@@ -300,10 +309,11 @@ def projections(
 
 
 def means(kernel: Kernel, heads: Heads) -> dict[str, float]:
-    """Compare what different queries read: the largest difference from the first query.
+    """Return how much the outputs of attention differ between queries: the largest difference from
+    the first query's output.
 
-    mean_spread: for the mean of all values; causal_mean_spread: for the mean of preceding words;
-    softmax_spread: for the model's kernel.
+    mean_spread: for attention to the mean of all values; causal_mean_spread: for attention to the
+    mean of preceding words; softmax_spread: for the model's kernel.
     """
     q, k, v = (of[None] for of in heads)
     uniform = Uniform(d_head=q.size(3), dropout=0.0)
@@ -316,5 +326,5 @@ def means(kernel: Kernel, heads: Heads) -> dict[str, float]:
 
 
 def largest(difference: Tensor) -> float:
-    """Return the largest absolute value."""
+    """Return the largest absolute value of a tensor."""
     return float(difference.abs().max())

@@ -19,7 +19,9 @@ Heads = tuple[Float[Tensor, "H Q E"], Float[Tensor, "H K E"], Float[Tensor, "H K
 def read(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Float[Tensor, "Q D"]:
-    """Return the module's output for x, which attends to itself or, in cross-attention, to y."""
+    """Return the output of an attention module whose queries come from x, and whose keys and values
+    come from x (self-attention) or y (cross-attention).
+    """
     place = LayerContext(
         torch.arange(len(x))[None], NoPosition(d_model=x.size(1)), real(x), Memory(y[None], real(y))
     )
@@ -28,14 +30,16 @@ def read(
 
 
 def real(x: Float[Tensor, "L D"]) -> Bool[Tensor, "1 L"]:
-    """Return a mask without padding."""
+    """Return a mask that marks all tokens as real, for a sentence without padding."""
     return torch.ones(1, len(x), dtype=torch.bool)
 
 
 def projected(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Heads:
-    """Return the module's queries of x, and its keys and values of y."""
+    """Return the queries that the module computes from x, and the keys and values that it computes
+    from y.
+    """
     (queries,) = attention.project(x[None], pack(attention.query))
     keys, values = attention.project(y[None], pack(attention.key, attention.value))
     return queries[0], keys[0], values[0]
@@ -66,13 +70,15 @@ def by_position(
 
 
 def vector(of: Map, h: int, width: int, word: Tensor) -> Tensor:
-    """Return the query, key or value of a word in head h."""
+    """Return the query, key or value of a word in head h, depending on the projection `of`; `width`
+    is the head width.
+    """
     rows = slice(h * width, (h + 1) * width)
     return of.weight[rows] @ word + of.bias[rows]
 
 
 def affine(of: Map, word: Float[Tensor, " D"]) -> Float[Tensor, " E"]:
-    """Return the output of a linear layer for one word, as explicit sums of products."""
+    """Return the output of a linear layer for one word, computed as explicit sums of products."""
     return (of.weight * word).sum(1) + of.bias
 
 
@@ -100,7 +106,9 @@ def by_head(
 def by_view(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Float[Tensor, "Q D"]:
-    """Split projections into heads with a wrong `view`, which mixes words."""
+    """Return the output of attention if projections are split into heads with a wrong `view`, which
+    mixes words.
+    """
     parts = ((attention.query, x), (attention.key, y), (attention.value, y))
     q, k, v = (of(words).view(attention.n_heads, -1, attention.d_head) for of, words in parts)
     return merged(attention, mix(q, k, v).reshape(len(x), -1))
@@ -112,6 +120,6 @@ def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def merged(attention: MultiHeadAttention, heads: Float[Tensor, "Q W"]) -> Float[Tensor, "Q D"]:
-    """Return the output projection of concatenated heads."""
+    """Return the module's output projection of the concatenated outputs of the heads."""
     out: Tensor = attention.output(heads)
     return out

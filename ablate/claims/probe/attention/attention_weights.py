@@ -27,7 +27,7 @@ LEAST = ("past", "padding_source")  # the smallest value over the draws is repor
 
 
 class AttentionWeights(RandomModels):
-    """Analyse every attention of both stacks."""
+    """A probe of the attention weights in every attention of encoder and decoder."""
 
     measures = (
         "row_error",
@@ -87,7 +87,9 @@ class AttentionWeights(RandomModels):
 
 
 def by_kind(weights: dict[str, Float[Tensor, "B H Q K"]]) -> dict[str, Float[Tensor, "B N H Q K"]]:
-    """Stack the weights of the N layers of each kind, such as "encoder.self"."""
+    """Return the weights stacked over the N layers, for each kind of attention, such as
+    "encoder.self".
+    """
     layers_of: defaultdict[str, list[Tensor]] = defaultdict(list)
     for name, layer in weights.items():
         stack, _, kind = name.split(".")
@@ -98,5 +100,7 @@ def by_kind(weights: dict[str, Float[Tensor, "B H Q K"]]) -> dict[str, Float[Ten
 def chosen(
     weights: Float[Tensor, "B N H Q K"], pairs: Bool[Tensor, "B Q K"]
 ) -> Float[Tensor, "P N H"]:
-    """Return the weights of selected pairs of a query and a key."""
+    """Return the attention weights of selected pairs of a query and a key, for N layers and H
+    heads.
+    """
     return weights.movedim((3, 4), (1, 2))[pairs]

@@ -1,4 +1,4 @@
-"""Check which widths can be divided among how many heads."""
+"""Check which numbers of attention heads are possible for which model widths."""
 
 import itertools
 from typing import Any
@@ -21,13 +21,14 @@ ROUNDING = 1e-9
 
 
 def divisibility() -> dict[str, float]:
-    """Try all combinations of a width and a number of heads.
+    """Return for how many combinations of width and number of heads two rules fail, tried on all
+    combinations.
 
-    divisible_wrong: combinations that torch's module or this project rejects although the number
-    divides the width, or accepts although it does not; divisible_reversed: the same for the width
-    dividing the number. For indivisible combinations, undivided: fraction in which attention with
-    an independent head width equals the loop over heads; unchecked: number that `view` splits
-    without an error.
+    divisible_wrong: combinations that torch's module or this project rejects although the number of
+    heads divides the width, or accepts although it does not; divisible_reversed: the same for the
+    rule that the width divides the number of heads. For combinations in which the number does not
+    divide the width: undivided: fraction in which attention with an independent head width equals
+    the loop over heads; unchecked: number that `view` splits without an error.
     """
     pairs = list(itertools.product(SIZES, SIZES))
     taken = {pair: (taken_by_torch(*pair), taken_here(*pair)) for pair in pairs}
@@ -44,14 +45,20 @@ def divisibility() -> dict[str, float]:
 def disagreeing(
     taken: dict[tuple[int, int], tuple[bool, bool]], rule: dict[tuple[int, int], bool]
 ) -> float:
-    """Return the number of combinations that either module treats differently from the rule."""
+    """Return the number of combinations of width and heads that torch or this project treats
+    differently from a rule.
+
+    Args:
+        taken: whether torch, and whether this project, accepts each combination.
+        rule: whether the rule allows the combination.
+    """
     return float(
         sum(any(accepted != rule[pair] for accepted in answers) for pair, answers in taken.items())
     )
 
 
 def taken_by_torch(width: int, heads: int) -> bool:
-    """Return whether torch builds such a module."""
+    """Return whether torch.nn.MultiheadAttention accepts this width and number of heads."""
     try:
         nn.MultiheadAttention(width, heads)
     except AssertionError:
@@ -60,7 +67,7 @@ def taken_by_torch(width: int, heads: int) -> bool:
 
 
 def taken_here(width: int, heads: int) -> bool:
-    """Return whether this project accepts the combination."""
+    """Return whether this project accepts this width and number of heads."""
     try:
         head_width(width, heads, None)
     except UserError:
@@ -79,13 +86,17 @@ def with_heads(width: int, heads: int, d_head: int, generator: torch.Generator) 
 
 @torch.no_grad()
 def computed(width: int, heads: int, generator: torch.Generator) -> bool:
-    """Return whether heads that are wider than width / heads still compute attention."""
+    """Return whether attention with heads that are wider than width / heads equals a loop over the
+    heads.
+    """
     attention = with_heads(width, heads, width // heads + 1, generator)
     x = torch.randn(WORDS, width, generator=generator, dtype=torch.float64)
     return bool((read(attention, x, x) - by_head(attention, x, x)).abs().max() <= ROUNDING)
 
 
 def splits(width: int, heads: int) -> bool:
-    """Return whether `view` accepts heads of the rounded-down width."""
+    """Return whether `view` splits vectors of this width into heads of the rounded-down width
+    without an error.
+    """
     part = width // heads
     return part > 0 and WORDS * width % (heads * part) == 0

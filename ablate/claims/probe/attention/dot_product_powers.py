@@ -38,7 +38,7 @@ LEAST = (
 
 
 class DotProductPowers(RandomModels):
-    """Analyse the scores of a single-head encoder, and heads with hand-set weights.
+    """A probe of the scores of a single-head encoder, and of heads with weights set by hand.
 
     Raises:
         UserError: the model has several heads, or a head width other than the model's.
@@ -116,9 +116,8 @@ def weights(attention: MultiHeadAttention, x: Float[Tensor, "L D"]) -> Float[Ten
 
 
 def three_maps(attention: SelfAttention) -> tuple[SelfAttention, SelfAttention, SelfAttention]:
-    """Return copies of an attention with other projections of queries and keys.
-
-    The first has none, the second has the same one for both, and the third has one for each.
+    """Return three copies of an attention: without projections, with one projection shared by
+    queries and keys, and with two separate projections.
     """
     same = torch.eye(attention.d_head, dtype=attention.query.weight.dtype)
     to_queries, to_keys = attention.query.weight, attention.key.weight
@@ -128,11 +127,11 @@ def three_maps(attention: SelfAttention) -> tuple[SelfAttention, SelfAttention, 
 
 
 def largest_with_itself(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Check whether each word has its largest score with itself.
+    """Return by how much another vector of equal length could have a larger score with a word than
+    the word itself.
 
-    Excess of the largest possible score over a word's score with itself, among equally long
-    vectors: without projections (equal_excess), with a shared projection (tied_excess), with two
-    (separate_excess); unequal_excess: without projections, for a vector twice as long.
+    Without projections (equal_excess), with a shared projection (tied_excess), with two projections
+    (separate_excess). unequal_excess: without projections, for a vector twice as long.
     random_missed: whether among random words another word ever has the largest score.
     """
     plain, tied, separate = three_maps(attention)
@@ -147,7 +146,9 @@ def largest_with_itself(attention: SelfAttention, x: Float[Tensor, "L D"]) -> di
 
 
 def worst(attention: SelfAttention, x: Float[Tensor, "L D"]) -> float:
-    """Return the largest excess of an equally long vector's score over that of the word itself."""
+    """Return the largest amount by which an equally long vector's score with a word exceeds the
+    score of the word with itself.
+    """
     towards = F.normalize(attention.query(x) @ attention.key.weight, dim=1)
     best = towards * x.norm(dim=1, keepdim=True)
     return float((scores(attention, x, best).diagonal() - scores(attention, x, x).diagonal()).max())
@@ -187,11 +188,11 @@ def rank_correlation(values: Float[Tensor, " K"], other: Float[Tensor, " K"]) ->
 
 
 def symmetry(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Check whether scores and weights are symmetric.
+    """Return how far scores and weights are from being symmetric matrices.
 
-    symmetric_error: asymmetry of scores without projections and with a shared one;
-    separate_asymmetry: with two; weights_asymmetry: of the weights without projections, for vectors
-    short enough that a word does not attend only to itself.
+    symmetric_error: asymmetry of scores without projections and with a shared projection;
+    separate_asymmetry: with two projections; weights_asymmetry: of the weights without projections,
+    for vectors short enough that a word does not attend only to itself.
     """
     plain, tied, separate = three_maps(attention)
     apart = {of: asymmetry(scores(of, x, x)) for of in (plain, tied, separate)}
@@ -210,7 +211,7 @@ def asymmetry(square: Float[Tensor, "L L"]) -> float:
 def roles(
     attention: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
 ) -> dict[str, float]:
-    """Change one projection at a time, and two together.
+    """Return which results change when one projection, or two together, are replaced.
 
     roles_leak: change of the weights by another W_V, or of the values by another W_Q or W_K;
     roles_moved: smallest change of the weights by W_Q and W_K, and of the values by W_V.
@@ -240,7 +241,7 @@ def roles(
 def changes(
     attention: SelfAttention, other: SelfAttention, x: Float[Tensor, "L D"]
 ) -> dict[str, float]:
-    """Return the largest changes between two modules."""
+    """Return the largest changes of weights and values between two attention modules."""
     differences = {
         "weights": weights(attention, x) - weights(other, x),
         "values": attention.value(x) - other.value(x),

@@ -1,5 +1,5 @@
-"""Check that linear attention is a fast weight programmer: a network that writes weights of
-another.
+"""Check that linear attention equals a fast weight programmer: a network that writes the weights of
+another network.
 
 Equation: a fast weight programmer adds an outer product to a matrix at each step, W_t = W_(t-1) +
     to_t from_t^T, and the fast network returns W_t input_t. With from = f(k), to = v and input =
@@ -36,7 +36,8 @@ CAUSAL = Mask(causal=True)
 
 
 class FastWeights(RandomModels):
-    """Compare the causal self-attention of a decoder with a programmer that reads word by word.
+    """A probe that compares the causal self-attention of a decoder with a fast weight programmer
+    that reads word by word.
 
     Raises:
         UserError: the attention is not model/attention=linear.
@@ -90,7 +91,9 @@ def answers(
 
 
 def programmed(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "H L E"]:
-    """Return the output of the heads by the recurrence, with a second state for normalisation."""
+    """Return the output of the heads computed word by word with fast weights, and with a second
+    state for normalisation.
+    """
     kernel = attention.kernel
     assert isinstance(kernel, LinearAttention)
     q, k, v = projected(attention, x, x)
@@ -102,17 +105,19 @@ def programmed(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tenso
 
 
 def apart(first: Tensor, other: Tensor) -> float:
-    """Return the largest difference, relative to the largest number if that is above 1."""
+    """Return the largest difference between two tensors, divided by the largest number if that
+    number is above 1.
+    """
     return float((first - other).abs().max() / first.abs().max().clamp(min=1))
 
 
 def forms(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Compare the kernel with the programmer.
+    """Return differences between the attention kernel and the fast weight programmer.
 
-    one_matrix_error: difference if the programmer has only W; two_states_error: with the sum of the
-    keys' features if the kernel normalises; uncausal_error: if the kernel reads all words;
-    roles_swapped: smallest difference with FROM and TO, FROM and INPUT, or both sides of the outer
-    product exchanged.
+    one_matrix_error: difference if the programmer has only the matrix W; two_states_error: with the
+    sum of the keys' features as second state if the kernel normalises; uncausal_error: if the
+    kernel reads all words; roles_swapped: smallest difference with FROM and TO, FROM and INPUT, or
+    both sides of the outer product exchanged.
     """
     kernel = attention.kernel
     assert isinstance(kernel, LinearAttention)
@@ -158,10 +163,12 @@ def other_kernels(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str
 def gradients(
     attention: SelfAttention, x: Float[Tensor, "L D"], wanted: Float[Tensor, "L D"]
 ) -> dict[str, float]:
-    """Compare gradients of a squared error by the three projections (the slow network).
+    """Return differences between gradients through the fast weight programmer and through
+    attention.
 
-    gradient_error: relative difference between the gradients through the programmer and through
-    attention; gradient_size: smallest over the projections of the largest gradient entry.
+    gradient_error: relative difference between the gradients of a squared error by the three
+    projections (the slow network); gradient_size: smallest over the projections of the largest
+    gradient entry.
     """
     slow = [attention.query.weight, attention.key.weight, attention.value.weight]
     through = [
@@ -178,15 +185,17 @@ def gradients(
 
 
 def slow_and_fast(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "L D"]:
-    """Return the output of attention with programmers as heads."""
+    """Return the output of an attention module in which fast weight programmers take the place of
+    the heads.
+    """
     return merged(attention, programmed(attention, x).transpose(0, 1).flatten(1))
 
 
 def descent(
     attention: SelfAttention, x: Float[Tensor, "L D"], wanted: Float[Tensor, "L D"]
 ) -> dict[str, float]:
-    """Train the slow network through the fast weights; return the relative reduction of the
-    loss.
+    """Train the projections (slow network) through the fast weights; return the relative reduction
+    of the squared error.
     """
     trained = copy.deepcopy(attention)
     slow = [trained.query.weight, trained.key.weight, trained.value.weight]

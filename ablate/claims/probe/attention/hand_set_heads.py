@@ -1,7 +1,7 @@
-"""Heads with hand-set weights, to check what one head can represent.
+"""Build attention heads with weights set by hand, to check what a single head can represent.
 
-A softmax reaches a hard pattern only in the limit: intended scores exceed all others by at least
-LOGIT, so weights deviate by less than exp(-LOGIT) per key.
+A softmax reaches a hard pattern only in the limit. The intended scores exceed all others by at
+least LOGIT, so that each weight deviates from the pattern by less than exp(-LOGIT).
 """
 
 from typing import Any
@@ -27,12 +27,12 @@ INNER = slice(1, WORDS - 1)  # words with neighbours on both sides
 
 
 def sharing(generator: torch.Generator) -> dict[str, float]:
-    """Let one query attend to several words equally.
+    """Return how well one query can attend to several words equally.
 
     sharing_gap: largest deviation of the weights from 1/m on each of m words and 0 on the others;
-    sum_gap: deviation of the output from the sum of their values; above_half: largest excess of a
-    row's second largest weight over 1/2; sigmoid_above_half: the same with a sigmoid instead of a
-    softmax.
+    sum_gap: deviation of the output from the sum of the values of these words; above_half: largest
+    excess of a row's second largest weight over 1/2; sigmoid_above_half: the same with a sigmoid
+    instead of a softmax.
     """
     gaps, sums, seconds, sigmoids = [], [], [], []
     for m in RELEVANT:
@@ -55,7 +55,8 @@ def sharing(generator: torch.Generator) -> dict[str, float]:
 
 
 def asking_for_marked(m: int) -> SelfAttention:
-    """Return a head in which every word attends to marked words and multiplies their mean by m.
+    """Return a head in which every word attends to the marked words, and whose output is m times
+    the mean of their values.
 
     A word consists of its content, its mark (0 or 1), and a 1.
     """
@@ -66,9 +67,10 @@ def asking_for_marked(m: int) -> SelfAttention:
 
 
 def patterns(generator: torch.Generator) -> dict[str, float]:
-    """Let one head attend to the previous word from words of one kind, and to the next from others.
+    """Return how well one head can attend to the previous word from words of one kind, and to the
+    next word from words of another kind.
 
-    pattern_gap: largest deviation of its weights from this pattern; pattern_moves: smallest change
+    pattern_gap: largest deviation of the weights from this pattern; pattern_moves: smallest change
     of a row when its word changes its kind. Scores are higher by LOGIT * WORDS on both neighbours,
     and increase or decrease by LOGIT per position, depending on the kind of the query's word.
     """
@@ -92,7 +94,7 @@ def patterns(generator: torch.Generator) -> dict[str, float]:
 
 
 def two_values(generator: torch.Generator) -> dict[str, float]:
-    """Let one head, and two heads, return the values of both neighbours of a word.
+    """Return whether one head, and two heads, can return the values of both neighbours of a word.
 
     blind_spot: change of the output of one head when the left neighbour loses what the right
     neighbour gains; two_heads_move: the same for two heads of half the width.
@@ -130,12 +132,17 @@ def convolutions(generator: torch.Generator) -> dict[str, float]:
 
 
 def standing(content: Float[Tensor, "L C"]) -> Float[Tensor, "L D"]:
-    """Append a one-hot position to each word."""
+    """Return the words with a one-hot vector of their position appended."""
     return torch.cat([content, torch.eye(len(content), dtype=content.dtype)], 1)
 
 
 def looking_at(offsets: list[tuple[int, ...]], maps: Float[Tensor, "H C C"]) -> SelfAttention:
-    """Return heads that attend to words at these offsets, with a value map for each head."""
+    """Return self-attention whose heads attend to fixed offsets.
+
+    Args:
+        offsets: offsets of the words to which each head attends equally.
+        maps: value projection of each head.
+    """
     place = torch.eye(WORDS)
     query = torch.cat(
         [LOGIT * torch.stack([place.roll(o, 0) for o in of]).sum(0) for of in offsets]

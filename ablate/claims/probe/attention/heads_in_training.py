@@ -28,7 +28,7 @@ ALIKE = ("alike", "other_outputs", "dropped")  # initialisations with equal head
 
 @dataclass(kw_only=True)
 class HeadsInTraining(RandomModels):
-    """Train random models whose heads start with equal weights.
+    """A probe that trains random models whose heads start with equal weights.
 
     Args:
         draws: number of random weights and pairs.
@@ -45,11 +45,12 @@ class HeadsInTraining(RandomModels):
     steps: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how different heads are after training.
+        """Return how much the weights of the heads differ after training.
 
-        alike: all weights of the heads are equal at the start; largest difference over the draws.
-        other_outputs, dropped: the same except for W_O, or with the model's dropout; smallest
-        difference. independent: all weights are independent; smallest difference.
+        alike: if all weights of the heads are equal at the start; largest difference over the
+        draws. other_outputs, dropped: if all but the output projections are equal, or with the
+        model's dropout; smallest difference. independent: if all weights are independent; smallest
+        difference.
         """
         differences: dict[str, list[float]] = {name: [] for name in self.measures}
         for trained, generator in self.models(model):
@@ -66,7 +67,9 @@ class HeadsInTraining(RandomModels):
         return {name: worst.get(name, min)(values) for name, values in differences.items()}
 
     def pairs(self, model: Transformer, generator: torch.Generator) -> tuple[Seq2Seq, Tensor]:
-        """Return random sources with random targets, and the next token at each target position."""
+        """Return random sources with random targets as decoder input, and the next token at each
+        target position.
+        """
         lengths = [self.length] * SENTENCES
         src = random_sentences(model, lengths, generator)
         tgt = random_sentences(model, [self.length + 1] * SENTENCES, generator)
@@ -74,7 +77,7 @@ class HeadsInTraining(RandomModels):
 
     @torch.enable_grad()
     def descend(self, model: Transformer, inputs: Seq2Seq, targets: Tensor) -> None:
-        """Train on the pairs."""
+        """Train the model on one batch by gradient descent."""
         optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
         for _ in range(self.steps):
             optimizer.zero_grad()
@@ -86,7 +89,9 @@ class HeadsInTraining(RandomModels):
 
 @torch.no_grad()
 def begin(model: Transformer, name: str) -> None:
-    """Make the heads equal, as far as the named initialisation requires."""
+    """Give the heads equal weights, as far as the initialisation of this name requires: alike,
+    other_outputs, dropped or independent.
+    """
     for attention, rows in _heads(model):
         if name in ALIKE:
             for parameter in rows:
@@ -98,13 +103,17 @@ def begin(model: Transformer, name: str) -> None:
 
 
 def apart(model: Transformer) -> float:
-    """Return the largest difference between a head and the first head of its attention."""
+    """Return the largest difference between the projection weights of a head and of the first head
+    of the same attention.
+    """
     each = [(rows - rows[:1]).abs().max() for _, of in _heads(model) for rows in of]
     return float(torch.stack(each).max())
 
 
 def _heads(model: Transformer) -> Iterator[tuple[MultiHeadAttention, list[Tensor]]]:
-    """Yield attentions with the weights and biases of their projections, one row per head."""
+    """Yield every attention with the weights and biases of its projections, in which one row
+    belongs to one head.
+    """
     for part in model.modules():
         if isinstance(part, MultiHeadAttention):
             maps = (part.query, part.key, part.value)

@@ -1,4 +1,4 @@
-"""Compare heads that share their projections with a single head."""
+"""Compare attention whose heads share their projections with attention with a single head."""
 
 import copy
 from typing import Any
@@ -18,10 +18,12 @@ WIDEST = 8  # largest head width
 
 
 def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict[str, float]:
-    """Compare identical heads with one head that has the sum of their parts of W_O.
+    """Return differences between several identical heads and one head that has the sum of their
+    parts of W_O.
 
-    identical_error: difference of the outputs; other_heads: the same if one head has different
-    queries; dropout_between_heads: difference between the heads if each has its dropout mask.
+    identical_error: difference of the outputs; other_heads: difference if one head has other
+    queries; dropout_between_heads: difference between the heads if each head has a separate dropout
+    mask.
     """
     errors, with_other_queries, dropped = [], [], []
     width = min(x.size(1), WIDEST)
@@ -43,7 +45,7 @@ def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict
 
 
 def summed(many: SelfAttention) -> SelfAttention:
-    """Return the single head that is equivalent to identical heads."""
+    """Return the single-head attention that is equivalent to attention with identical heads."""
     single: Any = copy.deepcopy(many)
     width = many.d_head
     single.n_heads = 1

@@ -34,7 +34,7 @@ LENGTH, SENTENCES, HEADS = 12, 8, 4
 
 @dataclass(kw_only=True)
 class InitialScores(Probe):
-    """Draw query and key projections, and compute the scores of all pairs of tokens.
+    """A probe that draws query and key projections and computes the scores of all pairs of tokens.
 
     Args:
         maps: unit | linear | xavier | fused_xavier.
@@ -73,8 +73,8 @@ class InitialScores(Probe):
 
     @torch.no_grad()
     def draw(self, model: Transformer, width: int, number: int) -> list[float]:
-        """Return the deviation with d_model rows and with four heads, and the mean score with
-        itself.
+        """Return three numbers: the deviation of scores with d_model rows, the deviation with four
+        heads, and the mean score of a vector with itself.
         """
         generator = torch.Generator().manual_seed(stream(self.seed, f"InitialScores/{number}"))
         src = random_sentences(model, [LENGTH] * SENTENCES, generator)

@@ -1,1 +1,1 @@
-"""Probes about cost."""
+"""Probes (measurements of untrained models) about time, memory and number of operations."""

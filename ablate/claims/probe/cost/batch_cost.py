@@ -1,4 +1,4 @@
-"""Measure benefit and cost of padding: single sentences, or batches of equal width.
+"""Measure benefit and cost of padding: sentences one by one, or batches padded to equal length.
 
 Equation: padding is the fraction of positions without a real token; difference is the largest
     difference of a real token's state between a sentence in a batch and the sentence alone.
@@ -37,7 +37,7 @@ BATCHINGS = ("one_by_one", "random", "bucketed", "to_longest")
 
 @dataclass(kw_only=True)
 class BatchCost(RandomModels):
-    """Run forward passes over lines of a corpus.
+    """A probe that times forward passes over lines of a corpus.
 
     Args:
         corpus: corpus whose first training lines are used.
@@ -45,7 +45,8 @@ class BatchCost(RandomModels):
         lines: number of lines.
         tokens: tokens per batch, including padding.
         repeats: number of passes over all lines for the median time, after a warm-up pass.
-        draws: number of random weights for the comparison with single sentences.
+        draws: number of models with random weights for which a batch is compared with its sentences
+            alone.
         seed: seed of batches and weights.
 
     Raises:
@@ -99,7 +100,7 @@ class BatchCost(RandomModels):
         ]
 
     def sides(self) -> tuple[Any, Any]:
-        """Return source and target lines of the corpus."""
+        """Return the source lines and the target lines of the corpus."""
         read = self.corpus.read("train")
         return read.src, read.tgt
 
@@ -114,7 +115,9 @@ class BatchCost(RandomModels):
     def cut(
         self, side: Int[np.ndarray, "N L"], lengths: Int[np.ndarray, " N"], rows: Any
     ) -> Int[Tensor, "B W"]:
-        """Return some lines, padded to the width of the batching."""
+        """Return some lines as padded token ids, with the width that the kind of batching
+        prescribes.
+        """
         longest = side.shape[1] if self.batching == "to_longest" else lengths[rows].max()
         return torch.from_numpy(side[rows, :longest])
 
@@ -131,7 +134,7 @@ class BatchCost(RandomModels):
 
     @torch.no_grad()
     def compared(self, model: Any, pairs: list[Seq2Seq]) -> dict[str, float]:
-        """Compare padded batches with their single sentences.
+        """Return the largest differences between padded batches and their sentences alone.
 
         control: the smallest difference if padding tokens are replaced by a real word.
         """
@@ -147,7 +150,9 @@ class BatchCost(RandomModels):
 
 
 def largest(model: Any, alone: Seq2Seq, batch: Seq2Seq) -> float:
-    """Return the largest difference of a real token's state between batch and single sentence."""
+    """Return the largest difference between the states of a real token in the batch and in the
+    single sentence.
+    """
     together, difference = model(batch), 0.0
     for row in range(min(COMPARED, len(together))):
         src, tgt = (side[row][side[row] != PAD][None] for side in alone)

@@ -46,7 +46,7 @@ def tensors(tree: Any) -> Iterator[Tensor]:
 
 
 class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Count the operations of torch within a block; memory is tracked by storage."""
+    """A context manager that counts the operations of torch; live memory is tracked by storage."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -62,7 +62,7 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return out
 
     def count(self, func: Any, read: list[Tensor], made: list[Tensor]) -> None:
-        """Count one operation."""
+        """Add one operation, with the tensors that it reads and makes, to the counts."""
         sources = [t.untyped_storage() for t in read]
         targets = [t.untyped_storage() for t in made]
         kept = {id(s) for s in sources}
@@ -78,26 +78,28 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.depth[storage] = step
 
     def hold(self, storage: Any) -> None:
-        """Count the bytes of a storage until it is freed."""
+        """Add the bytes of a tensor's storage to the live memory until the storage is freed."""
         size = storage.nbytes()
         self.live += size
         self.peak = max(self.peak, self.live)
         weakref.finalize(storage, self.release, size)
 
     def release(self, size: int) -> None:
-        """Subtract the bytes of a freed storage."""
+        """Subtract `size` bytes of a freed storage from the live memory."""
         self.live -= size
 
     @property
     def steps(self) -> int:
-        """The longest chain of dependent operations among live tensors."""
+        """The length of the longest chain of dependent operations that led to a live tensor."""
         return max(self.depth.values(), default=0)
 
 
 def counted(work: Callable[[], object]) -> dict[str, float]:
-    """Return COUNTS of a computation; recurrent layers are counted step by step.
+    """Return the counts named in COUNTS for a computation; recurrent layers are counted step by
+    step.
 
-    The steps are those of the tensors that `work` returns or leaves, such as gradients.
+    The number of dependent steps refers to the tensors that `work` returns or leaves, such as
+    gradients.
     """
     with (
         in_single_steps(),
@@ -117,7 +119,9 @@ def counted(work: Callable[[], object]) -> dict[str, float]:
 
 
 def dependent_steps(work: Callable[[], object]) -> float:
-    """Return only the steps of COUNTS, which is much faster."""
+    """Return only the number of dependent steps of a computation, which is much faster than all
+    counts.
+    """
     with in_single_steps(), Counter() as counter:
         left = work()
         steps = counter.steps

@@ -25,12 +25,13 @@ LIMITS = {"max_ratio": 1.5, "max_extra": 10}
 
 @dataclass(kw_only=True)
 class DecodingPasses(RandomModels):
-    """Translate random sentences under random weights with both algorithms.
+    """A probe that translates random sentences under random weights with greedy search and Jacobi
+    decoding.
 
     Args:
-        draws: number of random weights.
+        draws: number of models with random weights.
         length: tokens of the longest source.
-        sentences: number of sentences for each of the weights.
+        sentences: number of sentences for each model.
         seed: seed of weights and sentences.
 
     Raises:
@@ -43,8 +44,8 @@ class DecodingPasses(RandomModels):
     sentences: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the mean passes per sentence, their difference, and the fraction of translations
-        that differ.
+        """Return the mean number of decoder passes per sentence for both algorithms, the
+        difference, and the fraction of translations that differ.
         """
         greedy, jacobi = Greedy(**LIMITS), Jacobi(**LIMITS)  # type: ignore[arg-type]
         passes, different = [], []

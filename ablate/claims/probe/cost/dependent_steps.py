@@ -49,7 +49,9 @@ class DependentSteps(Probe):
     seed: int
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the dependent operations; `..._each` is per token of a sentence."""
+        """Return the length of the longest chain of dependent operations for each task; `..._each`
+        is divided by the tokens of a sentence.
+        """
         generator = torch.Generator().manual_seed(self.seed)
         src, tgt = (random_sentences(model, [self.length] * SENTENCES, generator) for _ in range(2))
         works: dict[str, tuple[bool, Callable[[], object]]] = {
@@ -69,7 +71,7 @@ class DependentSteps(Probe):
 
 
 def step(model: Any, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Tensor:
-    """Compute the gradients of a batch; return its loss."""
+    """Compute the gradients of a batch, and return the loss of the batch."""
     model.zero_grad()
     objective = loss(model, src, tgt)
     torch.autograd.backward(objective)
@@ -77,7 +79,7 @@ def step(model: Any, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Tensor
 
 
 def chosen(model: Any, src: Int[Tensor, "B S"], length: int) -> Int[Tensor, " B"]:
-    """Generate `length` tokens greedily; return the last one."""
+    """Generate `length` tokens greedily, and return the last token of each sentence."""
     state = model.start(src, beams=1)
     tokens = torch.full_like(src[:, 0], BOS)
     for _ in range(length):

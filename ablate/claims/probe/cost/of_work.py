@@ -1,4 +1,6 @@
-"""The base class of probes that measure the cost of a workload (`works`)."""
+"""The base class of probes that measure the cost of a workload (a part of a Transformer, or an
+alternative to it; see `works`).
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -42,7 +44,9 @@ class OfWork(Probe):
 
 
 def made(work: str, sizes: Sizes, seed: int, dtype: torch.dtype = torch.float32) -> Work:
-    """Return the workload with weights and inputs from a seed; workloads of EQUAL share inputs."""
+    """Return a workload with random weights and inputs from a seed; workloads that EQUAL lists as a
+    pair get the same inputs.
+    """
     before = torch.get_default_dtype()
     try:
         torch.set_default_dtype(dtype)

@@ -32,7 +32,8 @@ BESIDE = ("products", "numbers", "peak_bytes")
 
 @dataclass(kw_only=True)
 class Operations(OfWork):
-    """Count a workload, and compare it with its alternative implementation if there is one.
+    """A probe that counts the operations of a workload and compares its result with that of an
+    alternative implementation, if there is one.
 
     Args:
         draws: number of inputs for the comparison.
@@ -86,7 +87,9 @@ class Operations(OfWork):
 
     @torch.no_grad()
     def errors(self) -> dict[str, float]:
-        """Compare both implementations."""
+        """Return the largest differences between both implementations of the workload, for each
+        number type.
+        """
         if self.work not in EQUAL or not self.draws:
             return {}
         lengths = torch.Generator().manual_seed(self.seed)
@@ -114,11 +117,15 @@ def counts_of(work: str, sizes: Sizes, seed: int) -> dict[str, float]:
 
 
 def exponent(whole: float, half: float) -> float:
-    """Return the exponent with which a cost grows with the length; 0 for a cost of 0."""
+    """Return the exponent with which a cost grows with the length, from the costs at the whole and
+    at half of the length; 0 for a cost of 0.
+    """
     return math.log2(whole / half) if half else 0.0
 
 
 def apart(first: Tensor, other: Tensor) -> float:
-    """Return the largest difference, relative to the largest number if that is above 1."""
+    """Return the largest difference between two tensors, divided by the largest number if that
+    number is above 1.
+    """
     difference = (first.double() - other.double()).abs().max()
     return float(difference / other.double().abs().max().clamp(min=1))

@@ -37,7 +37,7 @@ class PeakMemory(OfWork):
     measures = ("resident_bytes",)
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the additional resident bytes."""
+        """Return the peak resident bytes during the workload, minus the resident bytes before."""
         if not OWN.exists():
             raise UserError("probe=peak_memory reads /proc/self, which exists only on Linux")
         question = json.dumps({"work": self.work, "sizes": self.sizes, "seed": self.seed})
@@ -63,7 +63,9 @@ def main() -> None:
 
 
 def resident_bytes(work: str, sizes: Sizes, seed: int) -> int:
-    """Return the peak resident bytes during the workload, minus those before."""
+    """Run a workload in a child process; return the peak resident bytes during the workload, minus
+    those before.
+    """
     ready = made(work, sizes, seed)
     with torch.no_grad():
         # allocations that torch makes only once
@@ -75,7 +77,9 @@ def resident_bytes(work: str, sizes: Sizes, seed: int) -> int:
 
 
 def status(key: str) -> int:
-    """Return a memory value of this process in bytes, as the system reports it."""
+    """Return a memory value of this process in bytes, read from /proc under the name `key`, such as
+    VmHWM.
+    """
     lines = (OWN / "status").read_text(encoding="utf-8")
     match = re.search(rf"^{key}:\s+(\d+) kB$", lines, re.MULTILINE)
     assert match is not None

@@ -39,7 +39,9 @@ class Seconds(OfWork):
     repeats: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the time, its logarithm, and the load by other processes."""
+        """Return the time of the workload in seconds, its binary logarithm, and the number of cores
+        used by other processes.
+        """
         work, times, other_load = made(self.work, self.sizes, self.seed), [], OtherLoad()
         with torch.no_grad():
             for _ in range(WARM_UP + self.repeats):

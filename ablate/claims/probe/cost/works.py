@@ -52,8 +52,8 @@ class Sizes(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A function with its inputs; if it has an alternative implementation, the last input is the
-    values.
+    """A workload: a function with its inputs. If there is an alternative implementation, the last
+    input is the values.
     """
 
     do: Callable[..., Tensor]
@@ -65,39 +65,39 @@ class Work(NamedTuple):
 
 
 def heads(sizes: Sizes, count: int) -> tuple[Float[Tensor, "B H L E"], ...]:
-    """Draw `count` random tensors in heads, such as queries, keys and values."""
+    """Return `count` random tensors that are split into heads, such as queries, keys and values."""
     shape = (sizes.sentences, sizes.n_heads, sizes.length, sizes.d_head)
     return tuple(torch.randn(shape) for _ in range(count))
 
 
 def tokens(sizes: Sizes) -> Float[Tensor, "B L D"]:
-    """Draw random token states."""
+    """Return random vectors of the tokens of a batch."""
     return torch.randn(sizes.sentences, sizes.length, sizes.d_model)
 
 
 def by_kernel(kernel: Callable[[Sizes], Kernel], sizes: Sizes) -> Work:
-    """Return attention by one of the project's kernels."""
+    """Return a workload: attention by one of the project's kernels."""
     made, inputs = kernel(sizes).eval(), heads(sizes, 3)
     return Work(lambda q, k, v: made(q, k, v, Mask(), None), inputs)
 
 
 def explicit(sizes: Sizes) -> Kernel:
-    """Return explicit softmax attention."""
+    """Return a kernel for explicit softmax attention."""
     return Explicit(d_head=sizes.d_head, **EXPLICIT)  # type: ignore[arg-type]
 
 
 def general(sizes: Sizes) -> Kernel:
-    """Return attention with bilinear scores."""
+    """Return a kernel for attention with bilinear scores."""
     return General(d_head=sizes.d_head, **EXPLICIT)  # type: ignore[arg-type]
 
 
 def additive(sizes: Sizes) -> Kernel:
-    """Return attention with additive scores."""
+    """Return a kernel for attention with additive scores."""
     return Additive(d_head=sizes.d_head, dropout=0.0, fill="zero_output")
 
 
 def linformer(rank: int, sizes: Sizes) -> Kernel:
-    """Return Linformer attention with `rank` mixtures of keys."""
+    """Return a kernel for Linformer attention with `rank` linear combinations of keys."""
     kernel = Linformer(
         d_head=sizes.d_head,
         dropout=0.0,
@@ -111,7 +111,7 @@ def linformer(rank: int, sizes: Sizes) -> Kernel:
 
 
 def flash(sizes: Sizes) -> Work:
-    """Return attention by torch's flash kernel, for any length."""
+    """Return a workload: attention by torch's flash kernel, for any length."""
 
     def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
@@ -121,7 +121,7 @@ def flash(sizes: Sizes) -> Work:
 
 
 def loop(sizes: Sizes) -> Work:
-    """Return attention computed one position at a time."""
+    """Return a workload: attention computed one position at a time."""
 
     def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         rows = []
@@ -134,7 +134,9 @@ def loop(sizes: Sizes) -> Work:
 
 
 def third_order(sizes: Sizes) -> Work:
-    """Return attention to pairs of tokens with scores of three vectors."""
+    """Return a workload: attention of a query to pairs of tokens, whose scores are products of
+    three vectors.
+    """
 
     def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
         pairs = (q[:, :, :, None] * k[:, :, None]).flatten(2, 3)
@@ -145,7 +147,9 @@ def third_order(sizes: Sizes) -> Work:
 
 
 def third_order_of_pairs(sizes: Sizes) -> Work:
-    """Return attention to pairs of tokens with scores that are sums of two dot products."""
+    """Return a workload: attention of a query to pairs of tokens, whose scores are sums of two dot
+    products.
+    """
 
     def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
         q = q * q.size(3) ** -0.5
@@ -158,14 +162,16 @@ def third_order_of_pairs(sizes: Sizes) -> Work:
 def mixed_pairs(
     scores: Float[Tensor, "B H L L L"], w: Float[Tensor, "B H L E"], v: Float[Tensor, "B H L E"]
 ) -> Float[Tensor, "B H L E"]:
-    """Mix the products of v_j and w_k by the softmax over all pairs j, k."""
+    """Return for each query the sum of v_j * w_k over all pairs j, k, weighted by the softmax of
+    their scores.
+    """
     weights = scores.flatten(3).softmax(3).view_as(scores)
     inner = (weights.flatten(2, 3) @ w).view(*scores.shape[:4], -1)
     return (inner * v[:, :, None]).sum(3)
 
 
 def third_order_factorised(sizes: Sizes) -> Work:
-    """Return the factorised form of third_order_of_pairs: the product of two attentions."""
+    """Return a workload: third_order_of_pairs in factorised form, the product of two attentions."""
 
     def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
         q = q * q.size(3) ** -0.5
@@ -175,7 +181,7 @@ def third_order_factorised(sizes: Sizes) -> Work:
 
 
 def rest(sizes: Sizes) -> Work:
-    """Return the projections and the feed-forward network of a layer."""
+    """Return a workload: the projections and the feed-forward network of a layer."""
     width = sizes.d_model
     packed, output = nn.Linear(width, 3 * width), nn.Linear(width, width)
     feed_forward = nn.Sequential(
@@ -185,7 +191,7 @@ def rest(sizes: Sizes) -> Work:
 
 
 def multi_head(sizes: Sizes) -> Work:
-    """Return self-attention with its projections."""
+    """Return a workload: self-attention with its projections."""
     block = SelfAttention(
         d_model=sizes.d_model,
         n_heads=sizes.n_heads,
@@ -202,7 +208,7 @@ def multi_head(sizes: Sizes) -> Work:
 
 
 def norm_step(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
-    """Return a norm in training, with its gradients."""
+    """Return a workload: a norm in training, with its gradients."""
     made = norm(sizes.d_model)
 
     def do(x: Tensor, gradient: Tensor) -> Tensor:
@@ -217,13 +223,13 @@ def norm_step(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
 
 
 def normed_linear(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
-    """Return a norm in evaluation, followed by a matrix."""
+    """Return a workload: a norm in evaluation, followed by a linear map."""
     made, matrix = trained(norm(sizes.d_model)), nn.Linear(sizes.d_model, sizes.d_model)
     return Work(lambda x: matrix(made(x.flatten(0, 1))), (tokens(sizes),))
 
 
 def folded(sizes: Sizes) -> Work:
-    """Return batch norm in evaluation, folded into the matrix that follows."""
+    """Return a workload: a linear map into which a preceding batch norm in evaluation is folded."""
     norm, matrix = trained(nn.BatchNorm1d(sizes.d_model)), nn.Linear(sizes.d_model, sizes.d_model)
     assert isinstance(norm, nn.BatchNorm1d) and norm.running_var is not None
     assert norm.running_mean is not None

@@ -1,1 +1,1 @@
-"""Probes about dependence."""
+"""Probes (measurements of untrained models) about which outputs depend on which inputs."""

@@ -1,4 +1,8 @@
-"""Check which tensor depends on which, by cutting one edge of a random model at a time.
+"""Check which tensors of a Transformer depend on which others, by cutting one edge of a random
+model at a time.
+
+An edge is the residual stream before a sub-layer, or the encoder output (memory) that the decoder
+reads.
 
 Equation: a tensor Y depends only on an edge if Y does not change when the edge is fixed and every
     token is replaced; Y depends on the edge if Y changes when only the edge is replaced.
@@ -40,7 +44,9 @@ LEAST = (
 
 
 class Dataflow(RandomModels):
-    """Fix or replace the stream before every sub-layer, and the memory."""
+    """A probe that fixes or replaces the residual stream before every sub-layer, and the encoder
+    output.
+    """
 
     measures = (
         *("self_bypass", "self_moved"),
@@ -88,7 +94,12 @@ class Dataflow(RandomModels):
 
 
 class Edges:
-    """A sentence pair, a second pair without common words, and replacement values for an edge."""
+    """A model with one sentence pair, another pair with other words at every position, and random
+    values that replace an edge.
+
+    The methods cut one edge (residual stream before a sub-layer, or encoder output) at a time and
+    return which tensors change.
+    """
 
     def __init__(
         self, model: Transformer, inputs: Seq2Seq, other_inputs: Seq2Seq, noise: Tensor
@@ -98,15 +109,23 @@ class Edges:
         self.layers = {name: len(getattr(model, name).layers) for name in SUBLAYERS}
 
     def holding(self, stack: str, at: int) -> Trace:
-        """Run the model on other words with one edge fixed."""
+        """Return the activations for the other words, with the residual stream at one place fixed
+        to its values for the original words.
+
+        `at` is the number of the sub-layer in the stack whose input is fixed.
+        """
         return trace(self.model, self.other_inputs, {stack: (at, self.base.streams[stack][at])})
 
     def replacing(self, stack: str, at: int) -> Trace:
-        """Run the model on the words with one edge replaced."""
+        """Return the activations for the original words, with the input of sub-layer number `at` of
+        a stack replaced by random values.
+        """
         return trace(self.model, self.inputs, {stack: (at, self.noise)})
 
     def self_attention(self) -> dict[str, Tensor]:
-        """Cut the edge between every layer and the one below, or the embedding."""
+        """Return how much self-attention changes if only the input of its layer is fixed
+        (self_bypass) or replaced (self_moved).
+        """
         bypass, control = [], []
         for stack, per_layer in SUBLAYERS.items():
             for layer in range(self.layers[stack]):
@@ -117,7 +136,9 @@ class Edges:
         return {"self_bypass": torch.stack(bypass).max(), "self_moved": torch.stack(control).min()}
 
     def cross_attention(self) -> dict[str, Tensor]:
-        """Cut the edges to queries, and to keys and values."""
+        """Return how much the queries, keys and values of cross-attention change if their inputs
+        are fixed or replaced.
+        """
         fixed_memory = trace(self.model, self.other_inputs, memory=self.base.memory).heads
         other = trace(self.model, self.inputs, memory=self.noise).heads
         bypass, control, beside, block = [], [], [], []
@@ -139,13 +160,18 @@ class Edges:
         }
 
     def keys(self) -> dict[str, Tensor]:
-        """Compare the keys that the decoder layers compute from the same memory."""
+        """Return the smallest difference between the cross-attention keys of two decoder layers."""
         keys = [heads.key for name, heads in self.base.heads.items() if name.endswith("cross")]
         apart = [moved(first, other) for first, other in itertools.combinations(keys, 2)]
         return {"keys_apart": torch.stack(apart).min()} if apart else {}
 
     def top(self) -> dict[str, Tensor]:
-        """Fix the memory while the rest of the encoder processes another source."""
+        """Return the change of the decoder's output if the encoder reads another source while its
+        final output is fixed (beside_top).
+
+        layerwise: the same change in a model whose decoder layers each read the encoder layer of
+        the same number.
+        """
         src = self.other_inputs._replace(tgt_in=self.inputs.tgt_in)
         beside = trace(self.model, src, memory=self.base.memory)
         measurements = {"beside_top": moved(self.base.states, beside.states)}
@@ -157,8 +183,11 @@ class Edges:
         return measurements
 
     def bottom(self) -> dict[str, Tensor]:
-        """Fix the stream above every layer except the last, while the embedded words are
-        replaced.
+        """Return the change of a stack's output if the words change while the input of one layer is
+        fixed, for every layer except the first.
+
+        embedding_bypass: in the model; embedding_everywhere: in a model that adds the embedded
+        words to the input of every layer.
         """
         bypass, control = [], []
         for stack, per_layer in SUBLAYERS.items():
@@ -178,13 +207,17 @@ class Edges:
         }
 
     def output(self, stack: str, at: int, words: Seq2Seq | None = None) -> Tensor:
-        """Return the output of a stack for some words, with one edge and the memory fixed."""
+        """Return the output of a stack for some words, with the encoder output and the input of
+        sub-layer number `at` fixed.
+        """
         fixed = {stack: (at, self.base.streams[stack][at])}
         traced = trace(self.model, words or self.inputs, fixed, self.base.memory)
         return traced.memory if stack == "encoder" else traced.states
 
     def everywhere(self, stack: str, at: int, words: Seq2Seq) -> Tensor:
-        """Return the same for a model that adds the embedded words to the input of every layer."""
+        """Return the result of `output` for a model that adds the embedded words to the input of
+        every layer.
+        """
         embedded = trace(self.model, words).streams[stack][0]
 
         def added(i: int, stream: Tensor) -> Tensor:
@@ -195,7 +228,9 @@ class Edges:
 
 
 def words(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, Tensor]:
-    """Return the effect of single words in the decoder, and after its first self-attention."""
+    """Return the effect of single words on the decoder's output, and on the residual stream after
+    its first self-attention.
+    """
     by_target = each_replaced(tgt)
     traced = trace(model, Seq2Seq(src.expand_as(by_target), by_target))
     whole, attended = (influence(x) for x in (traced.states, traced.streams["decoder"][CROSS]))
@@ -212,12 +247,18 @@ def words(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, Tensor]:
 
 
 def influence(rows: Tensor) -> Tensor:
-    """Return how much each row changes with each replaced word."""
+    """Return the largest change of each row of states when each single word is replaced.
+
+    `rows` has the states of the original sentence first, and then those of each sentence with one
+    replaced word.
+    """
     return (rows[1:] - rows[0]).abs().amax(-1).T
 
 
 def scores(model: Transformer, states: Tensor) -> dict[str, Tensor]:
-    """Return how much the scores of fixed states change with the weights of two matrices."""
+    """Return how much the logits of fixed decoder states change if the last feed-forward network,
+    or the output matrix, is doubled.
+    """
     before = model.head(states)
     layers: list[Any] = [*model.decoder.layers]
     last = layers[-1]["feed_forward"]

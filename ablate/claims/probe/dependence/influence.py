@@ -20,7 +20,7 @@ from ablate.probe.sentences import random_sentences
 
 
 class Influence(RandomModels):
-    """Replace every token of random sentences."""
+    """A probe that replaces every token of random sentences, one at a time."""
 
     measures = ("encoder_other", "source", "decoder_future", "decoder_past")
 
@@ -47,7 +47,9 @@ class Influence(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> list[Tensor]:
-        """Return I of the encoder, of source on decoder, and of target on decoder."""
+        """Return the influence matrix I of the encoder, of source tokens on the decoder, and of
+        target tokens on the decoder.
+        """
         lengths = [self.length]
         src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))
         changed = each_replaced(src)
@@ -59,5 +61,9 @@ class Influence(RandomModels):
 
 
 def influence(states: Float[Tensor, "M L D"]) -> Float[Tensor, "L L"]:
-    """Return how much each output (row) changes with each token (column)."""
+    """Return how much each output (row) changes when each single token (column) is replaced.
+
+    `states` has the states of the original sentence first, and then those of each sentence with one
+    replaced token.
+    """
     return (states[1:] - states[0]).abs().amax(-1).T

@@ -22,7 +22,9 @@ SENTENCES = 4
 
 
 class TeacherForcing(RandomModels):
-    """Decode random sentences in three ways."""
+    """A probe that decodes random sentences at once, prefix by prefix, and token by token with
+    caches.
+    """
 
     measures = ("prefix", "step", "control")
 
@@ -56,7 +58,9 @@ class TeacherForcing(RandomModels):
 
 
 def read(model: Transformer, tgt: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-    """Return the logits of whole targets, and at each position those of the target's prefix."""
+    """Return at each position the logits for the whole target, and the logits for only the prefix
+    of the target up to this position.
+    """
     ends = range(1, tgt.size(1) + 1)
     prefix = [model.head(model.decode(tgt[:, :end], memory)[:, -1]) for end in ends]
     return model.head(model.decode(tgt, memory)), torch.stack(prefix, 1)

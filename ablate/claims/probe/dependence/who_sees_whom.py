@@ -54,7 +54,7 @@ Read = Callable[[Tensor], Tensor]
 
 @dataclass(kw_only=True)
 class WhoSeesWhom(RandomModels):
-    """Replace and permute tokens of random texts that one stack reads.
+    """A probe that replaces and permutes tokens of random texts that an encoder or decoder reads.
 
     Args:
         draws: number of random weights and texts.
@@ -102,7 +102,9 @@ class WhoSeesWhom(RandomModels):
         return {k: max(v) if k in LARGEST else min(v) for k, v in by_name.items()}
 
     def check(self, model: Model) -> None:
-        """Raise UserError for models that cannot be analysed."""
+        """Raise UserError for a model that is neither recurrent nor a Transformer, and for a
+        recurrent model with positions.
+        """
         if not isinstance(model, Recurrent | Transformer):
             raise UserError(
                 f"probe=who_sees_whom reads a stack of model=rnn or of a Transformer, and model is "
@@ -159,7 +161,7 @@ class WhoSeesWhom(RandomModels):
         return lambda ids: model.decode(ids, model.encode(source.expand(len(ids), -1)))
 
     def positions(self, d_model: int, generator: torch.Generator) -> Position:
-        """Return positions in float64; learned ones get new random values."""
+        """Return a position component in float64; learned positions get new random values."""
         position = POSITIONS[self.position](d_model=d_model).double()
         if isinstance(position, Learned):
             with torch.no_grad():
@@ -181,7 +183,9 @@ def replaced_at(ids: Int[Tensor, "1 L"], place: int) -> Int[Tensor, "2 L"]:
 
 
 def order(read: Read, ids: Int[Tensor, "1 L"], generator: torch.Generator) -> dict[str, float]:
-    """Return the change of states under a permutation (undone), and by another first token."""
+    """Return how much the states change under a permutation of the tokens that is undone
+    afterwards, and with another first token.
+    """
     permutation = shuffled(ids.size(1), generator)
     states, permuted, other = read(torch.cat([ids, ids[:, permutation], replaced_at(ids, 0)[1:]]))
     moved = float((states[permutation] - permuted).abs().max())
@@ -200,7 +204,9 @@ def zeros(model: Recurrent, rows: int) -> list[tuple[Tensor, ...]]:
 
 
 def held(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
-    """Return how much later states change with earlier tokens, given the state between them."""
+    """Return how much later states of a recurrent decoder change with earlier tokens if the state
+    between them is fixed, and if not.
+    """
     half = ids.size(1) // 2
     pair = model.embedding.embed_tgt(replaced_at(ids, half - 1))
     _, states = model.decode(pair[:, :half], zeros(model, 2))
@@ -215,7 +221,8 @@ def held(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
 def pair_scores(
     attention: SelfAttention, read: Read, ids: Int[Tensor, "1 L"], short: int
 ) -> dict[str, float]:
-    """Return how score and weight of a pair of words depend on their positions.
+    """Return how the attention score and weight of a pair of words depend on the positions of the
+    words.
 
     The earlier word is the key. Scores are those of the first layer, the largest over heads.
     """

@@ -1,4 +1,7 @@
-"""The edges of a Transformer: records the activations on them, or replaces them (patching)."""
+"""Record or replace the activations on the edges of a Transformer (activation patching).
+
+An edge is the residual stream before a sub-layer, or the encoder output that the decoder reads.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +26,7 @@ Held = Mapping[str, tuple[int, Tensor]]
 
 
 class Heads(NamedTuple):
-    """Queries, keys and values of an attention."""
+    """Queries, keys and values of one attention, split into heads."""
 
     query: Float[Tensor, "B H Q E"]
     key: Float[Tensor, "B H K E"]
@@ -31,7 +34,9 @@ class Heads(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Recorded activations."""
+    """Activations of one forward pass: inputs of the attentions, residual streams before the
+    sub-layers, encoder output and decoder output.
+    """
 
     heads: dict[str, Heads]  # for every attention, by names such as "decoder.0.cross"
     streams: dict[str, list[Tensor]]  # for each stack, before every sub-layer
@@ -43,7 +48,14 @@ class Trace(NamedTuple):
 def trace(
     model: Transformer, inputs: Seq2Seq, fixed: Held | None = None, memory: Tensor | None = None
 ) -> Trace:
-    """Run a model with some streams, or the memory, replaced by given values.
+    """Run a model, and return its activations, with some of them replaced.
+
+    Args:
+        model: the model.
+        inputs: source and target tokens.
+        fixed: for a stack, the number of a sub-layer and the residual stream that replaces its
+            input.
+        memory: encoder output that the decoder reads instead of its own.
 
     Raises:
         UserError: the residual uses a stream of several tensors.
@@ -77,9 +89,10 @@ def trace(
 
 @contextmanager
 def rewired(stack: Stack, pass_on: Callable[[int, Any], Any]) -> Iterator[None]:
-    """Replace the residual stream before each sub-layer i by `pass_on(i, stream)`.
+    """Replace the residual stream before each sub-layer i by `pass_on(i, stream)` within a `with`
+    block.
 
-    Among several replacements, the latest applies first.
+    If such blocks are nested, the innermost replacement applies first.
     """
 
     def replace(residual: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -95,7 +108,9 @@ def rewired(stack: Stack, pass_on: Callable[[int, Any], Any]) -> Iterator[None]:
 
 @contextmanager
 def memories(model: Transformer, levels: list[Tensor]) -> Iterator[None]:
-    """Let each decoder layer read a separate memory."""
+    """Let each decoder layer read a separate encoder output, one of `levels`, within a `with`
+    block.
+    """
 
     def read(level: Tensor, module: Sublayer, args: Any, kwargs: dict[str, Any]) -> Any:
         at = kwargs["at"]
@@ -110,15 +125,17 @@ def memories(model: Transformer, levels: list[Tensor]) -> Iterator[None]:
 
 
 def moved(first: Tensor, other: Tensor) -> Tensor:
-    """Return the largest difference of two tensors."""
+    """Return the largest absolute difference between two tensors."""
     return (first - other).abs().max()
 
 
 def farthest(first: Heads, other: Heads) -> Tensor:
-    """Return the largest change among queries, keys and values."""
+    """Return the largest difference between two attentions in any of queries, keys and values."""
     return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).max()
 
 
 def nearest(first: Heads, other: Heads) -> Tensor:
-    """Return the smallest change among queries, keys and values."""
+    """Return the difference between two attentions in that one of queries, keys and values that
+    differs least.
+    """
     return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).min()

@@ -24,7 +24,7 @@ from ablate.probe.sentences import random_sentences
 
 @dataclass(kw_only=True)
 class WordOrder(RandomModels):
-    """Permute the tokens of random sentences."""
+    """A probe that permutes the tokens of random sentences."""
 
     measures = (
         *("encoder", "source", "target", "largest", "control"),
@@ -54,7 +54,9 @@ class WordOrder(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> list[Tensor]:
-        """Return the three differences under one set of weights, and the control."""
+        """Return the changes of the outputs by another order (encoder, source, target) and the
+        control, under one set of weights.
+        """
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         order = shuffled(self.length, generator)
         before = torch.cat([shuffled(self.length - 1, generator), order.new_tensor([-1])])

@@ -1,1 +1,1 @@
-"""Probes about documents."""
+"""Probes about numbers and code that documents print."""

@@ -1,8 +1,9 @@
-"""Check whether a printed listing computes the formula printed beside it.
+"""Check whether a code listing that a document prints computes the formula printed beside the
+listing.
 
-Equation: the largest difference between its output and the formula, computed by components of this
-    project with copied weights, over random inputs in float64; in three forms: as printed, with
-    minimal patches that make it run, and with patches that make it correct.
+Equation: the largest difference between the output of the listing and the formula, computed by
+    components of this project with copied weights, over random inputs in float64; in three forms:
+    as printed, with minimal patches that make it run, and with patches that make it correct.
 Source: the listings of the documents, named in ablate/claims/ledger/listings; not part of this
     project.
 What differs: the usual imports are provided, and dropout is off; a form that fails has a difference
@@ -26,7 +27,7 @@ NUMBERS = (
 
 
 class PrintedListing(Probe):
-    """Run one listing in a separate process; the model is ignored.
+    """A probe that runs one code listing in a separate process; the model is ignored.
 
     Args:
         listing: name of a file in ablate/claims/ledger/listings.
@@ -49,7 +50,8 @@ class PrintedListing(Probe):
         self.draws, self.seed = draws, seed
 
     def __call__(self, model: Model) -> dict[str, float]:
-        """Return the numbers of each form's exam; each kind of listing has some of them.
+        """Return the measurements of each form of the listing; each kind of listing has some of
+        these measurements.
 
         runs: 1 or 0; gap: largest difference from the formula; torch: from torch's function;
         masked_gap: with a mask; mask_effect: change of the output by a mask; hides: the mask value
@@ -73,7 +75,7 @@ class PrintedListing(Probe):
 
 
 def numbers_of(form: str, result: Form) -> dict[str, float]:
-    """Return the numbers of a form by the names of the probe."""
+    """Return the measurements of one form of a listing, with the names that the probe reports."""
     if "error" in result:
         return {f"{form}_runs": 0.0, f"{form}_gap": 1.0}
     kept = {name: value for name, value in result.items() if name in NUMBERS}

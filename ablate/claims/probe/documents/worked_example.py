@@ -23,12 +23,14 @@ from ablate.probe.base import Probe
 
 
 class WorkedExample(Probe):
-    """Recompute one example; the model is ignored.
+    """A probe that recomputes one worked example of a document; the model is ignored.
 
     Args:
         example: name of a file in ablate/claims/ledger/examples.
-        follows: units of the last printed decimal within which an entry follows.
-        rounding: the same for an entry that is rounded loosely, which does not count against it.
+        follows: largest difference, in units of the last printed decimal, with which a printed
+            number follows from earlier numbers.
+        rounding: largest difference with which a number counts as loosely rounded, which does not
+            count against it.
 
     Raises:
         UserError: there is no such example.
@@ -44,13 +46,13 @@ class WorkedExample(Probe):
         self.example, self.rule = read(example), Rule(follows, rounding)
 
     def __call__(self, model: Model) -> dict[str, float]:
-        """Return how many printed entries are in each state.
+        """Return how many printed numbers follow, are rounded loosely, differ, and so on.
 
-        inherited: follow from printed operands that were already wrong; reprinted: repeated from
-        before; not_checkable: their operands are not printed; broken_laws: rows of weights whose
-        sum is not 1, and means outside the range of their inputs; rows_off: only the former;
-        unequal_twins: blocks with equal computation but different printed numbers; control: entries
-        that change if one input changes by ten units.
+        inherited: follow from printed operands that were already wrong; reprinted: printed again;
+        not_checkable: their operands are not printed; broken_laws: rows of weights whose sum is not
+        1, and means outside the range of their inputs; rows_off: only the former; unequal_twins:
+        blocks with equal computation but different printed numbers; control: entries that change if
+        one input changes by ten units.
         """
         results = recompute(self.example, self.rule)
         count = totals(results)

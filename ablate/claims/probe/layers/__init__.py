@@ -1,1 +1,1 @@
-"""Probes about layers."""
+"""Probes (measurements of untrained models) about layers, norms, embeddings and losses."""

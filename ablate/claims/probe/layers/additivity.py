@@ -24,7 +24,9 @@ from ablate.model.transformer import Transformer
 
 
 class Additivity(RandomModels):
-    """Add two random sentences, before the encoder and after it, under random weights."""
+    """A probe that compares the encoder's output for the sum of two random sentences with the sum
+    of its outputs.
+    """
 
     measures = ("computed", "frozen", "behind_relu")
 
@@ -56,13 +58,17 @@ class Additivity(RandomModels):
 
 
 def error(both: Tensor, x: Tensor, y: Tensor, zero: Tensor) -> float:
-    """Return the relative error of additivity of an affine map's outputs."""
+    """Return the relative error of additivity, from an affine map's outputs for x + y, x, y and
+    0.
+    """
     return float((both - x - y + zero).norm() / (both - zero).norm())
 
 
 @contextmanager
 def frozen_weights(encoder: Stack, x: Float[Tensor, "B L D"]) -> Iterator[None]:
-    """Fix the weights of every attention to those it has on x."""
+    """Fix the weights of every attention of an encoder to the weights for input x, within a `with`
+    block.
+    """
     kernels = [module for module in encoder.modules() if isinstance(module, Kernel)]
     weights: dict[Kernel, Tensor] = {}
 

@@ -43,7 +43,9 @@ LEAST = (
 
 
 class Blocks(RandomModels):
-    """Compare stacks with torch's, and check their parts and shapes."""
+    """A probe that compares encoder and decoder with torch's stacks, and checks their sub-layers
+    and shapes.
+    """
 
     measures = (
         *("twin_difference", "other_order", "extra_norms", "wrong_parts", "other_parts"),
@@ -94,7 +96,7 @@ class Blocks(RandomModels):
 
 
 def check(model: Transformer) -> None:
-    """Raise UserError unless torch has layers of this kind."""
+    """Raise UserError unless torch has layers of the same kind as the model."""
     names = {type(stack.residual).__name__ for stack in (model.encoder, model.decoder)}
     attention = [*model.encoder.layers][0]["self_attention"]
     if attention.n_heads * attention.d_head != model.encoder.d_model or names - {"PostLN", "PreLN"}:
@@ -107,7 +109,11 @@ def check(model: Transformer) -> None:
 def outputs(
     model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
 ) -> dict[str, float | Tensor]:
-    """Compare both stacks with torch's at real tokens."""
+    """Return the differences between the outputs of encoder and decoder and those of torch's
+    stacks, at real tokens.
+
+    `tokens` are source and target vectors; `real` is false at padding.
+    """
     memory = model.encoder(tokens[0], real[0])
     outputs_here = memory, model.decoder(tokens[1], real[1], Memory(memory, real[0]))
     encoder, decoder = twin(model.encoder), twin(model.decoder)
@@ -138,7 +144,7 @@ def outputs(
 
 
 def parts(model: Transformer) -> dict[str, float | Tensor]:
-    """Count the layers with other parts."""
+    """Return the number of layers whose sub-layers differ from the documented list."""
     encoder, decoder = (
         wrong(stack, LAYERS[name])
         for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
@@ -150,14 +156,16 @@ def parts(model: Transformer) -> dict[str, float | Tensor]:
 
 
 def wrong(stack: Stack, expected: list[str]) -> int:
-    """Return the number of layers with other parts, plus the number of missing or extra norms."""
+    """Return the number of layers whose sub-layers differ from `expected`, plus the number of
+    missing or additional norms.
+    """
     made = [[name(part) for part in layer.children()] for layer in stack.layers]
     norms = len(stack.residual.norms) - sum(map(len, made))
     return sum(names != expected for names in made) + abs(norms)
 
 
 def name(part: nn.Module) -> str:
-    """Return the name of a sub-layer in the documents."""
+    """Return the name that the documents use for a sub-layer, such as "cross-attention"."""
     if isinstance(part, SelfAttention):
         return "masked self-attention" if part.causal else "self-attention"
     kinds = {CrossAttention: "cross-attention", FeedForward: "feed-forward"}
@@ -167,7 +175,7 @@ def name(part: nn.Module) -> str:
 def shapes(
     model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
 ) -> dict[str, float | Tensor]:
-    """Count the outputs whose shape differs from their input."""
+    """Return the number of sub-layers and stacks whose output differs in shape from their input."""
     changes, shortened = [], []
 
     def compare(module: Sublayer, given: tuple[Any, ...], output: Tensor) -> None:
@@ -185,7 +193,9 @@ def shapes(
 
 
 def sums(x: Float[Tensor, "B L D"]) -> dict[str, float | Tensor]:
-    """Count wrong shapes that torch broadcasts when adding to x, and those that it rejects."""
+    """Return how many of some wrong shapes torch broadcasts when they are added to x, and how many
+    it rejects.
+    """
     _, n, width = x.shape
     counts = {"added_silently": 0.0, "refused": 0.0}
     for shape in ((1, width), (n, 1), (n + 1, width), (n, width + 1)):

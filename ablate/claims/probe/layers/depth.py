@@ -39,7 +39,8 @@ NORM_EPS = 1e-5  # constant that layer norms add to the variance
 
 @dataclass(kw_only=True)
 class Depth(Probe):
-    """Run random sentences through the encoder, and one token through its first residual.
+    """A probe that runs random sentences through the encoder, and a token through its first skip
+    connection.
 
     Args:
         draws: number of tokens for the constructed sub-layer.
@@ -101,7 +102,9 @@ class Depth(Probe):
 
 
 class Gate(NamedTuple):
-    """Largest singular values of the Jacobian of a token's output by the token."""
+    """Largest singular values of the Jacobian of a token's output by its input, past a constructed
+    and past a random sub-layer.
+    """
 
     constructed: float
     random: float
@@ -110,10 +113,11 @@ class Gate(NamedTuple):
 def stops(
     x: Float[Tensor, " D"], target: Float[Tensor, " D"]
 ) -> Iterator[tuple[Float[Tensor, "D D"], Float[Tensor, " D"]]]:
-    """Yield sub-layers (matrix and bias) that are constructed to stop the gradient at x.
+    """Yield sub-layers (matrix and bias) that are constructed to stop the gradient at the input x.
 
-    The first subtracts x, so that the sum is `target` for any x. The second is for residuals that
-    read u = norm(x): it removes everything except the direction of u, which the next norm removes.
+    The first sub-layer subtracts x, so that the sum with the skip connection is `target` for any x.
+    The second is for residuals that read u = norm(x): it removes everything except the direction of
+    u, which the next norm removes.
     """
     identity = torch.eye(len(x), dtype=x.dtype)
     yield -identity, target
@@ -124,7 +128,11 @@ def stops(
 
 
 def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float:
-    """Return the largest singular value of d(output) / dx for a stack of one such sub-layer."""
+    """Return the largest singular value of d(output) / dx for a residual connection around one
+    linear sub-layer.
+
+    `weight` and `bias` are those of the sub-layer.
+    """
 
     def output(token: Tensor) -> Tensor:
         entered = residual.enter(token[None, None], None)
@@ -138,7 +146,11 @@ def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float
 def gradients(
     stack: Stack, x: Tensor, real: Tensor, direction: Float[Tensor, "B L D"]
 ) -> dict[str, float]:
-    """Return log10 of gradient norms."""
+    """Return log10 of gradient norms: of the last layer, of the input, and of the first layer
+    divided by the last.
+
+    The differentiated function is the scalar product of the stack's output with `direction`.
+    """
     layers = list(stack.parameters_by_layer())
     (stack(x, real) * direction).sum().backward()
     first, last = (norm([p.grad for p in layer]) for layer in (layers[0], layers[-1]))
@@ -152,7 +164,7 @@ def gradients(
 
 
 def norm(parts: list[Tensor | None]) -> Float[Tensor, ""]:
-    """Return the norm of all gradients together; unused parameters have none."""
+    """Return the norm of all gradients together; entries are None for unused parameters."""
     return torch.stack([part.norm() for part in parts if part is not None]).norm()
 
 
@@ -173,7 +185,11 @@ def after_each_layer(
 
 
 def likeness(outputs: list[Float[Tensor, "B L D"]]) -> dict[str, float]:
-    """Return the similarity of tokens, of layers, and of tokens with their embeddings."""
+    """Return the similarity between tokens, between consecutive layers, and between outputs and
+    embeddings.
+
+    `outputs` has the embeddings and then the output after each layer.
+    """
     before, last = outputs[-2:]
     length = last.size(1)
     unit, embedded = F.normalize(last, dim=-1), F.normalize(outputs[0], dim=-1)

@@ -41,7 +41,7 @@ RATE = 1e-3
 
 @dataclass(kw_only=True)
 class Embeddings(RandomModels):
-    """Analyse the embedding of the model and the vocabulary of the corpus.
+    """A probe of the embedding of the model, and of the vocabulary of a corpus.
 
     Args:
         draws: number of random weights and sentences.
@@ -186,12 +186,12 @@ def backward(model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"
 
 
 def rows(table: Tensor) -> Float[Tensor, " V"]:
-    """Return the largest gradient of each row."""
+    """Return the largest absolute entry of each row of the table's gradient."""
     return table.new_zeros(len(table)) if table.grad is None else table.grad.abs().amax(1)
 
 
 def gradient(table: Tensor) -> Tensor:
-    """Return which rows have a gradient."""
+    """Return which rows of an embedding table have a gradient that is not zero."""
     return rows(table) > 0
 
 
@@ -209,7 +209,7 @@ def frozen(
 
 
 def built(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) -> Embedding:
-    """Return an embedding of the same kind for other vocabularies.
+    """Return an embedding of the same kind for vocabularies of other sizes.
 
     Raises:
         UserError: the embedding rejects such vocabularies.
@@ -229,11 +229,11 @@ def builds(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool)
 
 
 def sharing(embedding: Embedding, train: Pairs, scheme: Scheme) -> dict[str, float]:
-    """Return for which vocabularies an embedding can be built.
+    """Return for which vocabularies an embedding of the same kind can be built.
 
-    builds_joint: 1 if for a joint one; builds_apart: for how many of two pairs of separate ones, of
-    different and of equal sizes; same_word: fraction of ids that mean the same word in separate
-    vocabularies of both languages.
+    builds_joint: 1 if it can be built for a joint vocabulary; builds_apart: for how many of two
+    pairs of separate vocabularies, of different and of equal sizes; same_word: fraction of ids that
+    mean the same word in separate vocabularies of both languages.
     """
     separate = copy.copy(scheme)
     separate.joint, separate.vocab_size = False, None
@@ -250,10 +250,11 @@ def sharing(embedding: Embedding, train: Pairs, scheme: Scheme) -> dict[str, flo
 def writing(
     tokenizers: Tokenizers, known_words: dict[str, None], tested: dict[str, None]
 ) -> dict[str, float]:
-    """Return which words are restored from their ids.
+    """Return the fractions of known and unknown words that decoding restores from their ids.
 
-    written_known: fraction of words of the training text; written_new: of such words backwards, if
-    those are not words; unknown: fraction of test words that do not occur in the training text.
+    written_known: fraction of the words of the training text; written_new: fraction of these words
+    spelled backwards, if the result is not a word; unknown: fraction of test words that do not
+    occur in the training text.
     """
     backwards = (word[::-1] for word in known_words)
     new = list(islice((word for word in backwards if word not in known_words), WORDS))
@@ -270,7 +271,7 @@ def words(pairs: Pairs) -> dict[str, None]:
 
 
 def written(tokenizers: Tokenizers, lines: list[str]) -> float:
-    """Return the fraction of lines that decoding restores."""
+    """Return the fraction of lines that encoding and decoding restores exactly."""
     decoded = tokenizers.tgt.decode_batch(tokenizers.tgt.encode_batch(lines))
     return sum(
         decoded_line == line for decoded_line, line in zip(decoded, lines, strict=True)

@@ -22,7 +22,8 @@ from ablate.seeding import stream
 
 @dataclass(kw_only=True)
 class FaintVectors(RandomModels):
-    """Apply a norm of the model, with its initial gain and bias, to random vectors.
+    """A probe that applies a norm of the model, with its initial gain and bias, to random vectors
+    with little variance.
 
     Args:
         draws: number of sentences.
@@ -51,5 +52,7 @@ class FaintVectors(RandomModels):
 
 
 def _off(x: torch.Tensor) -> torch.Tensor:
-    """Return the deviation of each vector's mean from 0, or of its variance from 1."""
+    """Return for each vector the larger of the deviations of its mean from 0 and of its variance
+    from 1.
+    """
     return torch.maximum(x.mean(-1).abs(), (x.var(-1, correction=0) - 1).abs())

@@ -29,7 +29,7 @@ LEAST = (
 
 
 class FeedForwardNetworks(RandomModels):
-    """Apply networks of random widths to random vectors."""
+    """A probe that applies feed-forward networks of random widths to random vectors."""
 
     measures = (
         *("width_change", "inner_change", "other_positions", "mixed", "own_position"),
@@ -43,12 +43,12 @@ class FeedForwardNetworks(RandomModels):
         Largest: width_change: between output and input; other_positions: difference from a
         convolution of width 1, from processing single positions and from another order, and change
         by another position; between_positions: difference between outputs of the same vector at two
-        positions; relu_error: inner values minus max(0, W1 x + b1); bend_without_negatives: bend
-        without negative values. Smallest: inner_change: inner width minus input width; mixed:
-        other_positions for a network that adds the mean of all positions; own_position: change by
-        the same position; negative_share: fraction of negative W1 x + b1; bend: difference between
-        f(a + b) + f(0) and f(a) + f(b); between_layers: difference between the outputs of two
-        layers for the same vector.
+        positions; relu_error: inner values minus max(0, W1 x + b1); bend_without_negatives: `bend`
+        if the bias makes all inner values positive. Smallest: inner_change: inner width minus input
+        width; mixed: other_positions for a network that adds the mean of all positions;
+        own_position: change by the same position; negative_share: fraction of negative W1 x + b1;
+        bend: difference between f(a + b) + f(0) and f(a) + f(b); between_layers: difference between
+        the outputs of two layers for the same vector.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
@@ -75,7 +75,9 @@ class FeedForwardNetworks(RandomModels):
 def positions(
     network: PositionWise, x: Float[Tensor, "B L D"], other: Float[Tensor, "B L D"]
 ) -> dict[str, Tensor]:
-    """Compare with networks that see one position, and measure the effect of other positions."""
+    """Return the difference from networks that see one position at a time, and the effect of a
+    change at one position on all outputs.
+    """
     y = network.transform(x)
     first = torch.cat([other[:, :1], x[:, 1:]], 1)
     again = network.transform(first)
@@ -91,7 +93,15 @@ def positions(
 def mixing(
     apply: Callable[[Tensor], Tensor], network: PositionWise, x: Tensor, first: Tensor
 ) -> Tensor:
-    """Return how far `apply` is from acting on each position separately, by four measures."""
+    """Return how much `apply` differs from acting on each position separately: the largest of four
+    differences.
+
+    Args:
+        apply: function of a sequence of vectors.
+        network: position-wise network with which it is compared.
+        x: input.
+        first: the input with another first vector.
+    """
     y = apply(x)
     inner = F.conv1d(x.mT, network.inner.weight[:, :, None], network.inner.bias).relu()
     convolved = F.conv1d(inner, network.outer.weight[:, :, None], network.outer.bias).mT
@@ -106,7 +116,9 @@ def mixing(
 
 
 def layers(model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-    """Compare the networks of two layers of the model; empty if it has one layer."""
+    """Return the difference between the outputs of the first two layers' networks for one vector;
+    empty if the encoder has one layer.
+    """
     networks = [layer["feed_forward"] for layer in model.encoder.layers]  # type: ignore[index]
     if len(networks) < 2:
         return {}
@@ -117,7 +129,9 @@ def layers(model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
 def signs(
     network: PositionWise, x: Float[Tensor, "B L D"], other: Float[Tensor, "B L D"]
 ) -> dict[str, Tensor]:
-    """Measure the effect of the activation on negative values and on sums."""
+    """Return the share of negative inner values, and how non-linear the network is with and without
+    negative inner values.
+    """
     inside: list[Tensor] = []
     hook = network.outer.register_forward_pre_hook(lambda _, given: inside.append(given[0]))
     network.transform(x)
@@ -133,6 +147,6 @@ def signs(
 
 
 def bend(network: PositionWise, a: Tensor, b: Tensor) -> Tensor:
-    """Return how far the network is from an affine map, for which this is 0."""
+    """Return the largest entry of f(a + b) + f(0) - f(a) - f(b), which is 0 for an affine map f."""
     f = network.transform
     return moved(f(a + b) + f(torch.zeros_like(a)), f(a) + f(b))

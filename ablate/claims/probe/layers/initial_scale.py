@@ -32,7 +32,7 @@ from ablate.seeding import stream
 
 @dataclass(kw_only=True)
 class InitialScale(Probe):
-    """Analyse the initial parameters, and outputs for random sentences.
+    """A probe of the initial parameters, and of the initial outputs for random sentences.
 
     Args:
         sentences: number of random sentences.
@@ -107,12 +107,16 @@ class InitialScale(Probe):
 
 
 def loss_gap(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> float:
-    """Return the relative difference between the nll and that of a uniform prediction."""
+    """Return the nll minus the nll of a uniform prediction, divided by the latter, as an absolute
+    value.
+    """
     return abs(float(F.cross_entropy(logits, targets)) / math.log(logits.size(1)) - 1)
 
 
 def echo(logits: Float[Tensor, "N V"], read: Int[Tensor, " N"]) -> float:
-    """Return the fraction of tokens that the output repeats, minus chance."""
+    """Return the fraction of positions at which the most probable next token is the token just
+    read, minus chance.
+    """
     return float((logits.argmax(1) == read).double().mean()) - 1 / logits.size(1)
 
 

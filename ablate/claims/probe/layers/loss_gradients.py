@@ -37,7 +37,7 @@ FARTHEST = 200.0
 
 @dataclass(kw_only=True)
 class LossGradients(RandomModels):
-    """Apply losses to random logits.
+    """A probe that computes losses and their gradients for random logits.
 
     Args:
         draws: number of matrices of logits.
@@ -99,7 +99,7 @@ class LossGradients(RandomModels):
 def gradient(
     loss: Loss, x: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
 ) -> Float[Tensor, "N V"]:
-    """Return the gradient of the sum over all rows."""
+    """Return the gradient, by the logits, of a loss summed over all rows."""
     x = x.clone().requires_grad_()
     objective, _ = loss(x, targets)
     (sum_gradient,) = torch.autograd.grad(objective * len(x), x)

@@ -26,7 +26,9 @@ SENTENCES = 4
 
 
 class Normalisation(RandomModels):
-    """Apply a norm of the model, with its initial gain and bias, to random vectors."""
+    """A probe that applies a norm of the model, with its initial gain and bias, to random
+    vectors.
+    """
 
     measures = (
         *("moments", "formula", "sentence", "modes", "company"),

@@ -33,7 +33,7 @@ LEAST = (
 
 @dataclass(kw_only=True)
 class TorchLayers(RandomModels):
-    """Create layers of random sizes and weights; the model is ignored."""
+    """A probe of torch's layers with random sizes and weights; the model is ignored."""
 
     length: Annotated[int, Range(4)]
     measures = (
@@ -44,16 +44,20 @@ class TorchLayers(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws.
+        """Return the largest or smallest value of each measurement over all draws.
 
-        post_of_post: outputs of layers with norm_first=False less the Post-LN formula, and so on;
-        wrong_shapes: outputs and weights of nn.MultiheadAttention in another shape than (L, N, E)
-        and (N, L, S), for each head and with batch_first as well; shape_differs: what wrong_shapes
-        is by (N, L, E) and (L, N, S); layouts: batch_first less the transposed other; misused: how
-        far the first sentence moves with the second, batch-first data in a module that is not;
-        dropout_difference: weights in training less 0 or 1 / (1 - p) times themselves, whichever is
-        nearer; dropped: their share that is 0; dropout_row_error: their sums less 1; fast_shape:
-        outputs of another shape by the fast path; fast_padding: how far it is apart at padding.
+        post_of_post, pre_of_post and so on: difference between layers with norm_first=False
+        (of_post) or True (of_pre) and the formulas of Post-LN, Pre-LN and "norm before the
+        addition" (literal). wrong_shapes: number of outputs and weights of nn.MultiheadAttention
+        with another shape than (L, N, E) and (N, L, S); the same for weights of each head
+        (per_head) and with batch_first. shape_differs: number with another shape than (N, L, E) and
+        (L, N, S). layouts: difference between the outputs of a batch-first module and of a
+        sequence-first module. misused: change of the first sentence's output when the second
+        sentence changes, if a sequence-first module receives batch-first data. dropout_difference:
+        difference of the weights in training from 0 or from the weights without dropout divided by
+        1 - p, whichever is nearer; dropped: fraction of weights that are 0 in training;
+        dropout_row_error: deviation of their row sums from 1. fast_shape: 1 if the fast path
+        returns another shape; fast_padding: difference between fast and slow path at padding.
         """
         measurements = [self.draw(generator) for _, generator in self.models(model)]
         values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
@@ -82,7 +86,7 @@ class TorchLayers(RandomModels):
 
 
 def normal(module: nn.Module, generator: torch.Generator) -> None:
-    """Add noise to all parameters, including biases and gains."""
+    """Add normal noise to all parameters of a module, including biases and gains."""
     for parameter in module.parameters():
         noise = torch.randn(parameter.shape, generator=generator)
         parameter.add_(noise.to(parameter.dtype), alpha=0.3)
@@ -91,7 +95,12 @@ def normal(module: nn.Module, generator: torch.Generator) -> None:
 def norms(
     sizes: tuple[int, int], x: Tensor, memory: Tensor, generator: torch.Generator
 ) -> dict[str, Tensor]:
-    """Compare encoder and decoder layers of both norm placements with three formulas."""
+    """Return the differences between torch's encoder and decoder layers and three formulas of norm
+    placement.
+
+    ORDER is post (norm_first=False) or pre; FORM_of_ORDER is the difference of such a layer from a
+    formula.
+    """
     differences: dict[str, list[Tensor]] = {}
     for order in ("post", "pre"):
         given = {"dropout": 0.0, "batch_first": True, "norm_first": order == "pre"}
@@ -113,7 +122,9 @@ def norms(
 
 
 def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
-    """Return the output of a layer's weights according to one of the formulas."""
+    """Return the output that one of the formulas (post, pre, literal) gives with the weights of
+    torch's layer.
+    """
     parts: list[Callable[[Tensor], Tensor]] = [lambda y: layer.self_attn(y, y, y)[0]]
     if isinstance(layer, nn.TransformerDecoderLayer):
         parts.append(lambda y: layer.multihead_attn(y, memory, memory)[0])
@@ -132,7 +143,9 @@ def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
 def shapes(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
 ) -> dict[str, float | Tensor]:
-    """Count the shapes that differ from the documents."""
+    """Return how many outputs of nn.MultiheadAttention have another shape than torch's
+    documentation states.
+    """
     (n, length, width), keys = x.shape, memory.size(1)
     documented = [(length, n, width), (n, length, keys)]
     query, key = x.transpose(0, 1), memory.transpose(0, 1)
@@ -155,7 +168,9 @@ def shapes(
 def layouts(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
 ) -> dict[str, Tensor]:
-    """Compare both axis orders, and pass a module the order that it does not expect."""
+    """Return the difference between sequence-first and batch-first modules, and the effect of
+    passing batch-first data to a sequence-first module.
+    """
     other = nn.MultiheadAttention(x.size(2), attention.num_heads, batch_first=True).double()
     other.load_state_dict(attention.state_dict())
     query, key = x.transpose(0, 1), memory.transpose(0, 1)
@@ -168,7 +183,9 @@ def layouts(
 def dropout(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], generator: torch.Generator
 ) -> dict[str, Tensor]:
-    """Compare the returned weights of each head with and without dropout."""
+    """Return how the attention weights that the module returns with dropout relate to the weights
+    without dropout.
+    """
     query = x.transpose(0, 1)
     plain = attention.eval()(query, query, query, average_attn_weights=False)[1]
     attention.dropout = DROPOUT

@@ -30,7 +30,7 @@ LEAST = ("unmarked", "function_true", "polarity", "trained", "row_reads", "layer
 
 @dataclass(kw_only=True)
 class TorchLibrary(RandomModels):
-    """Test torch's functions; the model is ignored."""
+    """A probe of functions of the installed torch; the model is ignored."""
 
     length: Annotated[int, Range(3)]
     measures = (
@@ -42,21 +42,26 @@ class TorchLibrary(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws.
+        """Return the largest or smallest value of each measurement over all draws.
 
-        PLACE_MASK: the largest weight that nn.MultiheadAttention gives to a marked key, NaN where
-        the mask is refused; unmarked: the least share of such keys without a mask; function_true
-        and function_false: the same of scaled_dot_product_attention on keys marked True and False;
-        polarity: the difference of both functions on keys marked True; layer_true and layer_false:
-        how far outputs of nn.TransformerEncoderLayer at keys not marked move with keys marked, and
-        without the mask. copied: numbers that expand
-        stores beyond those that it is given; rows_differ: rows of the result that are others;
-        row_reads: rows that change when the original does; writes_refused: 1 where writing into
-        one is an error. The faults of a constant (not in the state_dict, not loaded, not moved with
-        the module, a parameter, with a gradient): registered as buffer, as plain attribute, and
-        with persistent=False; other_length_refused: 1 where a buffer of another length cannot be
-        loaded. without_variable: how far a step moves a buffer that is no Variable; trained: the
-        same of a parameter.
+        PLACE_MASK: the largest weight that nn.MultiheadAttention gives to a marked key, NaN if it
+        rejects the mask; unmarked: mean total weight on the same keys without a mask, smallest over
+        the draws. function_true and function_false: smallest total weight on keys marked True, and
+        largest weight on keys marked False, of scaled_dot_product_attention; polarity: difference
+        between both functions on keys marked True. layer_true and layer_false: change of the
+        outputs of nn.TransformerEncoderLayer at unmarked tokens when marked tokens change, with and
+        without the mask.
+
+        For `expand`: copied: numbers that are stored beyond those of the original; rows_differ:
+        rows that differ from the original; row_reads: rows that change when the original changes;
+        writes_refused: 1 if writing into a row raises an error.
+
+        buffer_faults, attribute_faults and transient_faults: number of faults of a constant that is
+        stored as a buffer, as a plain attribute, and with persistent=False. Faults are: not in the
+        state_dict, not loaded, not moved with the module, a parameter, with a gradient.
+        other_length_refused: 1 if a buffer of another length cannot be loaded. without_variable:
+        how much a training step changes a buffer that is no Variable; trained: how much it changes
+        a parameter.
         """
         measurements = [self.draw(generator) for _, generator in self.models(model)]
         values = {
@@ -97,7 +102,10 @@ class TorchLibrary(RandomModels):
 def layer(
     x: Float[Tensor, "B L D"], marks: Bool[Tensor, " L"], generator: torch.Generator
 ) -> dict[str, float]:
-    """Replace marked tokens in a layer whose padding mask is True for them."""
+    """Return the change of the outputs at unmarked tokens when marked tokens are replaced, in a
+    layer with a padding mask that is True for marked tokens (layer_true), and without the mask
+    (layer_false).
+    """
     module = nn.TransformerEncoderLayer(x.size(2), HEADS, WIDTH, 0.0, batch_first=True).double()
     for parameter in module.parameters():
         parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
@@ -109,7 +117,9 @@ def layer(
 
 
 def marked(marks: Bool[Tensor, " K"], mask: str) -> Tensor:
-    """Return a mask of the given type."""
+    """Return a mask of the given type: bool, uint8, int64, float_one (1.0 at marks) or float_inf
+    (minus infinity at marks).
+    """
     if mask == "float_inf":
         return torch.zeros(marks.shape).double().masked_fill(marks, -torch.inf)
     types = {"bool": torch.bool, "uint8": torch.uint8, "int64": torch.int64}
@@ -123,7 +133,11 @@ def marked_weight(
     mask: Tensor,
     marks: Bool[Tensor, " L"],
 ) -> float:
-    """Return the largest weight on a marked key; NaN if the mask is rejected."""
+    """Return the largest attention weight on a marked key; NaN if the module rejects the mask.
+
+    `place` is the argument for the mask: key_padding_mask (key), or attn_mask of two shapes
+    (square, square_3d).
+    """
     sentences, length, _ = x.shape
     given = {
         "key": {"key_padding_mask": mask.expand(sentences, -1)},
@@ -137,7 +151,9 @@ def marked_weight(
 
 
 def expand(length: int) -> dict[str, float]:
-    """Check which memory `expand` shares."""
+    """Return measurements of whether the rows that `Tensor.expand` makes share the memory of the
+    original.
+    """
     row = torch.arange(length).double()[None]
     rows = row.expand(length, -1)
     copied = rows.untyped_storage().nbytes() - row.untyped_storage().nbytes()
@@ -157,11 +173,12 @@ def expand(length: int) -> dict[str, float]:
 
 
 class Constant(nn.Module):
-    """Adds a table to its input.
+    """A module that adds a constant table to its input.
 
     Args:
         table: the constant to add.
-        kept: buffer | transient (a buffer that is not saved) | attribute | parameter.
+        kept: how the table is stored: buffer | transient (a buffer that is not saved) | attribute |
+            parameter.
     """
 
     table: Tensor
@@ -174,12 +191,14 @@ class Constant(nn.Module):
             self.table = nn.Parameter(table) if kept == "parameter" else table
 
     def forward(self, x: Float[Tensor, "L D"]) -> Float[Tensor, "L D"]:
-        """Return the sum."""
+        """Return the sum of x and the table."""
         return x + self.table
 
 
 def constants() -> dict[str, float]:
-    """Check constants that are stored in different ways."""
+    """Return how constants behave that a module stores in different ways; see `TorchLibrary` for
+    the names.
+    """
     saved = Constant(torch.ones(4, 2), "buffer").state_dict()
     try:
         Constant(torch.ones(5, 2), "buffer").load_state_dict(saved)
@@ -197,7 +216,9 @@ def constants() -> dict[str, float]:
 
 
 def faults(kept: str) -> float:
-    """Count the deviations from a constant that is saved and loaded with its module."""
+    """Return in how many ways a stored constant differs from one that is saved, loaded and moved
+    with its module and is not trained.
+    """
     first, other = Constant(torch.ones(4, 2), kept), Constant(torch.zeros(4, 2), kept)
     other.load_state_dict(first.state_dict())
     first(torch.ones(4, 2, requires_grad=True)).sum().backward()
@@ -212,7 +233,9 @@ def faults(kept: str) -> float:
 
 
 def step(kept: str) -> float:
-    """Return how much one training step changes a table that is not a Variable."""
+    """Return how much one training step changes a table that is stored as `kept`, and is not a
+    Variable.
+    """
     module, plain = Constant(torch.ones(4, 2), kept), torch.ones(4, 2)
     weight = nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([weight, *module.parameters()], lr=0.1)

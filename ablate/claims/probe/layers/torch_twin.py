@@ -14,10 +14,11 @@ Pair = tuple[nn.Parameter, nn.Parameter, slice]
 
 
 def twin(stack: Stack) -> nn.TransformerEncoder | nn.TransformerDecoder:
-    """Return torch's stack with the same sizes and weights, without dropout.
+    """Return torch's encoder or decoder with the sizes and weights of this project's, without
+    dropout.
 
-    It supports Post-LN or Pre-LN, feed-forward networks with ReLU, and heads that add up to
-    d_model. Its fast path, which skips padding, is disabled.
+    Post-LN or Pre-LN, feed-forward networks with ReLU, and heads whose widths add up to d_model are
+    supported. The fast path of torch, which skips padding, is disabled.
     """
     layers: list[Any] = [*stack.layers]
     pre_ln = isinstance(stack.residual, PreLN)
@@ -57,7 +58,9 @@ def pairs(stack: Stack, other: nn.Module) -> Iterator[Pair]:
 
 
 def attention_pairs(ours: Any, theirs: nn.MultiheadAttention) -> Iterator[Pair]:
-    """Yield the parameters of an attention with torch's, which packs three projections."""
+    """Yield each parameter of an attention with the corresponding rows of torch's, which stores
+    three projections in one matrix.
+    """
     width = ours.query.out_features
     for number, part in enumerate((ours.query, ours.key, ours.value)):
         rows = slice(width * number, width * (number + 1))
@@ -67,7 +70,7 @@ def attention_pairs(ours: Any, theirs: nn.MultiheadAttention) -> Iterator[Pair]:
 
 
 def whole(ours: nn.Module, theirs: nn.Module) -> Iterator[Pair]:
-    """Yield the parameters of two linear layers or norms."""
+    """Yield the parameters of a linear layer or norm of this project with those of torch's."""
     for ours_parameter, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         yield ours_parameter, other, slice(None)
 

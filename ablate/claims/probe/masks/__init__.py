@@ -1,1 +1,1 @@
-"""Probes about masks."""
+"""Probes (measurements of untrained models) about causal masks and padding masks."""

@@ -34,7 +34,7 @@ FAR = 200.0  # a later score larger by this leaves the others no weight in float
 
 
 class Masked(Kernel):
-    """Explicit attention without dropout with the causal mask placed as `way` says."""
+    """An explicit attention kernel without dropout, with the causal mask placed as `way` says."""
 
     def __init__(self, way: str) -> None:
         super().__init__()
@@ -48,7 +48,9 @@ class Masked(Kernel):
         mask: Mask,
         bias: Tensor | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the mixed values; other masks are ignored."""
+        """Return the sum of values, weighted by the attention weights; masks other than the causal
+        mask are ignored.
+        """
         return self.weights(q @ k.mT * q.size(-1) ** -0.5) @ v
 
     def weights(self, scores: Float[Tensor, "*B Q K"]) -> Float[Tensor, "*B Q K"]:
@@ -66,7 +68,9 @@ class Masked(Kernel):
 
 
 class CausalMasks(RandomModels):
-    """Replace the words of random sentences, with different placements of the mask."""
+    """A probe that replaces words of random sentences in decoders with different placements of the
+    causal mask.
+    """
 
     measures = (
         *("before_later", "after_later", "after_row_error", "renormalised_difference"),

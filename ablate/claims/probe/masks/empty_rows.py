@@ -32,7 +32,9 @@ IMPLEMENTATIONS = (
 
 
 class EmptyRows(RandomModels):
-    """Give every implementation one query without a key; the model is ignored."""
+    """A probe that gives every implementation of attention one query whose keys are all masked; the
+    model is ignored.
+    """
 
     measures = tuple(
         f"{what}_{name}" for what in ("outputs", "gradients") for name in IMPLEMENTATIONS
@@ -74,7 +76,9 @@ def not_finite(x: Tensor) -> float:
 def implementations(
     keep: Bool[Tensor, "L L"], generator: torch.Generator
 ) -> dict[str, Callable[[Float[Tensor, "B L D"]], Tensor]]:
-    """Return self-attention by each implementation; `keep` are the visible pairs."""
+    """Return self-attention as a function for each implementation, by name; `keep` is true for a
+    query and key that may attend.
+    """
     made = {"d_head": WIDTH, "dropout": 0.0, "scale": "sqrt_d_head"}
     kernels = {
         "explicit_minus_inf": Explicit(**made, fill="minus_inf"),  # type: ignore[arg-type]

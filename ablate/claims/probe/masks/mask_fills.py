@@ -31,7 +31,7 @@ FAR = 200.0  # a score lower by this has a weight that float32 cannot represent
 
 
 class MaskFills(RandomModels):
-    """Fill random scores; the model is ignored."""
+    """A probe that replaces masked random scores by fill values; the model is ignored."""
 
     measures = (
         "unmasked",
@@ -45,9 +45,9 @@ class MaskFills(RandomModels):
         """Return the extremes over all draws, fills and both ways to apply them.
 
         weight_TYPE: largest weight on a masked key, NaN if the type rejects a fill; held_TYPE: the
-        same over the fills that it can represent; refused_TYPE: number of fills that it rejects
-        with an error; apart_TYPE: largest difference of weights between the fills COMPARED, in rows
-        that keep a key; empty_apart_TYPE: in rows without keys, NaN if any weight is NaN.
+        same over the fills that the type can represent; refused_TYPE: number of fills that it
+        rejects with an error; apart_TYPE: largest difference of weights between the fills COMPARED,
+        in rows that keep a key; empty_apart_TYPE: in rows without keys, NaN if any weight is NaN.
         empty_weight: largest weight in such a row, filled with -1e9 in float64. unmasked: total
         weight of masked keys without a mask, smallest over draws; least_weight: weight of a key
         whose score is lower by FAR, in float32.
@@ -86,7 +86,9 @@ class MaskFills(RandomModels):
 def applied(
     scores: Float[Tensor, "R K"], masked: Bool[Tensor, "R K"]
 ) -> dict[tuple[str, float], Tensor | None]:
-    """Return the weights by way and fill; None if the type rejects the fill."""
+    """Return the attention weights for each way (filled or added) and each fill value; None if the
+    number type rejects the fill.
+    """
     weights: dict[tuple[str, float], Tensor | None] = {}
     for fill in FILLS:
         for way in ("filled", "added"):
@@ -101,7 +103,9 @@ def applied(
 
 
 def apart(weights: dict[tuple[str, float], Tensor | None]) -> float:
-    """Return the largest difference between the compared fills, each filled in."""
+    """Return the largest difference between the weights for the fill values in COMPARED, each put
+    in place of masked scores.
+    """
     filled = [weights["filled", fill] for fill in COMPARED]
     first, *remaining = [w.double() for w in filled if w is not None]
     differences = [(first - other).abs().max() for other in remaining]

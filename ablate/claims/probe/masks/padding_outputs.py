@@ -34,7 +34,7 @@ class Outputs(NamedTuple):
 
 @dataclass(kw_only=True)
 class PaddingOutputs(RandomModels):
-    """Compare single random sentences with padded batches.
+    """A probe that compares single random sentences with padded batches.
 
     Args:
         draws: number of random weights and batches.
@@ -99,7 +99,7 @@ class PaddingOutputs(RandomModels):
 
 
 def outputs(model: Transformer, src: Tensor, tgt_in: Tensor) -> Outputs:
-    """Run both stacks."""
+    """Run encoder and decoder, and return their last states."""
     memory = model.encode(src)
     return Outputs(memory.states, model.decode(tgt_in, memory))
 
@@ -111,7 +111,9 @@ def nan_share(parts: list[Tensor]) -> Tensor:
 
 
 def control(model: Transformer, src: Tensor, tgt_in: Tensor) -> Tensor:
-    """Return the change by another first token, for the stack that changes least."""
+    """Return the change of the outputs by another first source token, for encoder or decoder,
+    whichever changes less.
+    """
     pairs = zip(
         outputs(model, src, tgt_in), outputs(model, each_replaced(src)[1:2], tgt_in), strict=True
     )

@@ -37,7 +37,7 @@ SIDES = ("right", "left")
 
 @dataclass(kw_only=True)
 class PaddingPlaces(RandomModels):
-    """Remove the mask of one attention at a time.
+    """A probe that removes the padding mask of one attention at a time.
 
     Args:
         draws: number of random weights and sentences.
@@ -82,15 +82,17 @@ class PaddingPlaces(RandomModels):
 
 
 def mask_all_but(model: Transformer, place: str) -> None:
-    """Mask the columns of padding in all attentions except those of one place."""
+    """Mask padding columns in all attentions except those of one kind: encoder self-attention,
+    decoder self-attention or cross-attention.
+    """
     for name, (stack, kind) in PLACES.items():
         for layer in getattr(model, stack).layers:
             layer[kind].padding = NoPadding() if name == place else Columns()
 
 
 def outputs(model: Transformer, src: Int[Tensor, "1 S"], tgt: Int[Tensor, "1 T"]) -> Tensor:
-    """Return the outputs of both stacks at real tokens, with positions counted from the first
-    one.
+    """Return the outputs of encoder and decoder at real tokens, whose positions are counted from
+    the first real token.
     """
     real = [ids != PAD for ids in (src, tgt)]
     at = [(r.cumsum(1) - 1).clamp(min=0) for r in real]

@@ -36,7 +36,7 @@ LEAST = (
 
 
 class PaddingVectors(RandomModels):
-    """Follow the vectors of padding from the embedding to the cross-attention."""
+    """A probe that follows the vectors of padding from the embedding to the cross-attention."""
 
     measures = (
         *("padding_vector", "zero_row_placed", "zero_row"),
@@ -78,7 +78,7 @@ class PaddingVectors(RandomModels):
 
 
 def least(vectors: Float[Tensor, "N D"]) -> Tensor:
-    """Return the largest entry of the vector whose largest entry is smallest."""
+    """Return the largest absolute entry of that vector whose largest entry is smallest."""
     return vectors.abs().amax(-1).min()
 
 
@@ -96,7 +96,7 @@ def zero_pad(model: Transformer) -> None:
 
 
 def memory_rows(model: Transformer, ids: Tensor, real: Bool[Tensor, "B L"]) -> Tensor:
-    """Return the memory if rows of padding are masked as well and return zeros."""
+    """Return the encoder output if queries at padding attend to nothing and get zeros."""
     other = copy.deepcopy(model)
     for layer in other.encoder.layers:
         mask_rows(layer["self_attention"])  # type: ignore[index]
@@ -122,7 +122,9 @@ def without_biases(attention: MultiHeadAttention) -> MultiHeadAttention:
 def weights(
     model: Transformer, embedded: Tensor, x: Tensor, real: Bool[Tensor, "B L"]
 ) -> dict[str, Tensor]:
-    """Compare the unmasked weights of padding with those of a score of 0."""
+    """Return the differences between the unmasked attention weights of padding and the weight that
+    a score of 0 has.
+    """
     whole = [*model.encoder.layers][0]["self_attention"]
     zero, zero_error = zero_score(without_biases(whole), embedded, real)
     _, ordinary_error = zero_score(whole, x, real)
@@ -132,8 +134,8 @@ def weights(
 def zero_score(
     attention: MultiHeadAttention, x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
 ) -> tuple[Tensor, Tensor]:
-    """Return the smallest weight on padding, and the largest deviation from that of a score of
-    0.
+    """Return the smallest weight on padding, and the largest deviation of such a weight from that
+    of a score of 0.
     """
     maps = (attention.query, attention.key)
     q, k = (m(x).view(*x.shape[:2], attention.n_heads, -1).transpose(1, 2) for m in maps)
@@ -144,7 +146,9 @@ def zero_score(
 
 
 def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, Tensor]:
-    """Follow fully masked rows through one sub-layer, and into the next."""
+    """Return the padding vectors after one self-attention that gives them zeros: without and with
+    biases, residual connection and norm.
+    """
     layer: dict[str, MultiHeadAttention] = [*model.encoder.layers][0]
     with_bias = copy.deepcopy(layer["self_attention"])
     mask_rows(with_bias)
@@ -162,7 +166,9 @@ def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, 
 
 
 def unmasked_moves(cross: CrossAttention, x: Tensor, memory: Memory, at: LayerContext) -> Tensor:
-    """Return how much cross-attention to a memory changes if padding is not masked."""
+    """Return how much the output of cross-attention changes if padding of the source is not
+    masked.
+    """
     other = without_biases(cross)
     outputs = []
     for padding in (Columns(), NoPadding()):

@@ -36,7 +36,7 @@ Lines = list[list[str]]
 
 @dataclass(kw_only=True)
 class PaddedBatches(RandomModels):
-    """Create batches of a corpus, and compute gradients at their padding.
+    """A probe that makes batches of a corpus and computes gradients at the padding of the batches.
 
     Args:
         corpus: corpus whose train split is batched.
@@ -82,7 +82,9 @@ class PaddedBatches(RandomModels):
         return {**self.counts(model, src, tgt), **largest, "gradient_counted": counted}
 
     def counts(self, model: Transformer, src: Lines, tgt: Lines) -> dict[str, float]:
-        """Count batches by whether the decoder reads PAD."""
+        """Return the number of batches, and the fractions of batches in which the decoder reads
+        PAD.
+        """
         rows = np.arange(len(src))
         lengths = (np.array([len(line) + 1 for line in side]) for side in (src, tgt))
         sizes = Sizes(rows, *lengths)
@@ -125,7 +127,7 @@ def reads_pad(batch: Batch) -> bool:
 
 
 def gradients(model: Transformer, generator: torch.Generator, batch: Batch) -> dict[str, Tensor]:
-    """Return the largest gradients at padding, under one set of weights."""
+    """Return the largest gradients at padding under one set of weights, for several losses."""
     inputs, real = batch.inputs, batch.targets != PAD
     memory = model.encode(inputs.src)
     x = model.embedding.embed_tgt(inputs.tgt_in).detach().requires_grad_()

@@ -1,1 +1,1 @@
-"""Probes about positions."""
+"""Probes (measurements of untrained models) about position encodings."""

@@ -1,4 +1,4 @@
-"""Count positions whose encoding equals that of another position."""
+"""Count the positions whose encoding equals the encoding of another position."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,11 @@ PERIOD = 100  # period of the control, in which positions coincide
 
 
 def coincidences(position: Sinusoidal, d_model: int, near: int, far: int) -> dict[str, float]:
-    """Return the number of positions with the encoding of another.
+    """Return how many positions have the same encoding as another position.
 
-    same_TYPE: among the first `far`; same_bfloat16_near: among the first `near`; same_control:
-    among these, with positions modulo PERIOD.
+    same_TYPE: among the first `far` positions, in this number type; same_bfloat16_near: among the
+    first `near` positions; same_control: if positions are taken modulo PERIOD, so that encodings
+    repeat.
     """
 
     def counted(dtype: torch.dtype, length: int, period: int = far) -> float:
@@ -36,10 +37,15 @@ def coincidences(position: Sinusoidal, d_model: int, near: int, far: int) -> dic
 def sharing(
     pair: Callable[[int, Int[Tensor, " N"]], Float[Tensor, "2 N"]], n_pairs: int, length: int
 ) -> int:
-    """Return how many of `length` positions equal another position in all pairs of columns.
+    """Return how many of the first `length` positions have the encoding of another position.
 
-    Columns are compared pair by pair, and positions that differ are dropped, so that a million
-    positions need not be held in all columns at once.
+    Pairs of columns are compared one after another, and positions that differ are dropped, so that
+    a million positions need not be held in all columns at once.
+
+    Args:
+        pair: function that returns a pair of columns for some positions.
+        n_pairs: number of pairs.
+        length: number of positions.
     """
     positions, group = torch.arange(length), torch.zeros(length, dtype=torch.long)
     for number in range(n_pairs):

@@ -24,7 +24,7 @@ from ablate.probe.base import Probe
 
 @dataclass(kw_only=True)
 class PositionFormula(Probe):
-    """Analyse the encoder's positions up to `farthest` times `max_length`.
+    """A probe of the encoder's position encodings up to position `farthest` times `max_length`.
 
     Args:
         max_length: the longest sequence of training, in tokens.
@@ -77,7 +77,7 @@ class PositionFormula(Probe):
 
 
 def existing(position: Position, d_model: int, length: int) -> int:
-    """Return how many of the first `length` positions can be encoded, by trying."""
+    """Return how many of the first `length` positions the component can encode, found by trying."""
     longest = length if position.longest is None else min(length, position.longest)
     try:
         encodings(position, d_model, length)

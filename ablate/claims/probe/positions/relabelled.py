@@ -25,10 +25,11 @@ READS = ("query", "key", "value", "inner")  # projections that read the stream
 def renaming(
     models: Iterable[tuple[Transformer, torch.Generator]], position: Sinusoidal, length: int
 ) -> dict[str, float]:
-    """Return how much the paper's layout of sinusoids changes the logits of random models.
+    """Return how much the logits of random models change if the columns of sinusoids are arranged
+    as in the paper.
 
-    relabelled: largest change over the draws, with the columns of all weights permuted from the
-    model's layout into the paper's; relabelled_control: smallest change, with unchanged weights.
+    relabelled: largest change over the draws, with the columns of all weights permuted in the same
+    way; relabelled_control: smallest change, with unchanged weights.
     """
     moved: list[float] = []
     control: list[float] = []
@@ -54,7 +55,9 @@ def in_layout_of_paper(model: Transformer, d_model: int) -> Transformer:
 
 
 def relabelled(model: Transformer, order: Int[Tensor, " D"]) -> Transformer:
-    """Return a copy in which column j of embeddings, stream and states is column order[j]."""
+    """Return a copy of a model in which column j of embeddings, residual stream and states is the
+    former column order[j].
+    """
     other = copy.deepcopy(model)
     with torch.no_grad():
         for name, parameter in other.named_parameters():
@@ -65,7 +68,9 @@ def relabelled(model: Transformer, order: Int[Tensor, " D"]) -> Transformer:
 
 
 def stream_axis(name: str) -> int | None:
-    """Return the axis of a parameter along the stream; None for biases of heads."""
+    """Return the axis of a parameter that belongs to the columns of the residual stream; None for
+    the biases of heads.
+    """
     part, kind = name.split(".")[-2:]
     if part in READS:
         return 1 if kind == "weight" else None

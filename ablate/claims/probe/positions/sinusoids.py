@@ -49,7 +49,7 @@ NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(kw_only=True)
 class Sinusoids(RandomModels):
-    """Analyse the sinusoids of the encoder.
+    """A probe of the encoder's sinusoidal positions.
 
     Args:
         draws: number of offsets and random weights.
@@ -118,7 +118,7 @@ class Sinusoids(RandomModels):
         )
 
     def shifts(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
-        """Return how shifted positions relate to this one; the largest deviation over offsets k.
+        """Return how well p[pos + k] follows from p[pos]; the largest deviation over offsets k.
 
         shift_TYPE: difference between p[pos + k] and p[pos] with each pair rotated by k w;
         shift_control: the same for sines without cosines; product: difference between p[pos + k]
@@ -173,11 +173,16 @@ class Sinusoids(RandomModels):
 
 
 def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float]:
-    """Return the difference between other readings of the formula and the encodings.
+    """Return the differences between other readings of the paper's formula and the model's
+    encodings.
 
     spelling: exponents c / d and (c - 1) / d by column, spelling_control: c / d in odd columns too;
     index: 2i / d with i a column; parity: sines at even positions and cosines at odd ones;
     parity_columns: sines in even columns and cosines in odd ones, parity_control: the reverse.
+
+    Args:
+        p: encodings of the model.
+        at: positions.
     """
     readings = {
         "spelling": spelled.by_column,
@@ -193,9 +198,14 @@ def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float
 def against_paper(
     p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], at: Int[Tensor, " L"]
 ) -> dict[str, float]:
-    """Return the difference between the encodings and the paper's.
+    """Return the differences between the model's encodings and the paper's formula.
 
-    paper: pair by pair, for any layout; paper_control: column by column.
+    paper: compared pair by pair, for any layout of the columns; paper_control: column by column.
+
+    Args:
+        p: encodings of the model.
+        z: the same encodings, each pair of sine and cosine as a complex number.
+        at: positions.
     """
     theirs = spelled.paper(at, p.size(1))
     return {

@@ -1,7 +1,7 @@
-"""Alternative readings of the formula of sinusoids, column by column.
+"""Compute alternative readings of the formula of sinusoidal positions, column by column.
 
-Equation: column c (from 0) of the paper is sin(pos / 10000^(c / d)) where c is even and
-    cos(pos / 10000^((c - 1) / d)) where it is odd, which is 2i / d for both columns of pair i.
+Equation: column c (from 0) of the paper is sin(pos / 10000^(c / d)) where c is even and cos(pos /
+    10000^((c - 1) / d)) where it is odd, which is 2i / d for both columns of pair i.
 Source: arXiv:1706.03762, section 3.5, whose i counts pairs.
 """
 
@@ -26,7 +26,9 @@ def by_column(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"
 
 
 def every_column(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return encodings with c / d_model also in odd columns, as in a worked example."""
+    """Return encodings with exponents c / d_model in all columns c, also in odd ones, as in a
+    worked example.
+    """
     return columns(positions, torch.arange(d_model) / d_model)
 
 
@@ -47,7 +49,9 @@ def swapped(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
 
 
 def columns(positions: Int[Tensor, " L"], exponents: Columns) -> Float[Tensor, "L D"]:
-    """Return sines in even columns and cosines in odd ones."""
+    """Return the sine of the angles in even columns and the cosine in odd columns; `exponents` has
+    one exponent per column.
+    """
     angle = angles(positions, exponents)
     even = torch.arange(len(exponents)) % 2 == 0
     return torch.where(even, angle.sin(), angle.cos())

@@ -24,7 +24,9 @@ def waves(p: Float[Tensor, "L D"], layout: str) -> Complex[Tensor, "L P"]:
 
 
 def distance(first: Complex[Tensor, "*L P"], other: Complex[Tensor, "*L P"]) -> float:
-    """Return the largest difference of two sines or cosines."""
+    """Return the largest difference between two sets of sines and cosines, given as complex
+    numbers.
+    """
     return float(torch.view_as_real(first - other).abs().max())
 
 
@@ -39,7 +41,8 @@ def frequencies(z: Complex[Tensor, "L P"]) -> Float[Tensor, " P"]:
 def shift(
     position: Sinusoidal, at: Int[Tensor, " L"], offset: int, d_model: int, dtype: torch.dtype
 ) -> tuple[float, float]:
-    """Return the difference between p[pos + k] and p[pos] rotated by k w, rounded to a type.
+    """Return the largest difference between p[pos + k] and p[pos] with each pair rotated by k w,
+    rounded to `dtype`.
 
     The second value is the difference between sin(pos + k) and cos(k w) sin(pos): sines alone do
     not suffice for a shift.
@@ -55,7 +58,7 @@ def shift(
 
 
 def best_sum(then: Float[Tensor, "L D"], *parts: Float[Tensor, "L D"]) -> float:
-    """Return the largest difference from the best linear combination of the parts."""
+    """Return the largest difference between `then` and the best linear combination of `parts`."""
     columns = torch.stack([part.flatten() for part in parts], 1)
     factors = torch.linalg.lstsq(columns, then.reshape(-1, 1)).solution
     return float((columns @ factors - then.reshape(-1, 1)).abs().max())

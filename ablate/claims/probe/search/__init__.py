@@ -1,1 +1,1 @@
-"""Probes about search."""
+"""Probes (measurements of untrained models) about search algorithms."""

@@ -4,14 +4,14 @@ Equation: let l(v | y) be the log-probabilities after all prefixes y of up to `l
     computed by full forward passes. Greedy search takes argmax l at every step; a beam of two keeps
     the two unfinished y v with the largest sums of l, and accepts an ending that is among the two
     best continuations.
-Source: beam search as in arXiv:1409.3215, section 3.2; alternative readings come from the
-    documents.
+Source: beam search as in arXiv:1409.3215, section 3.2; alternative algorithms are those that the
+    documents describe.
 What differs: the vocabulary is cut to EOS and the first `words` ids after it, so that enumeration
     is possible; PAD and BOS are excluded, ties do not occur, and the references have no early
     stopping and no length penalty.
-What to expect: the project's searches return the references' translations; alternative readings do
-    not. A beam of one may continue after an ending, and with a large length penalty a later ending
-    wins.
+What to expect: the project's searches return the references' translations; the alternative
+    algorithms do not. A beam of one may continue after an ending, and with a large length penalty a
+    later ending wins.
 """
 
 import itertools
@@ -42,7 +42,8 @@ PENALTIES = (
 
 @dataclass(kw_only=True)
 class SearchReference(RandomModels):
-    """Translate random sentences under random weights.
+    """A probe that translates random sentences under random weights, by the project's searches and
+    by reference algorithms.
 
     Args:
         draws: number of random weights, with SENTENCES sentences each.
@@ -140,14 +141,16 @@ class SearchReference(RandomModels):
 
 
 class FewWords:
-    """A model with the vocabulary restricted to PAD, BOS, EOS and a few words; it counts rows."""
+    """A model whose vocabulary is restricted to PAD, BOS, EOS and a few words, and which counts the
+    hypotheses of each decoder step.
+    """
 
     def __init__(self, model: Transformer, words: int) -> None:
         self.model, self.words = model, range(FIRST, FIRST + words)
         self.rows: list[int] = []
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Any:
-        """Return the decoder's memory."""
+        """Return the decoder's initial state for some sources."""
         return self.model.start(src, beams)
 
     def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
@@ -161,7 +164,10 @@ class FewWords:
 
 
 def greedy_search(table: Table, longest: int, sign: int = 1) -> Ids:
-    """Return the words of the most likely choice at every step; with sign -1, the least likely."""
+    """Return the words that are most likely at each step; with `sign` -1, the least likely.
+
+    `table` has the log-probabilities of the next word after every prefix.
+    """
     prefix: Ids = ()
     while len(prefix) < longest:
         row = table[prefix]
@@ -193,7 +199,9 @@ def beam_search(table: Table, longest: int, size: int) -> list[Ids]:
 
 
 def two_of_each(table: Table, longest: int) -> list[Ids]:
-    """Return the hypotheses of `longest` words if the two best words after each are kept."""
+    """Return all translations of `longest` words that arise if the two best next words are kept
+    after every prefix.
+    """
     live: list[Ids] = [()]
     for _ in range(longest):
         live = [(*prefix, word) for prefix in live for word in two_best(table[prefix])]
@@ -201,12 +209,14 @@ def two_of_each(table: Table, longest: int) -> list[Ids]:
 
 
 def two_best(row: list[float]) -> list[int]:
-    """Return the two most likely words, ignoring EOS."""
+    """Return the two most likely next words, ignoring EOS, from a row of log-probabilities."""
     return sorted(range(FIRST, len(row)), key=lambda word: -row[word])[:2]
 
 
 def by_what_follows(table: Table, longest: int) -> Ids:
-    """Choose between the two best words at each step by the likelihood of the next word."""
+    """Return the translation whose word at each step is chosen between the two most likely words by
+    the likelihood of the best word after each.
+    """
     prefix: Ids = ()
     while len(prefix) < longest:
         row = table[prefix]
@@ -218,6 +228,8 @@ def by_what_follows(table: Table, longest: int) -> Ids:
 
 
 def smallest_gap(table: Table) -> float:
-    """Return the smallest difference between the two most likely choices after any prefix."""
+    """Return the smallest difference in log-probability between the two most likely choices after
+    any prefix.
+    """
     pairs = (sorted(row[EOS:], reverse=True)[:2] for row in table.values())
     return min(first - second for first, second in pairs)
