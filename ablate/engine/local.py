@@ -12,9 +12,7 @@ from ablate.engine.base import Engine
 class Local(Engine):
     """An engine that runs cells in this process.
 
-    Args:
-        stay: whether the process waits while other processes run the last cells; otherwise it
-            exits.
+    With `stay`, the process waits while other processes run the last cells; otherwise it exits.
     """
 
     workers = 1

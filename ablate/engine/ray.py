@@ -11,14 +11,11 @@ from ablate.errors import UserError
 
 
 class Ray(Engine):
-    """An engine that runs workers as Ray tasks.
+    """An engine that runs `workers` Ray tasks.
 
-    Args:
-        workers: number of workers.
-        cpus: CPU cores per worker.
-        gpus: GPUs per worker.
-        restarts: how often Ray may restart each worker.
-        address: address of the Ray cluster; None: Ray's default, a new cluster on this machine.
+    `cpus` and `gpus` are the cores and GPUs of each worker, `restarts` is how often Ray may restart
+    each worker, and `address` is the address of the Ray cluster (None: Ray's default, a new cluster
+    on this machine).
     """
 
     def __init__(

@@ -12,12 +12,10 @@ from ablate.engine.base import LOGS, Engine, Worker, needs
 
 
 class Submitit(Engine):
-    """An engine that runs workers as Slurm jobs.
+    """An engine that runs `workers` Slurm jobs.
 
-    Args:
-        workers: number of jobs.
-        parameters: arguments of submitit's AutoExecutor: timeout_min, cpus_per_task, ...
-        cluster: executor of submitit, such as slurm or local; None: submitit's choice.
+    `parameters` are arguments of submitit's AutoExecutor (timeout_min, cpus_per_task, ...).
+    `cluster` is the executor of submitit, such as slurm or local; None: submitit's choice.
     """
 
     def __init__(self, *, workers: int, parameters: dict[str, object], cluster: str | None) -> None:
