@@ -1,6 +1,8 @@
-"""Show how far long work is: a bar with the time left at a terminal, a line a minute elsewhere.
+"""Show the progress of long work: a bar with the remaining time on a terminal, otherwise a line per
+minute.
 
-Everything goes to standard error. Work that ends soon shows nothing, so any loop may be tracked.
+All output goes to standard error. Work that ends within seconds prints nothing, so the progress of
+any loop may be tracked.
 """
 
 import sys
@@ -19,14 +21,14 @@ DISPLAY = threading.Lock()  # held by what shows its progress: two bars would ov
 
 
 class Work:
-    """Count what is done of some work while a thread shows it.
+    """A context manager that counts finished items while a thread shows their number.
 
-    Work inside of work that is shown counts, but shows nothing.
+    If another `Work` is shown already, this one counts but shows nothing.
 
     Args:
-        name: what is done, such as "reading verdicts".
-        total: how many items there are; None if that is unknown.
-        shown: false where something else shows the progress, or the output would be disturbed.
+        name: what is being done, such as "reading verdicts".
+        total: number of items; None if it is unknown.
+        shown: false if other output shows the progress, or would be disturbed by it.
     """
 
     def __init__(self, name: str, total: int | None = None, *, shown: bool = True) -> None:
@@ -52,11 +54,11 @@ class Work:
             DISPLAY.release()
 
     def advance(self, items: int = 1) -> None:
-        """Count items that are done."""
+        """Add finished items to the count."""
         self.done += items
 
     def line(self) -> str:
-        """Return the state as a line: "reading verdicts: 30 of 120, 0:01:30 left"."""
+        """Return the progress as text: "reading verdicts: 30 of 120, 0:01:30 left"."""
         seconds = time.monotonic() - self._start
         if self.total is None or not 0 < self.done < self.total:  # a last step may follow
             count = f"{self.done:,} done, " if self.done else ""
@@ -83,7 +85,10 @@ class Work:
 
 
 def track(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
-    """Yield the items, and show how many of them have been used."""
+    """Yield the items, and show how many of them have been processed.
+
+    `name` says what is being done, and `total` is the number of items if it is known.
+    """
     with Work(name, total) as work:
         for item in items:
             yield item

@@ -188,8 +188,8 @@ class Wording:
         """Return a sentence on the margin: its meaning, or how many runs would decide an undecided
         claim.
 
-        If the correction for several claims changes the answer, the sentence gives the answer
-        without it.
+        If the correction for several claims changes the answer, the sentence states the uncorrected
+        answer.
         """
         margin, open_ = self.claim.margin, self.judged.decision.status == INCONCLUSIVE
         alone = self.judged.alone.status

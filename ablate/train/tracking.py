@@ -125,6 +125,9 @@ def advise_reused(loggers: Loggers, record: Record, result: CombinedResult) -> N
 
 
 def failure(error: BaseException | None, record: Record) -> Failure:
-    """Return the result of a run that an error has ended."""
+    """Return the result of a run that was ended by an error, as loggers get it.
+
+    `error` is None if the run ended without a result and without an exception.
+    """
     text = f"{type(error).__name__}: {error}" if error else "no result was written"
     return {"status": "failed", "error": text, "metrics": {}, "seconds": record.seconds}
