@@ -15,7 +15,7 @@
    counts, unless another test contradicts it.
 
 Verdicts are not pooled: budgets share runs, and a few settings cannot estimate the variance between
-settings. docs/headlines.md explains each rule by an example.
+settings. docs/explanation/headlines.md explains each rule by an example.
 """
 
 import math

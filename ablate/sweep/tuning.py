@@ -2,7 +2,8 @@
 
 Every seed of the verdict is tuned by runs with a separate seed, one run per value, so the interval
 over seeds includes the variation of this choice. If an arm were tuned once for all seeds, identical
-arms would differ significantly in 10 to 18 % of sweeps rather than 5 % (docs/statistics.md).
+arms would differ significantly in 10 to 18 % of sweeps rather than 5 %
+(docs/explanation/statistics.md).
 """
 
 import json
