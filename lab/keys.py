@@ -102,8 +102,6 @@ SHARED = {
     "forget_bias": "initial bias of the forget gate of the LSTM",
     "split_seed": "seed by which the splits are drawn",
     "documents": "what a text is: a line, a paragraph, or a whole file",
-    "workers": "workers of the sweep",
-    "gpus": "GPUs of one worker",
     "timeout_min": "time limit of a job in minutes",
     "cpus_per_task": "CPU cores of a job",
     "slurm_signal_delay_s": "seconds before the time limit at which runs save their state",

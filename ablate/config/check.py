@@ -19,9 +19,9 @@ from omegaconf.errors import InterpolationResolutionError, InterpolationToMissin
 
 from ablate.config.arguments import parameters
 from ablate.config.hints import ALIASES, chosen_by, groups, levels_of, nearest, unknown
+from ablate.config.interfaces import check_interface
 from ablate.config.kinds import PLAIN, alternatives, describe, fits, is_simple
 from ablate.config.limits import FOREIGN, Limit
-from ablate.config.seams import check_seam
 from ablate.errors import UserError
 
 # keys that Hydra's instantiate interprets
@@ -112,7 +112,7 @@ def _walk(value: Any, path: str, annotation: Any = Any) -> None:
 
 def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
     annotations = _annotations(node, path)
-    check_seam(path, node, annotation)
+    check_interface(path, node, annotation)
     # given values come before interpolations of them
     for key in sorted(map(str, node), key=lambda key: OmegaConf.is_interpolation(node, key)):
         full = f"{path}.{key}" if path else key

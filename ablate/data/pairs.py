@@ -1,4 +1,4 @@
-"""The interface of all corpora: named splits of parallel text."""
+"""Define the interface of all corpora: named splits of parallel text."""
 
 import hashlib
 from abc import ABC, abstractmethod

@@ -130,7 +130,7 @@ def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
         for name in (f"cell {run['cell']}", cell):
             if name in seen:
                 raise UserError(
-                    f"{where}: runs number {seen[name]} and {number} are of the same cell"
+                    f"{where}: runs number {seen[name]} and {number} have the same arm and seed"
                 )
             seen[name] = number
     check_arms(where, runs)

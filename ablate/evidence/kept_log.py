@@ -71,7 +71,7 @@ def check_manifest(folder: Path, evidence: Evidence) -> None:
         return
     if digest_of_runs(seal_of(folder, evidence.runs, evidence.screening)) != study.digest:
         raise UserError(
-            f"{folder}: {MANIFEST} beside it names {study.runs} runs, which are not the "
+            f"{folder}: its line in {MANIFEST} is for {study.runs} other runs than the "
             f"{len(evidence.runs)} in runs.jsonl: restore them, or keep a new sweep with to="
         )
     if study.logged and not (folder / BOOK).exists():

@@ -75,9 +75,11 @@ def read_parts(folder: Path) -> About:
     about = read_json(folder / ABOUT)
     for part, kind in KINDS.items():
         if part not in about and part in PARTS:
-            raise UserError(f"{folder / ABOUT} has no {part}")
+            raise UserError(f"{folder / ABOUT} has no key {part}: restore the file")
         if not isinstance(about.get(part, {}), kind):
-            raise UserError(f"{folder / ABOUT}: {part} has the wrong type")
+            raise UserError(
+                f"{folder / ABOUT}: {part} must be {'text' if kind is str else 'an object'}"
+            )
     kept = folder / REGISTERED
     return cast(About, {**about, "registered": read_json(kept) if kept.exists() else {}})
 
@@ -101,7 +103,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
-        raise UserError(f"{path} does not hold a study")
+        raise UserError(f"{path} is not the description of a study: it must be a JSON object")
     return content
 
 

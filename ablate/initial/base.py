@@ -1,4 +1,4 @@
-"""The interface of initial weights."""
+"""Define the interface of initial weights."""
 
 from abc import ABC, abstractmethod
 

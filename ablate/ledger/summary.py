@@ -34,7 +34,7 @@ def summary(entries: list[Entry]) -> Iterator[str]:
     for state in HEADLINES:
         yield f"  {MARKS[state].letter} {state:16}{counts[state]:4}"
     yield ""
-    notes = " ".join([*_notes(entries), *_own(entries)])
+    notes = " ".join([*_notes(entries), *_by_user(entries)])
     yield from textwrap.wrap(notes, WIDTH, break_on_hyphens=False)
     yield ""
     for options, meaning in QUESTIONS.items():
@@ -68,7 +68,7 @@ def _replications(findings: list[Finding]) -> Iterator[str]:
         yield f"Fresh seeds were asked for {_many(len(words), 'verdict')}: {listed(counts)}."
 
 
-def _own(entries: list[Entry]) -> Iterator[str]:
+def _by_user(entries: list[Entry]) -> Iterator[str]:
     findings = [
         finding for entry in entries for finding in entry.findings if finding.origin in ONLY["own"]
     ]

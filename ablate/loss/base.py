@@ -1,4 +1,4 @@
-"""The interface of losses."""
+"""Define the interface of losses."""
 
 from abc import ABC, abstractmethod
 from enum import Enum

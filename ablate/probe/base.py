@@ -1,4 +1,4 @@
-"""The interface of probes: measurements that need no training."""
+"""Define the interface of probes: measurements that need no training."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, get_type_hints

@@ -162,7 +162,9 @@ def _is_gone(process: int) -> bool:
 
 @functools.cache
 def _place() -> str:
-    """Return an identifier of this machine, or of a container on it: process numbers are local."""
+    """Return an identifier of this machine or container, because process numbers are
+    valid only there.
+    """
     namespace = Path("/proc/self/ns/pid")  # exists only on Linux
     return f"{platform.node()}-{namespace.stat().st_ino if namespace.exists() else 0}"
 

@@ -51,12 +51,19 @@ def read_result(folder: Path, identity: str | None = None) -> Result | None:
     except FileNotFoundError:
         return None
     if not isinstance(result.get("files"), dict):
-        raise UserError(f"{folder / RESULT} is not the result of a run: it names no files")
+        raise UserError(
+            f"{folder / RESULT} is not the result of a run: it lists no files; restore it, or "
+            "remove the folder"
+        )
     if identity is not None and result["identity"] != identity:
-        raise UserError(f"{folder / RESULT} belongs to another run, {result['identity']}")
+        raise UserError(
+            f"{folder / RESULT} belongs to another run, {result['identity']}: remove the folder"
+        )
     for name, digest in result["files"].items():
         if not lies_in(folder / name, folder):
-            raise UserError(f"{folder / RESULT} names {name}, which is outside of its folder")
+            raise UserError(
+                f"{folder / RESULT} lists {name}, which is outside of its folder: remove the folder"
+            )
         check_file(folder / name, digest)
     return result
 

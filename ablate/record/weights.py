@@ -53,7 +53,7 @@ def load_weights(module: nn.Module, path: Path, digest: str | None = None) -> No
     if wrong := sorted(name for name, _ in wanted.items() ^ given.items()):
         name = wrong[0]
         raise UserError(
-            f"{path} does not fit the model: {name} is "
+            f"{path} has the weights of another model: {name} is "
             f"{given.get(name, 'missing')} there and {wanted.get(name, 'missing')} in the model"
         )
     module.load_state_dict(weights)

@@ -251,7 +251,7 @@ class Wording:
             )
         if self.judged.turns:
             by = "tolerance" if claim.kind == "exact" and not claim.margin else "margin"
-            yield f"By {by}, without correction: {listed([*map(_turn, self.judged.turns)])}."
+            yield f"By {by}, without correction: {listed([*map(_threshold, self.judged.turns)])}."
         if self.judged.detectable is not None:
             what = "a margin" if kind.needs_margin else "a true difference"
             yield f"These runs show {what} of {self.judged.detectable:.4g} with 80 % power."
@@ -350,7 +350,7 @@ def level_of(claim: Claim) -> float:
     return 1 - (2 if SUPPORTED in KINDS[claim.kind].whole else 1) * claim.alpha
 
 
-def _turn(turn: MarginThreshold) -> str:
+def _threshold(turn: MarginThreshold) -> str:
     start = "from 0 on" if not turn.margin else f"from {turn.margin:.4g} on"
     return f"{start} {turn.decision}"
 

@@ -1,4 +1,4 @@
-"""The interface of learning-rate schedules."""
+"""Define the interface of learning-rate schedules."""
 
 from abc import ABC, abstractmethod
 

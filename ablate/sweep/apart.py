@@ -71,8 +71,8 @@ def _check_alike(cell: Cell, other: Cell) -> None:
         more = f" and {len(named) - MOST} more keys" if len(named) > MOST else ""
         raise UserError(
             f"cells {first.number} and {second.number} would be pooled as one arm "
-            f"({say(cell.levels)}), but they differ in {', '.join(named[:MOST])}{more}: sweep over "
-            "what a level names, or run two sweeps"
+            f"({say(cell.levels)}), but they differ in {', '.join(named[:MOST])}{more}: make "
+            "one of these keys a factor, or run two sweeps"
         )
 
 

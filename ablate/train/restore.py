@@ -146,7 +146,7 @@ def restore_run(
         model.to(device)
     except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device
         first = str(error).splitlines()[0]
-        raise UserError(f"device is {device!r}, which cannot be used: {first}") from None
+        raise UserError(f"device={device} cannot be used here: {first}") from None
     return Restored(folder, config, model.eval(), tokenizers, task, search, device)
 
 

@@ -51,9 +51,9 @@ def connect() -> Any:
     check_environment()
     url = wandb.setup(settings=wandb.Settings(silent=True)).settings.base_url
     if not has_key():
-        raise UserError("wandb needs a key of W&B; wandb login stores one")
+        raise UserError("W&B needs an API key: store one with `wandb login`")
     if not reachable(url):
-        raise UserError(f"W&B is not reached at {url}")
+        raise UserError(f"W&B cannot be reached at {url}: check the network and WANDB_BASE_URL")
     with asking("its key"):
         return wandb.Api()
 
@@ -72,7 +72,7 @@ def fetch(api: Any, project: str, group: str) -> Fetched:
     with asking(f"project={project}"):
         runs = {run.id: run for run in api.runs(project, filters={"group": group}, lazy=False)}
     if not runs:
-        raise UserError(f"group={group}: no run of {project} is in that group")
+        raise UserError(f"group={group}: project={project} has no run in this group")
     analyses = [r for r in runs.values() if r.job_type == ANALYSIS and "logged" in r.config]
     if not analyses:
         raise UserError(
@@ -100,14 +100,17 @@ def asking(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise UserError(f"W&B, asked for {what}, said: {error}") from None
+        raise UserError(f"W&B cannot give {what}: {error}") from None
 
 
 def _download(analysis: Any) -> Evidence:
     with asking(f"the artifacts of {analysis.name} ({analysis.id})"):
         artifacts = [a for a in analysis.logged_artifacts() if a.type == EVIDENCE]
     if not artifacts:
-        raise UserError(f"{analysis.name} ({analysis.id}) has no artifact of type {EVIDENCE}")
+        raise UserError(
+            f"{analysis.name} ({analysis.id}) has no artifact of type {EVIDENCE}: upload the "
+            "sweep again"
+        )
     latest = max(artifacts, key=lambda artifact: artifact.created_at)
     with TemporaryDirectory() as folder:
         for name in FILES:
@@ -127,7 +130,10 @@ def _save(artifact: Any, name: str, folder: str) -> None:
     if entry is None:
         return
     if entry.ref is not None:
-        raise UserError(f"{name} of the artifact {artifact.name} is a reference to {entry.ref!r}")
+        raise UserError(
+            f"{name} of the artifact {artifact.name} is a link to {entry.ref!r}, and only "
+            "uploaded files are read"
+        )
     with asking(f"{name} of the artifact {artifact.name}"):
         entry.download(root=folder)
 

@@ -343,7 +343,7 @@ CHECKPOINTS = {  # what becomes of a finished run, and what is named
     "text as result": (lambda f: (f / "result.json").write_text("done"), "result.json"),
     "a folder as result": (replaced("result.json", Path.mkdir), "result.json"),
     "a pipe as result": (replaced("result.json", os.mkfifo), "result.json"),
-    "a result without files": (lambda f: sealed(f, files=None), "names no files"),
+    "a result without files": (lambda f: sealed(f, files=None), "lists no files"),
     "files elsewhere": (lambda f: sealed(f, files={"../x": ""}), "../x"),
     "a device as file": (lambda f: sealed(f, files={"/dev/zero": ""}), "/dev/zero"),
     "a file that is gone": (lambda f: sealed(f, files={"x": ""}), "/x cannot be read"),

@@ -1,4 +1,4 @@
-"""What somebody else might add to every seam, as simply as it can be said."""
+"""Components that a user might add to every config group, as short as possible."""
 
 from typing import ClassVar
 

@@ -211,7 +211,7 @@ def test_where_the_registered_form_is_gone_or_changed_as_well_the_hash_tells(edi
         changed = form.read_text().replace('"margin": 1.0', '"margin": 8.0')
         form.write_text(changed if how == "changed" else how)
     if how == "[1]":
-        with pytest.raises(UserError, match=r"registered\.json does not hold"):
+        with pytest.raises(UserError, match=r"registered\.json .* must be a JSON object"):
             Evidence.load(folder)
         return
     found = conclude(Evidence.load(folder))
@@ -248,8 +248,8 @@ def test_wording_reasons_and_names_may_be_corrected(edit, part, words):
         (lambda run: run["metrics"].update({"test/nll": 10**400}), "must be a finite number"),
         (lambda run: run["metrics"].update({"test/nll": True}), "must be a finite number"),
         (lambda run: run.update(status="done"), "status=done; allowed is finished, diverged"),
-        (lambda run: run.update(cell=0), "runs number 1 and 3 are of the same cell"),
-        (lambda run: run.update(seed=0), "are of the same cell"),
+        (lambda run: run.update(cell=0), "runs number 1 and 3 have"),
+        (lambda run: run.update(seed=0), "have the same arm and seed"),
         (lambda run: run.update(seed="0"), "seed=0; it must be a whole number"),
         (lambda run: run.update(levels={}), "levels: model/residual is missing"),
         (lambda run: run.update(curve={"step": [1], "val/nll": []}), "lists of equal length"),
@@ -267,7 +267,7 @@ def test_malformed_runs_end_in_one_sentence(edit, changed, words):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        (lambda about: about.pop("study") and None, "has no study"),
+        (lambda about: about.pop("study") and None, "has no key study"),
         (lambda about: about.update(registration=None), "registration"),
         (lambda about: about.update(seal=None), "seal"),
         (lambda about: about.update(study=3), ": study"),

@@ -137,7 +137,7 @@ def test_the_command_works_in_a_process_of_its_own(finished, lines):
         ("batch=many", "batch=many: it must be a whole number, at least 1"),
         ("batch=0", "batch=0: it must be a whole number, at least 1"),
         ("threads=-1", "threads=-1: it must be a whole number, at least 1"),
-        ("device=abacus", "device is 'abacus', which cannot be used"),
+        ("device=abacus", "device=abacus cannot be used"),
         ("search.sise=3", "unknown key search.sise: did you mean search.size?"),
         ("search.size=0", "search.size is 0: it must be a whole number, at least 1"),
         ("search=beam", "unknown argument search=: did you mean search.KEY=?"),
@@ -188,7 +188,7 @@ def save_no_mapping(run):
 
 def widen_model(run):
     edit(run, lambda config: config["model"].update(d_ff=64))
-    return "does not fit the model: decoder.layers.0.feed_forward."
+    return "has the weights of another model: decoder.layers.0.feed_forward."
 
 
 def rename_weight(run):

@@ -139,7 +139,7 @@ def test_nothing_is_imported_before_all_names_are_trusted(my_parts):
     assert my_parts not in sys.modules
 
 
-def test_a_trusted_package_gives_classes_of_the_seam(my_parts):
+def test_a_trusted_package_gives_classes_of_the_interface(my_parts):
     check_targets(search("my_parts.Mine"), [my_parts])
     for target in ("Place", "Plain", "Path", "Popen", "mine", "Search"):
         with pytest.raises(UserError, match=r"not a class of a trusted|of another kind"):

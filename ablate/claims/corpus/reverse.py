@@ -3,9 +3,9 @@
 Equation: y_t = x_(n + 1 - t), t = 1 .. n; n uniform from `shortest` to `longest`, x_t uniform.
 Source: arXiv:1506.02516, section 4.1 (sequence reversal).
 What differs: the lengths; no separator, as source and target are two texts.
-What to expect: similar to `copy`, but the position to read depends on the length. Chance: a
-    predictor that ignores the source and knows the distributions of lengths and words. Bound: 0
-    nats.
+What to expect: similar to `copy`, but the position to read depends on the length. Chance: the loss
+    of a predictor that ignores the source and knows the distributions of lengths and words. Bound:
+    0 nats.
 """
 
 from dataclasses import dataclass

@@ -61,7 +61,7 @@ class Glove(Initial):
                 replace(table.weight, vectors(counts, table.weight.size(1), self.steps, generator))
 
     def fingerprint(self) -> str:
-        """Return the fingerprint of the text."""
+        """Return the fingerprint of the corpus from which the vectors are learned."""
         return self.text.fingerprint()
 
 

@@ -1,4 +1,4 @@
-"""The interface of feed-forward sub-layers."""
+"""Define the interface of feed-forward sub-layers."""
 
 from abc import abstractmethod
 

@@ -31,7 +31,7 @@ class SinusoidalBand(Sinusoidal):
             with the shortest wavelength.
 
     Raises:
-        UserError: an argument has another value, or the band has no pair.
+        UserError: an argument is not allowed, or the band contains no pair.
     """
 
     def __init__(

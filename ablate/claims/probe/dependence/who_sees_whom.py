@@ -58,7 +58,7 @@ class WhoSeesWhom(RandomModels):
 
     Args:
         draws: number of random weights and texts.
-        length: tokens of the shorter texts; the longer ones have FAR.
+        length: tokens of a short text; long texts have 256 tokens.
         stack: encoder | decoder.
         position: none | sinusoidal | learned | rotary, in place of the model's; a recurrent model
             has none.

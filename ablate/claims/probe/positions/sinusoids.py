@@ -145,12 +145,13 @@ class Sinusoids(RandomModels):
         return {name: max(values) for name, values in by_name.items()}
 
     def extension(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
-        """Return how non-periodic functions behave beyond `max_length`.
+        """Return how position encodings behave at positions beyond `max_length`.
 
-        aperiodic_missing: number of positions at which such a function has no finite value, or that
-        of the previous position, largest over functions of the same angles; table_missing:
-        positions for which a table of max_length rows has no row; excess: distance of sinusoids
-        from [-1, 1]; excess_control: the same for the logarithm of the angles.
+        aperiodic_missing: number of positions at which a function that is not periodic is not
+        finite, or has the same value as at the previous position; the largest number over several
+        such functions, all applied to the angles of the sinusoids. table_missing: number of
+        positions for which a learned table of max_length rows has no row. excess: distance of the
+        sinusoids from [-1, 1]. excess_control: the same for the logarithm of the angles.
         """
         beyond = self.windows()[self.max_length :]
         pair = torch.arange(d_model // 2, dtype=torch.float64)

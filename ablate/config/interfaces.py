@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 
 from ablate.errors import UserError
 
-SEAMS = {  # for the top of the config; names rather than imports, because of the order of packages
+INTERFACES = {  # for the top of the config; names, not imports, because of the order of packages
     "data": "ablate.data.pairs.Corpus",
     "tokenizer": "ablate.data.scheme.base.Scheme",
     "task": "ablate.task.base.Task",
@@ -34,7 +34,7 @@ FACTORIES = {
 }
 
 
-def check_seam(key: str, node: DictConfig, annotation: Any) -> None:
+def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
     """Raise UserError if the `_target_` or the `_partial_` of a node does not fit its key.
 
     Args:
@@ -69,8 +69,8 @@ def _wanted(key: str, node: DictConfig, annotation: Any) -> tuple[type | None, b
     """Return the class that a config key requires (None if any), and whether a factory is
     required.
     """
-    if key in SEAMS or key in FACTORIES:
-        return get_object({**SEAMS, **FACTORIES}[key]), key in FACTORIES
+    if key in INTERFACES or key in FACTORIES:
+        return get_object({**INTERFACES, **FACTORIES}[key]), key in FACTORIES
     for kind in get_args(annotation) if isinstance(annotation, UnionType) else (annotation,):
         if get_origin(kind) is Callable and isinstance(get_args(kind)[1], type):
             return get_args(kind)[1], True
