@@ -45,7 +45,8 @@ WIDTH = 10  # number of statistics per sentence
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of one study: its runs with their results, the setting, and the registration.
+    """The evidence of one study: its runs with their results, their shared setting
+    (corpus, model, budget and device), and the registration of the study.
 
     `statistics` has sacreBLEU's sufficient statistics of each test sentence, by run identity and
     split. `groups` has the group number of every sentence by split, if the corpus defines groups.

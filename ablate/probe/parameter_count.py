@@ -12,7 +12,7 @@ from ablate.probe.base import Probe
 
 
 class ParameterCount(Probe):
-    """Count parameters, and compare one block with 4 d_model^2 + 4 d_model."""
+    """Count parameters, and compare one attention block with 4 d_model^2 + 4 d_model."""
 
     measures = ("attention_block", "attention_all", "model", "block_excess")
 

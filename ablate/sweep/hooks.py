@@ -48,7 +48,10 @@ class SweepHooks(Callback):
         write_link(Path(config.hydra.sweep.dir), config, result)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """End the sweep in one of its workers; exit with status 1 if a run failed."""
+        """Conclude the sweep: one worker judges the runs and writes the report.
+
+        The process exits with status 1 if a run failed.
+        """
         from ablate.config.construct import construct
         from ablate.errors import UserError
         from ablate.sweep.end import end, show

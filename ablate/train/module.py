@@ -133,7 +133,7 @@ class Training(pl.LightningModule):
         self.validation.begin(self._text("validation"))
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Score the references and searched translations of a batch."""
+        """Score the references of a batch, and the translations that the search algorithm outputs."""
         self._evaluate(batch, self.validation, "validation", self.validation_search)
 
     def on_validation_epoch_end(self) -> None:

@@ -62,7 +62,9 @@ class Result:
 
     @property
     def differs(self) -> Bool[Tensor, "R C"]:
-        """Mask of the printed numbers that neither follow nor are rounded loosely."""
+        """Mask of the printed numbers that differ from the recomputed ones, even if the document
+        rounded them carelessly.
+        """
         return ~(self.follows | self.rounding)
 
     @property

@@ -12,7 +12,9 @@ from ablate.verdict.kind.base import Kind
 
 
 class Sameness(Kind):
-    """The kind of claim that a difference or a loss is smaller than the margin."""
+    """The kind of claim that one arm differs from another by less than the margin, in both
+    directions (equivalence) or only for the worse (non-inferiority).
+    """
 
     needs_margin = True
     controlled = True

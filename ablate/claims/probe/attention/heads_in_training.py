@@ -47,10 +47,11 @@ class HeadsInTraining(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return how much the weights of the heads differ after training.
 
-        alike: if all weights of the heads are equal at the start; largest difference over the
-        draws. other_outputs, dropped: if all but the output projections are equal, or with the
-        model's dropout; smallest difference. independent: if all weights are independent; smallest
-        difference.
+        Each value is for other initial weights. alike: all heads begin with equal weights; the
+        largest difference over the draws. other_outputs: heads begin alike except for their part
+        of the output projection; dropped: heads begin alike, and training uses the model's
+        dropout; independent: all weights are drawn independently. The last three are the smallest
+        difference over the draws.
         """
         differences: dict[str, list[float]] = {name: [] for name in self.measures}
         for trained, generator in self.models(model):

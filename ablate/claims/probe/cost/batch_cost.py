@@ -87,7 +87,7 @@ class BatchCost(RandomModels):
         }
 
     def pairs(self, model: Any) -> list[Seq2Seq]:
-        """Return the batches."""
+        """Return the batches to measure: pairs of source and target ids of the corpus's lines."""
         src, tgt = ([line.split() for line in side[: self.lines]] for side in self.sides())
         size = len(model.embedding.output_weight())
         whole = ids(src, size), ids(tgt, size)

@@ -247,10 +247,11 @@ def words(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, Tensor]:
 
 
 def influence(rows: Tensor) -> Tensor:
-    """Return the largest change of each row of states when each single word is replaced.
+    """Return how strongly each word influences the state of each position.
 
-    `rows` has the states of the original sentence first, and then those of each sentence with one
-    replaced word.
+    `rows` has the states of the original sentence first, and then, for every word, the states of
+    the sentence with this word replaced. Entry [p, w] of the result is the largest change of a
+    channel at position p when word w is replaced.
     """
     return (rows[1:] - rows[0]).abs().amax(-1).T
 
