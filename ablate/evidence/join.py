@@ -181,7 +181,8 @@ def _check_code(first: Piece, other: Piece) -> None:
     for piece, codes_of_piece in zip((first, other), codes, strict=True):
         if any("" in digests for digests in codes_of_piece.values()):
             raise UserError(
-                f"{piece.folder} does not say which code made its runs: it is older than that"
+                f"{piece.folder} does not record the code of its runs: an older version of ablate "
+                "made it, so it cannot be joined"
             )
     shared = [arm for arm in codes[0] if arm in codes[1]]
     for arm in shared:
@@ -238,7 +239,8 @@ def _check_groups(first: Piece, other: Piece) -> None:
     for split in groups[0].keys() & groups[1].keys():
         if not np.array_equal(groups[0][split], groups[1][split]):
             raise UserError(
-                f"{first.folder} and {other.folder} group the sentences of {split} otherwise"
+                f"{first.folder} and {other.folder} divide the sentences of {split} into different "
+                "groups: join only pieces with the same test.groups"
             )
 
 

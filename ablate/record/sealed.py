@@ -62,7 +62,7 @@ def read_result(folder: Path, identity: str | None = None) -> Result | None:
     for name, digest in result["files"].items():
         if not lies_in(folder / name, folder):
             raise UserError(
-                f"{folder / RESULT} lists {name}, which is outside of its folder: remove the folder"
+                f"{folder / RESULT} lists {name}, which is outside of {folder}: remove {folder}"
             )
         check_file(folder / name, digest)
     return result

@@ -22,7 +22,7 @@ def from_wandb(project: str, group: str) -> Evidence:
     direct = fetched.n_from_runs
     print(f"{fetched.analysis}: {direct} of {runs} results are from the W&B runs themselves.")
     if direct < runs:
-        print("The others are from the evidence that was logged with the verdict.")
+        print("The other runs are read from the evidence that was logged with the verdict.")
     return fetched.evidence
 
 

@@ -33,8 +33,8 @@ def frame(folder: Path, *, curves: bool) -> pandas.DataFrame:
     rows = [*_rows(folder, curves)]
     if not rows:
         raise UserError(
-            f"{folder} has no runs: load takes the folder of a sweep, one below experiments/, "
-            "a folder of such folders, or results"
+            f"{folder} has no runs: load takes the folder of a sweep, a folder in experiments/, "
+            "a folder that contains such folders, or the results folder"
         )
     return pandas.DataFrame(rows)
 

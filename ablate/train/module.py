@@ -133,7 +133,7 @@ class Training(pl.LightningModule):
         self.validation.begin(self._text("validation"))
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Score the references of a batch, and the translations that the search algorithm outputs."""
+        """Score the references of a batch, and the translations that the search outputs."""
         self._evaluate(batch, self.validation, "validation", self.validation_search)
 
     def on_validation_epoch_end(self) -> None:
@@ -141,7 +141,7 @@ class Training(pl.LightningModule):
         self._conclude(self.validation, "val")
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
-        """Score the references and searched translations of a batch."""
+        """Score the references of a batch, and the translations that the search outputs."""
         self._evaluate(batch, self.evaluation, self.split, self.search)
 
     def on_test_epoch_start(self) -> None:

@@ -33,7 +33,7 @@ def test_a_part_that_cannot_be_built_is_named(compose, override, words):
 
 def test_a_model_is_not_sharded_without_gpus(compose, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(UserError, match=r"trainer.strategy=fsdp: .* trainer.strategy=ddp"):
+    with pytest.raises(UserError, match=r"trainer.strategy=fsdp .* trainer.strategy=ddp"):
         resolve(compose("trainer=ddp", "trainer.strategy=fsdp"))
 
 

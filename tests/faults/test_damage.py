@@ -74,7 +74,7 @@ def test_weights_of_another_run_are_refused(go, whole, finished, copied, capfd):
     with pytest.raises(UserError, match=r"weights\.pt holds the weights of another run"):
         restore(folder, {}, [], "cpu", 1)
     found = go("mixed", "search=greedy")
-    assert "weights of another run: the run trains anew" in capfd.readouterr().out
+    assert "weights of another run: the run trains again" in capfd.readouterr().out
     assert found["metrics"]["val/nll"] == finished["metrics"]["val/nll"]
 
 

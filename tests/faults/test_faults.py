@@ -76,7 +76,7 @@ def test_damaged_weights_are_named_and_trained_again(go, finished, capfd):
     _, folder, _ = finished
     cut(folder / "weights.pt")
     found = go("finished", "search=greedy")
-    (line,) = [line for line in capfd.readouterr().out.splitlines() if "anew" in line]
+    (line,) = [line for line in capfd.readouterr().out.splitlines() if "trains again" in line]
     assert "weights.pt is damaged" in line
     assert found["trained"]
 

@@ -32,7 +32,8 @@ def test_a_state_with_code_in_it_is_not_run(go, half, tmp_path, capfd):
     state = torch.load(half / "checkpoints" / "last.ckpt", weights_only=True)
     torch.save(state | {"harm": Touch(tmp_path / "harm")}, half / "checkpoints" / "last.ckpt")
     assert not go("half")["reused"]
-    assert "last.ckpt is of no use, it is damaged" in capfd.readouterr().out
+    out = capfd.readouterr().out
+    assert "last.ckpt" in out and "damaged" in out
     assert not (tmp_path / "harm").exists()
 
 

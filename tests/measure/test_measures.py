@@ -123,8 +123,8 @@ def test_a_run_measures_its_trained_and_its_untrained_model(small, compose, data
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (["measure=heads", "data=copy"], "measure is for a Toy, and data is Copy"),
-        (["measure=heads", "model=prefix_lm"], "measure is for a Transformer, and model"),
+        (["measure=heads", "data=copy"], "measure needs a Toy, .* data is Copy"),
+        (["measure=heads", "model=prefix_lm"], "measure needs a Transformer, .* model is PrefixLM"),
     ],
 )
 def test_a_measure_that_cannot_work_is_refused(compose, overrides, words):

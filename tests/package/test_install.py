@@ -65,7 +65,7 @@ def test_a_group_that_does_not_exist_is_named_with_its_neighbours(command, group
 
 def test_the_page_of_levels_is_what_the_command_writes(command, tmp_path):
     assert command("options", f"to={tmp_path / 'options.md'}")[0] == 0
-    made = (tmp_path / "levels.md").read_text()
+    made = (tmp_path / "options.md").read_text()
     assert made == (ROOT / "docs" / "reference" / "options.md").read_text(), (
         "run ablate options to="
     )

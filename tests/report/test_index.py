@@ -54,5 +54,5 @@ def test_what_fresh_seeds_said_stands_beside_a_verdict_with_its_rule(folder):
     shutil.copytree(EXPERIMENTS / "dot_products", folder / "dot_products")
     said = index(folder)
     assert said.count("| supported, large enough to matter; fresh seeds: reproduced |") == 1
-    assert said.count("; fresh seeds: reproduced |") == 4
+    assert said.count("; fresh seeds: reproduced |") == 2  # of the claims that are not exact
     assert "Not reproduced: every other outcome." in said

@@ -61,11 +61,11 @@ def test_lightnings_callbacks_act(go):
         (["+metric.mine._target_=os.getcwd"], r"metric\.mine\._target_=os\.getcwd: .*SplitMetric"),
         (
             ["+metric.chrf._target_=ablate.metric.exact_match.ExactMatch"],
-            r"metric\.chrf: the task has a metric of this name",
+            r"metric\.chrf: .* metric of this name",
         ),
         (
             ["metric=exact_match", "model=decoder_only", "task=language_model"],
-            r"metric\.exact_match scores translations, and task LanguageModel makes none",
+            r"metric\.exact_match scores translations, .* task LanguageModel",
         ),
         (["trainer.max_tim=3"], r"unknown key trainer\.max_tim: did you mean trainer\.max_time"),
         (["trainer.callbacks=[]"], r"trainer\.callbacks.*callbacks=\[early_stopping"),

@@ -72,12 +72,15 @@ def test_perplexity_is_that_of_its_lines(go, small):
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (["task=language_model"], "task gives Causal inputs, and model Transformer takes Seq2Seq"),
+        (["task=language_model"], "task .* Causal inputs, .* model Transformer takes Seq2Seq"),
         (
             ["task=masked_language_model", "model=encoder_only", "loss=padding_counted"],
-            "loss counts padding, and the targets of task MaskedLanguageModel are PAD",
+            "loss counts padding, .* task MaskedLanguageModel are PAD",
         ),
-        (["model=decoder_only", "probe=word_order"], "probe measures a Transformer, and model is"),
+        (
+            ["model=decoder_only", "probe=word_order"],
+            "probe measures a Transformer, .* model is DecoderOnly",
+        ),
     ],
 )
 def test_what_does_not_fit_ends_before_work(compose, overrides, words):

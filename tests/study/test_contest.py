@@ -94,5 +94,5 @@ def test_a_damaged_contest_is_named(tmp_path, change, said):
 def test_where_nobody_asked_again_there_is_nothing(tmp_path):
     assert read_contest(tmp_path) == []
     (tmp_path / RESULT).write_text("[]")
-    with pytest.raises(UserError, match=r"contest\.json does not hold"):
+    with pytest.raises(UserError, match=r"contest\.json .* JSON object"):
         read_contest(tmp_path)

@@ -115,7 +115,7 @@ def test_what_a_process_works_on_stays(clean, leftovers, results):
         status, out, _ = clean("delete=true")
     finally:
         lock.release()
-    assert status == 0 and f"{run} stays" in out and run.exists()
+    assert status == 0 and f"{run} was kept" in out and run.exists()
     removed = len(leftovers) - len(KEPT) - 1
     assert f"Removed {removed} of {removed + 1}, 0.0 MB in all." in out
     assert list((results / "locks").glob("*.lock"))

@@ -148,7 +148,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
 ):
     first, second = part(0), part(1)
     assert "overlap in 2 runs, such as" in joined(first, second, first)
-    assert "has no evidence" in joined(first, tmp_path)
+    assert f"{tmp_path}: no evidence" in joined(first, tmp_path)
     damaged = shutil.copytree(second, tmp_path / "damaged")
     text = (damaged / "runs.jsonl").read_text()
     (damaged / "runs.jsonl").write_text(text.replace('"seed":1', '"seed":2', 1))
@@ -157,7 +157,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
         other = resealed(second, tmp_path / f"other {len(str(change))}", change)
         words = "different code" if change["code"] else "does not record the code"
         assert words in joined(first, other)
-    assert "there is evidence in this folder" in refused(command, first, f"to={second}")
+    assert "already has evidence" in refused(command, first, f"to={second}")
     assert "to= is missing" in refused(command, first)
 
 
@@ -211,7 +211,7 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
     ("words", "said"),
     [
         (["without_runs=3"], "it must be a folder"),
-        (["without_runs=nowhere"], "nowhere has no evidence"),
+        (["without_runs=nowhere"], "nowhere: no evidence"),
         (["without_runs=PIECE", "optimizer.lr=0.001"], "another study"),
         (["without_runs=PIECE", "seed=0"], "there is nothing to do"),
     ],

@@ -129,6 +129,8 @@ def test_a_sweep_of_nothing_is_refused(compose, given):
 def test_arms_that_train_alike_are_refused(checked):
     # the rows of padding change nothing that is learnt from
     arms = [(*POST, "model/padding=columns"), (*POST, "model/padding=rows_and_columns"), PRE]
-    with pytest.raises(UserError, match="are the same after 2 training steps; say study.expect"):
+    with pytest.raises(
+        UserError, match="are the same after 2 training steps; set study.expect=identical"
+    ):
         checked(*arms)
     assert checked(*arms, expect="identical") is None

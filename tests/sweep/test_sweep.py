@@ -67,7 +67,7 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
     assert verdict["regime"]["data"] == "toy"
     assert "2 seeds per arm; tested on" in done.stdout
     assert not verdict["exploratory"]
-    assert (sweep / "report.md").read_text().startswith("# preln_vs_postln")
+    assert (sweep / "report.md").read_text().startswith("# Pre-LN and Post-LN")
     assert len((sweep / "runs.jsonl").read_text().splitlines()) == 8
     assert list((tmp_path / "work").iterdir()) == []  # nothing outside paths.results
 

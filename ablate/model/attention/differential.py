@@ -49,8 +49,8 @@ class Differential(Kernel):
         super().__init__()
         if d_head % 4:
             raise UserError(
-                f"model.d_head is {d_head}: model/attention=differential halves heads in pairs of "
-                "channels, so it must be a multiple of 4"
+                f"model.d_head is {d_head}: model/attention=differential splits each head into two "
+                "halves of channel pairs, so model.d_head must be a multiple of 4"
             )
         self.fused = Fused(
             d_head=d_head // 2, dropout=dropout, scale="sqrt_d_head", fill="zero_output"
