@@ -85,28 +85,30 @@ def checked(robustness: Robustness, wrong: Wrong, sweeps: int) -> list[Row]:
 
 TITLE = "Noise that is not normal"
 TEXT = (
-    "Share of false verdicts in %, in the worse of both directions, of {sweeps:,} sweeps in each "
-    "cell (`python -m lab.robustness`). Each cell has superiority, non-inferiority or trend "
-    "(nominal 2.5) / equivalence (nominal 5) / superiority by the plain t (nominal 2.5). From "
-    f"{ENOUGH} seeds on, the first two may lie 1.5 points above their nominal level in the first "
-    "table. The second has noise for which nothing is promised. Every verdict on a mean states the "
-    "largest rate of both tables for its number of seeds (ablate/stats/false_rates.py). "
-    "The shapes are defined in "
-    "lab/calibration/shapes.py."
+    "Each cell shows the percentage of false verdicts in {sweeps:,} simulated sweeps, in the "
+    "worse of both directions (`python -m lab.robustness`). It has three numbers: "
+    "superiority, non-inferiority or trend (nominal 2.5) / equivalence (nominal 5) / "
+    "superiority by the plain t test (nominal 2.5). In the first table, the first two numbers "
+    f"may exceed their nominal level by 1.5 points from {ENOUGH} seeds on. The second table "
+    "has noise for which nothing is promised. Every verdict on a mean states the largest rate "
+    "of both tables for its number of seeds (ablate/stats/false_rates.py). "
+    "lab/calibration/shapes.py defines the noise distributions."
 )
 PRICE = (
-    "Level and power of other methods with 10 seeds: the largest one-sided share in the first "
-    "table, the power with normal noise, both at the nominal 2.5 %, and the power that is left "
-    "where the nominal level is lowered until the largest share is 4 %. "
-    "[The figure](images/level_and_power.svg) has the whole curves."
+    "The next table compares methods at 10 seeds. It shows the largest one-sided percentage "
+    "of false verdicts over the noise of the first table and the power with normal noise, "
+    "both at the nominal 2.5 %. The last column is the power after the nominal level is "
+    "lowered until the largest percentage is 4 %. [The figure](../images/level_and_power.svg) "
+    "has the complete curves."
 )
 
 
 LEDGER = (
-    "Wrong headlines in %, of 1,000 simulated ledgers of a claim: three readings, each in a study "
-    "of its own and at two budgets. *Supported* is wrong where the true effect is 0 everywhere, "
-    "*refuted* where it is the margin everywhere; each may be 5 %. A universal sentence says "
-    "*always*, so that one counterexample refutes it. *Each asked twice* has fresh seeds of every "
+    "The last table shows the percentage of wrong headlines in 1,000 simulated ledgers of a "
+    "claim. The claim has three readings (meanings), each in a separate study with two "
+    "budgets. *Supported* is wrong if the true effect is 0 everywhere, *refuted* is wrong if "
+    "the true effect is the margin everywhere. Each may be 5 %. A universal sentence says "
+    "*always*, so one counterexample refutes it. *Each asked twice* has fresh seeds of every "
     "study, by rule 8 of [headlines.md](headlines.md)."
 )
 

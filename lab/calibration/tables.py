@@ -69,15 +69,15 @@ def document(
     parts = [
         "# How often the verdicts are wrong",
         "",
-        "Written by `python -m lab.calibrate`. Every row has "
-        f"{sweeps:,} simulated sweeps: whole numbers of matching n-grams for every sentence, "
-        f"judged by the code that judges real sweeps, at alpha = {ALPHA}, on {sentences} test "
-        "sentences. "
-        f"A share of 5 % is known to ± {error:.1f} % (one standard error); among as many shares as "
-        "here some lie two to three of these away from their true value. A row fails where its "
-        "lower 99 % bound, shared among all rows (Bonferroni), is above what is allowed: "
-        + ("; ".join(failed) if failed else "none does")
-        + ".",
+        "This page shows by simulation how often verdicts are wrong. "
+        "`python -m lab.calibrate` writes it. "
+        f"Every row has {sweeps:,} simulated sweeps, each with whole numbers of matching n-grams "
+        f"for {sentences} test sentences. "
+        f"The code that judges real sweeps judges them at alpha = {ALPHA}. "
+        f"A measured 5 % has a standard error of {error:.1f} points. "
+        "Some of so many percentages differ from their true value by two to three standard errors. "
+        "A row fails if its lower 99 % bound, corrected for the number of rows (Bonferroni), is "
+        "above the allowed percentage. Rows that fail: " + ("; ".join(failed) or "none") + ".",
         "",
         *_section("Noise", NOISE, _noise_table(results)),
         *_section("Intervals", INTERVALS, _coverage_table(results)),
@@ -97,70 +97,85 @@ def document(
 
 
 NOISE = (
-    "Standard deviations in BLEU of the paired difference of two runs, as simulated, and of the "
-    "sweep that it imitates (`python -m lab.noise experiments/preln_vs_postln`, for six "
-    "layers `experiments/preln_vs_postln_depth`). Similar arms differ little in which sentences "
-    "they get right; distinct arms do (one of them fails), and that part does not average out "
-    "over seeds. With unequal variances the treatment's seeds vary three and a half times as much "
-    "as the baseline's."
+    "The table compares the simulated noise with the noise of the real sweeps that it "
+    "imitates (`python -m lab.noise experiments/preln_vs_postln`, for six layers "
+    "`experiments/preln_vs_postln_depth`). Each column is a component of the paired "
+    "difference of two runs, as a standard deviation in BLEU. *Similar arms* differ little in "
+    "which sentences they translate correctly. *Distinct arms* differ more (one of them "
+    "fails), and this component does not average out over seeds. With *unequal variances*, "
+    "the standard deviation over seeds is three and a half times as large in the treatment as "
+    "in the baseline."
 )
 INTERVALS = (
-    "How often the two-sided 95 % interval misses the true mean over new seeds and new sentences; "
-    "it should be 5 %. Ours is at or below that in every row, within the error of the simulation; "
-    "the bootstraps are too short with few seeds, t over seeds alone wherever the arms differ on "
-    "the sentences, and Satterthwaite's degrees of freedom are too many with few seeds."
+    "The table shows how often the two-sided 95 % interval misses the true mean over new "
+    "seeds and new sentences, in %. It should be 5 %. The first column is the method of "
+    "`ablate`. It is at or below 5 % in every row, within the error of the simulation. The "
+    "bootstrap intervals are too short with few seeds. A t interval over seeds alone is too "
+    "short if the arms differ on the sentences. Satterthwaite's method has too many degrees "
+    "of freedom with few seeds."
 )
 VERDICTS = (
-    "Share of false verdicts in %, each at its worst case; margin {margin:g} BLEU. At most 2.5 % "
-    "for one end of a two-sided interval, 5 % for equivalence supported and for a file of three "
-    "claims (two without an effect, one with, sharing their baseline)."
+    "The table shows the percentage of false verdicts, each at its worst case, with a margin "
+    "of {margin:g} BLEU. At most 2.5 % are allowed for one end of a two-sided interval, and 5 "
+    "% if equivalence is supported. At most 5 % are also allowed for a study of three claims "
+    "(two claims without an effect and one with an effect, which share their baseline)."
 )
 POWER = (
-    "Share of true verdicts in %, measured / as the power formula plans it: superiority with a "
-    "true effect of {margin:g} BLEU and margin 0; equivalence of equal arms with margin {margin:g}."
+    "The table shows the percentage of true verdicts, as measured / as predicted by the power "
+    "formula. Superiority has a true effect of {margin:g} BLEU and a margin of 0. Equivalence "
+    "compares equal arms with a margin of {margin:g} BLEU."
 )
 PROMISED = (
-    "The seeds that `seeds_needed` names, planned with the noise of the widest rows above, and the "
-    "share of sweeps with that many in which the verdict was reached, in %; 80 is promised, within "
-    "3. Margin {margin:g} BLEU; *there* is planned at a true effect of the margin, *at least the "
-    "margin* at twice that, the others at 0. Where the "
-    "smallest number that is enough is small, the share lies above 80."
+    "Each cell shows the percentage of sweeps that reached the verdict with the number of "
+    "seeds that `seeds_needed` recommends. The recommendation uses the noise of the rows with "
+    "the most seeds above. It promises 80 %, and 3 points less are tolerated. The margin is "
+    "{margin:g} BLEU. The assumed true effect is the margin for *there* (supported, direction "
+    "only), twice the margin for *large enough to matter*, and 0 for the others. If the "
+    "recommended number is small, the percentage can be above 80, because the number of seeds "
+    "is whole."
 )
 STABILITY = (
-    "Exact, not simulated: the worst share of false verdicts in % over all rates at which both "
-    "arms could go wrong alike; and the power when 10 % and 80 % of the runs go wrong."
+    "These numbers are computed exactly, without simulation. The false verdicts are the worst "
+    "percentage over all rates at which both arms could fail equally often. The power is for "
+    "arms in which 10 % and 80 % of the runs go wrong."
 )
 DIVERGED = (
-    "A run of the treatment diverges with a chance of 10 % and then loses 55 BLEU; the others are "
-    "better by 1 BLEU. Where no run of a sweep happens to diverge, no method can know the mean. "
-    "Verdicts therefore say how many runs of each arm went wrong, and stability is a claim of its "
-    "own. Share of 95 % intervals that miss the mean, in %."
+    "In this simulation, a run of the treatment diverges with a probability of 10 % and then "
+    "loses 55 BLEU. The other runs are better by 1 BLEU. If no run of a sweep happens to "
+    "diverge, no method can know the mean. Verdicts therefore state how many runs of each arm "
+    "went wrong, and stability is a separate kind of claim. The table shows the percentage of "
+    "95 % intervals that miss the mean."
 )
 
 
 GROUPED = (
-    "500 test sentences in 25 documents of 20, whose contributions correlate inside a document, "
-    "and no effect. Share of 95 % intervals that miss it, in %: where the corpus names documents "
-    "(a file `test.groups`), and where it does not."
+    "There are 500 test sentences in 25 documents of 20. The contributions of sentences "
+    "correlate within a document, and there is no effect. The table shows the percentage of "
+    "95 % intervals that miss the true effect, if the corpus names the documents (a file "
+    "`test.groups`), and if it does not."
 )
 
 
 TUNED = (
-    "Two identical arms that try three learning rates, whose seeds are worth 1 BLEU. Share of a "
-    "false difference in %, nominally 5: where every replicate chooses by a screening seed of its "
-    "own, as `study.tune` does, and where an arm chooses once by two seeds."
+    "Two identical arms try three learning rates. The standard deviation between seeds is 1 "
+    "BLEU. The table shows the percentage of false differences, nominally 5. In the first "
+    "column every replicate chooses its rate by a separate screening seed, as `study.tune` "
+    "does. In the second column an arm chooses one rate for all replicates by two seeds."
 )
 STAGES = (
-    f"Two arms, equally noisy, {SEEDS} normal seeds, looks after 4, 8 and 12; a claim ends when "
-    "it is decided, or has less than 10 % conditional power. Share of the verdict in %, with one "
-    "look and with three, and share of the runs that the three take. False verdicts "
-    "may be 2.5, and 5 where equivalence is supported; true ones are counted for comparison."
+    f"Two equally noisy arms have {SEEDS} seeds with normal noise. Interim analyses (looks) "
+    "follow after 4, 8 and 12 seeds. A claim ends when it is decided, or has less than 10 % "
+    "conditional power. The table shows the percentage of sweeps with the named verdict, for "
+    "one look and for three looks, and the percentage of the runs that three looks use. False "
+    "verdicts may be 2.5, and 5 if equivalence is supported. True verdicts are shown for "
+    "comparison."
 )
 FISHED = (
-    "Two equal arms and ten ways to try again: up to ten sweeps of ten seeds, or four looks at "
-    "twenty, each through the book. Share of users in % who come to *supported* without it being "
-    "exploratory; at most 2.5. Without a book: 6.5 (looks within the plan), 8.7 and 18.4 (one "
-    "and two seeds dropped), 22.5 (ten replicates)."
+    "Two equal arms are tested, and users try again in ten ways: up to ten sweeps of ten "
+    "seeds, or four analyses of twenty seeds. An analysis log records every try. The table "
+    "shows the percentage of users who get a *supported* that is not exploratory. At most 2.5 "
+    "is allowed. Without an analysis log it would be 6.5 (looks within the plan), 8.7 and "
+    "18.4 (one and two seeds dropped), and 22.5 (ten replicates)."
 )
 # What names a row, and the shares of its two columns, the first of which must keep its level.
 OF_GROUPS = ("correlation, seeds", "documents named", "not named")
