@@ -90,8 +90,7 @@ def restore(
 
     Raises:
         UserError: a file of the run is missing or damaged, its config would construct a class that
-            is
-            not trusted, or its files do not fit together.
+            is not trusted, or its files do not fit together.
     """
     run = restore_run(folder, settings, trust, device, threads)
     if not run.task.generates:
@@ -113,11 +112,11 @@ def restore_run(
 
     Raises:
         UserError: a file of the run is missing or damaged, its config would construct a class that
-            is
-            not trusted, or its files do not fit together.
+            is not trusted, or its files do not fit together.
     """
     if not folder.is_dir():
-        raise UserError(f"checkpoint={folder}: there is no such folder; give the folder of a run")
+        problem = "this is a file" if folder.exists() else "there is no such folder"
+        raise UserError(f"checkpoint={folder}: {problem}; give the folder of a run")
     check_links(folder, folder)
     record = read_result(folder)  # checks that its files are complete, the config too
     config = read_config(folder, settings, trust)

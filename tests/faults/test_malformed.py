@@ -335,8 +335,8 @@ def replaced(name, put):
 
 ALIASES = "a: &a [x, x]\n" + "".join(f"a{i}: &a{i} [*a, *a]\n" for i in range(30))
 CHECKPOINTS = {  # what becomes of a finished run, and what is named
-    "gone": (shutil.rmtree, "not a folder"),
-    "a file": (lambda f: (shutil.rmtree(f), f.write_text("x")), "not a folder"),
+    "gone": (shutil.rmtree, "no such folder"),
+    "a file": (lambda f: (shutil.rmtree(f), f.write_text("x")), "this is a file"),
     "empty": (lambda f: (shutil.rmtree(f), f.mkdir()), "config.yaml"),
     "no result": (lambda f: (f / "result.json").unlink(), "result.json"),
     "a list as result": (lambda f: (f / "result.json").write_text("[]"), "result.json"),
