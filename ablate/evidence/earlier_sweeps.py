@@ -3,7 +3,8 @@
 Seeds of earlier sweeps with the same settings are pooled with those of this sweep: seeds that were
 left out are included again, and new seeds count as a further interim analysis, which spends alpha
 (ablate.stats.spending). A claim is exploratory if its question was asked before with other settings
-or under another rule, if alpha was spent, or if runs are missing that were started or analysed.
+or under another rule, if earlier analyses spent all of alpha, or if runs that were started or
+analysed are missing.
 """
 
 import json

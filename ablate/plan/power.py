@@ -136,8 +136,8 @@ def _estimate(
 
 
 def _earlier(claim: Claim, earlier: Evidence, arms: int) -> Estimate | None:
-    """Return the estimate of the claim's effect in earlier runs, for its noise; None unless all
-    arms have two runs.
+    """Return the effect of the claim in earlier runs, from which the plan takes the run-to-run
+    variation; None unless all arms have two runs.
     """
     try:
         complete = len(sides(claim, earlier)) == arms

@@ -77,7 +77,7 @@ def _check_alike(cell: Cell, other: Cell) -> None:
 
 
 def _values(cell: Cell) -> dict[str, str]:
-    """Return all config values except the seed that can change a number, as text by dotted key.
+    """Return the config values that can change a result, without the seed, as text by dotted key.
 
     Interpolations are not resolved, because they may depend on the seed.
     """

@@ -2,9 +2,9 @@
 
 A sweep logs an additional W&B run, the analysis run. Its artifact contains a list of the sweep's
 runs with their results, the registration of the study, and the statistics of every test sentence.
-Each result is read from the W&B run of its own, anywhere in the project. The result in the artifact
-is used if there is no such W&B run: because the run failed, was logged elsewhere, was repeated
-since, or is not uploaded.
+Each result is read from the W&B run that trained it, anywhere in the project. If the project has
+no W&B run for a result, the result in the artifact is used. That happens if a run failed, was
+logged elsewhere, was repeated later, or was not uploaded.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Measure what the self-attention of "it" attends to, and whether the result depends on it.
+"""Measure what the word "it" attends to, and whether the translation depends on this attention.
 
 Equation: a sentence has a twin with an adjective that applies to the other noun. A head flips if in
     both sentences "it" attends more to the antecedent than to the other noun. Attention from "it"
