@@ -37,12 +37,12 @@ from lab.bench.record import machine
 
 RESULTS = Path(__file__).parent / "options.json"
 WARM_UP = 20  # steps that are not timed
-HEAD = "| option | words | bits per byte | ms a step | MB | parameters |"
+HEAD = "| option | overrides | bits per byte | ms per step | MB | parameters |"
 RULE = "|---|---|---:|---:|---:|---:|"
 OPTIONS: dict[str, Sequence[str]] = {
     "baseline": (),
-    "seed 2": ("seed=2",),
-    "seed 3": ("seed=3",),
+    "baseline, seed 2": ("seed=2",),
+    "baseline, seed 3": ("seed=3",),
     "ReLU": ("model/feed_forward=relu",),
     "squared ReLU": ("model/feed_forward=relu_squared",),
     "GEGLU": ("model/feed_forward=geglu",),
@@ -60,7 +60,10 @@ OPTIONS: dict[str, Sequence[str]] = {
     "sinusoids": ("model/position=sinusoidal", "model.embedding.scaled=true"),
     "rotary positions": ("model/position=rotary",),
     "ALiBi": ("model/position=alibi",),
-    "two groups of keys": ("model/projections=grouped", "model.projections.groups=2"),
+    "two groups of heads that share keys and values": (
+        "model/projections=grouped",
+        "model.projections.groups=2",
+    ),
     "QK-norm": ("model/attention=qk_norm",),
     "differential attention": ("model/attention=differential",),
     "gated attention": ("model/attention=gated",),
@@ -75,7 +78,7 @@ OPTIONS: dict[str, Sequence[str]] = {
     "z-loss": ("loss=z_loss",),
     "dropout 0.1": ("model.dropout.rate=0.1",),
     "Xavier initial values": ("initial=seeded",),
-    "one standard deviation": ("initial=normal",),
+    "the same standard deviation for all initial values": ("initial=normal",),
     "zero output projections": ("initial=zero_output", "initial@initial.of=normal"),
     "depth-scaled output projections": ("initial=depth_scaled",),
     "twice the width": ("initial=seeded", "model.d_model=256", "model.d_ff=1024"),
@@ -85,15 +88,15 @@ OPTIONS: dict[str, Sequence[str]] = {
         "model.d_model=256",
         "model.d_ff=1024",
     ),
-    "decay of all roles": ("optimizer.decayed=[matrices,embeddings,norms,biases]",),
-    "no decay of embeddings": ("optimizer.decayed=[matrices]",),
+    "weight decay of all parameters": ("optimizer.decayed=[matrices,embeddings,norms,biases]",),
+    "no weight decay of embeddings": ("optimizer.decayed=[matrices]",),
     "Muon": ("optimizer=muon", "optimizer.lr=0.003"),
     "warm-up; stable; decay": ("schedule=wsd",),
-    "constant rate": ("schedule=constant",),
+    "constant learning rate": ("schedule=constant",),
     "batch of 4 contexts": ("batch.tokens=256", "optimizer.betas=[0.9,0.997]"),
     "deep and thin": ("model.n_layers=8", "model.d_model=92", "model.d_ff=368"),
     "speeches as documents": ("data=shakespeare",),
-    "attention to the speech": ("data=shakespeare", "task.attention=document"),
+    "attention only within a speech": ("data=shakespeare", "task.attention=document"),
     "bytes": ("tokenizer=byte",),
     "512 subwords": ("tokenizer=bpe", "tokenizer.vocab_size=512"),
     "2048 subwords": ("tokenizer=bpe", "tokenizer.vocab_size=2048"),
