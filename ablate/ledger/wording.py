@@ -61,8 +61,8 @@ def _other_tries(headline: Headline) -> Iterator[str]:
             )
         elif finding.verdict != word:
             yield (
-                f"{finding.experiment} left it undecided, and fresh seeds of the same setting "
-                f"decide it ({word}), after a correction for both tries."
+                f"The experiment {finding.experiment} left its setting undecided. Fresh seeds "
+                f"decide it: {word}, after a correction for testing twice."
             )
 
 

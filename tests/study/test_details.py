@@ -43,7 +43,7 @@ def test_a_trend_says_over_what(details):
     ("changes", "expected"),
     [
         ({"tolerance": 0.0}, ("2 of 3", "Largest deviation", "0.25", "Allowed deviation", "0")),
-        ({"margin": 0.2}, ("1 of 3", "Smallest deviation", "0", "Needed deviation", "0.2")),
+        ({"margin": 0.2}, ("1 of 3", "Smallest value", "0", "Needed value", "0.2")),
     ],
 )
 def test_an_exact_claim_counts_its_cases(details, changes, expected):

@@ -159,10 +159,12 @@ def _exact(claim: Claim, answer: Any) -> Fields:
         yield "Mean deviation", deviation(answer["effect"])
     else:
         yield "Cases that hold", f"{cases['counted'] - cases['broken']} of {cases['counted']}"
-        end = "Smallest deviation" if claim["margin"] else "Largest deviation"
+        end = "Smallest value" if claim["margin"] else "Largest deviation"
         yield end, deviation(answer["effect"])
-    which, size = ("Needed", "margin") if claim["margin"] else ("Allowed", "tolerance")
-    yield f"{which} deviation", f"{claim[size]:g}"  # type: ignore[literal-required]
+    if claim["margin"]:
+        yield "Needed value", f"{claim['margin']:g}"
+    else:
+        yield "Allowed deviation", f"{claim['tolerance']:g}"
     if left := cases["of"] - cases["counted"]:
         yield "Cases that do not count", f"{left}, since the check did not respond to a fault there"
     yield "Random draws behind each case", f"{cases['draws']:,}" if cases["draws"] else ""

@@ -174,8 +174,8 @@ def _effect(claim: Claim, answer: Answer, condition: str, *, brief: bool = False
     if claim["kind"] == "trend":
         over, given = factor_label(claim["over"]), f"with {condition}, " if condition else ""
         if claim["scale"] == "log_log":
-            power = value.removeprefix("+")
-            return f"{given}{_metric(claim).name} grows as {over} to the power {power} {beside}"
+            power, verb = value.removeprefix("+"), "falls" if value[0] == "-" else "grows"
+            return f"{given}{_metric(claim).name} {verb} as {over} to the power {power} {beside}"
         per = f"{PER[claim['scale']]} {over}"
         if named:
             return f"{given}slope of {unit.name}: {value} {per} {beside}"
@@ -285,7 +285,7 @@ def _failures(answer: Answer) -> str:
 
 
 def _exact(claim: Claim, answer: Answer, condition: str) -> str:
-    """Return a phrase on how many cases satisfy an exact claim, and the deviation of the worst."""
+    """Return a phrase on how many cases satisfy an exact claim, and the value of the worst."""
     cases = answer["cases"]
     if not cases["counted"]:
         why = "its control did not respond" if cases["of"] else "nothing was measured"
@@ -294,8 +294,8 @@ def _exact(claim: Claim, answer: Answer, condition: str) -> str:
     if "holding" in cases:
         return f"{it} in {cases['holding']} of {answer['pairs']} seeds. {_mean(claim, answer)}"
     draws = f" ({cases['draws']:,} random draws each)" if cases["draws"] else ""
-    end = "smallest" if claim["margin"] else "largest"
-    worst = f"{end} deviation: {deviation(answer['effect'])} ({_allowed(claim)})"
+    end = "smallest value" if claim["margin"] else "largest deviation"
+    worst = f"{end}: {deviation(answer['effect'])} ({_allowed(claim)})"
     valid = f"{cases['counted'] - cases['broken']} of {cases['counted']}"
     return f"{it} in {valid} cases{draws}; {worst}"
 
@@ -328,8 +328,8 @@ def _could_fail(claim: Claim, answer: Answer) -> str:
         return f"The check can fail: {control} gave at least {least}."
     if "elsewhere" in cases:
         arm, distance = cases["elsewhere"]
-        only = "only " if claim["margin"] else ""
-        return f"The check can fail: with {arm}, the deviation is {only}{deviation(distance)}."
+        size = "value is only" if claim["margin"] else "deviation is"
+        return f"The check can fail: with {arm}, the {size} {deviation(distance)}."
     return "No run shows that the check could have failed."
 
 
