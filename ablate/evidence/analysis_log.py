@@ -1,16 +1,16 @@
 """Keep the analysis log, which lists every sweep that was started and every analysis of its runs.
 
 results/book.jsonl gets a line when a sweep starts: its questions (which arms are compared in which
-metric, see `question`), the rule that decides each claim, all settings except the varied factors,
-and the seeds. The file gets another line for every analysis, with the seeds that were analysed and
-the seeds that failed. Lines are only appended. Each line is sealed with a digest.
+metric, see ablate.evidence.questions), the rule that decides each claim, all settings except the
+varied factors, and the seeds. The file gets another line for every analysis, with the seeds that
+were analysed and the seeds that failed. Lines are only appended. Each line is sealed with a digest.
 
 experiments/NAME/book.jsonl is a copy of the lines about the evidence in that folder. The copy
 documents the committed verdict and does not affect other sweeps, because analyses by other people
 are not analyses of this user. A question is asked in one setting (data, size, budget, device). The
 same question in other settings is counted and reported beside the verdict. Exact claims involve no
 chance and are not logged. The same contrast in another metric, or in a study file with more
-factors, belongs to the same family of questions (`family`).
+factors, belongs to the same family of questions.
 
 The order of lines determines how much alpha a verdict spends, so a new line never gets an earlier
 time than existing lines, whatever the clock shows. If a damaged log has lost lines, they are
@@ -20,28 +20,21 @@ restored from the copies that sweeps keep beside their verdicts.
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from filelock import FileLock
 
 from ablate.errors import UserError
-from ablate.evidence.registration import class_name, digest
-from ablate.evidence.types import Claim, Levels, Registration, Study
+from ablate.evidence.questions import Rule, differences
+from ablate.evidence.types import Registration
 from ablate.record.files import SEAL, append_line, check_seal, read_log, seal, write_text, writing
 
 BOOK = "book.jsonl"
-SIDES = ("where", "minus", "over")
-ARMS = ("treatment", "baseline", "where", "minus")  # keys of a claim that name the compared levels
-RULE = ("kind", "margin", "alpha", "better", "scale", "treatment")
-OF_STUDY = ("seeds", "tune")
-UNUSUAL = {"cannot": False}  # a part of the rules of few claims, and its value for all others
 BESIDE = ("metric", "measure")  # settings that say what is measured, not how the runs are made
-NOT_GIVEN = "not given"
-Rule = dict[str, object]
 Seed = tuple[int, int]  # replicate and seed
 
 
@@ -284,101 +277,6 @@ def copy_book(sweep: Path, target: Path) -> None:
     """
     if (sweep / BOOK).exists():
         write_text(target / BOOK, (sweep / BOOK).read_text(encoding="utf-8"))
-
-
-def questions(study: Study) -> dict[str, list[Rule]]:
-    """Return the decision rules of a study's statistical claims, by the key of their question.
-
-    The key of each family of questions is in the result, too, with the metric and the shared levels
-    of its claims (`place`).
-    """
-    rules: dict[str, list[Rule]] = {}
-    for claim in study["claims"]:
-        if claim["kind"] != "exact":
-            rules.setdefault(question(claim), []).append(rule(claim, study))
-            rules.setdefault(family(claim), []).append(place(claim))
-    return rules
-
-
-def question(claim: Claim) -> str:
-    """Return the key of the question that a claim asks: which arms are compared in which metric.
-
-    The key does not depend on which arm is the treatment.
-    """
-    asked: Mapping[str, object] = claim
-    arms = sorted(json.dumps(asked[arm], sort_keys=True) for arm in ("treatment", "baseline"))
-    return digest([arms, claim["metric"], *(asked[side] for side in SIDES)])
-
-
-def family(claim: Claim) -> str:
-    """Return a key that all questions about the same contrast share, in any metric and study file.
-
-    A contrast is the pair of levels in which two arms differ. Levels that both arms share, and the
-    levels in `where`, are the setting of the contrast. They are not part of the key.
-    """
-    arms = [claim["treatment"], claim["baseline"]]
-    shared = {key for key in arms[0].keys() & arms[1].keys() if arms[0][key] == arms[1][key]}
-    apart = [{key: arm[key] for key in arm.keys() - shared} for arm in arms]
-    contrast = sorted(json.dumps(arm, sort_keys=True) for arm in apart)
-    return f"family {digest([contrast, claim['minus'], claim['over']])}"
-
-
-def place(claim: Claim) -> Rule:
-    """Return the metric of a claim, and the levels that both arms share, as `metric` and
-    `where`.
-    """
-    treatment, baseline = claim["treatment"], claim["baseline"]
-    shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
-    return {"metric": claim["metric"], "where": claim["where"] | shared}
-
-
-def concerns(claim: Claim, level: str) -> bool:
-    """Return whether a claim uses a level, given as `factor=level`, in an arm or in its control.
-
-    If the arms of the claim do not name the factor, the claim uses all levels of this factor.
-    """
-    asked = cast(Mapping[str, Levels], claim)
-    factor, _, name = level.partition("=")
-    named, control = (
-        {str(asked[arm][factor]) for arm in arms if factor in (asked.get(arm) or {})}
-        for arms in (ARMS, ("loses",))
-    )
-    return not named or name in named | control
-
-
-def rule(claim: Claim, study: Study) -> Rule:
-    """Return the fields of a claim and its study that decide the verdict, such as kind and
-    margin.
-    """
-    claim_fields: Mapping[str, object] = claim
-    common: Mapping[str, object] = study
-    given = {key: claim_fields[key] for key in RULE} | {key: common[key] for key in OF_STUDY}
-    return given | {key: True for key in UNUSUAL if claim_fields.get(key)}
-
-
-def differences(
-    before: dict[str, object], now: dict[str, object], apart: Sequence[str] | None = None
-) -> list[str]:
-    """Describe the differences between two sets of settings, each a value by dotted config key.
-
-    If `apart` is None, a key that only one set has is ignored, because the key comes from a
-    different version of the code. Otherwise such a key counts, unless it is at or below one of the
-    config nodes in `apart`.
-    """
-
-    def counts(key: str) -> bool:
-        if key in before and key in now:
-            return True
-        return apart is not None and not any(f"{key}.".startswith(f"{node}.") for node in apart)
-
-    def named(settings: dict[str, object], key: str) -> Any:
-        return class_name(key, settings.get(key, NOT_GIVEN))
-
-    return [
-        f"{key} was {before.get(key, NOT_GIVEN)} and is {now.get(key, NOT_GIVEN)}"
-        for key in before | now
-        if named(before, key) != named(now, key) and counts(key)
-    ]
 
 
 Line = Sweep | Analysis

@@ -18,24 +18,19 @@ from typing import cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import (
-    BOOK,
+from ablate.evidence.analysis_log import BOOK, Analysis, AnalysisLog, Seed, Sweep, write
+from ablate.evidence.folder import Evidence
+from ablate.evidence.gather import gather
+from ablate.evidence.questions import (
     UNUSUAL,
-    Analysis,
-    AnalysisLog,
     Rule,
-    Seed,
-    Sweep,
     concerns,
     differences,
     family,
     place,
     question,
     rule,
-    write,
 )
-from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import gather
 from ablate.evidence.types import Asked, Claim, Levels, Run, Study
 from ablate.phrases import listed, name_of
 from ablate.record.files import write_text

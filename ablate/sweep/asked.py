@@ -16,7 +16,8 @@ from ablate.config.explain import explain
 from ablate.config.leaves import leaves
 from ablate.config.screen import BASELINE, FACTOR, changed_keys, variants
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import Sweep, questions
+from ablate.evidence.analysis_log import Sweep
+from ablate.evidence.questions import questions
 from ablate.evidence.registration import Form, form, registration_hash
 from ablate.evidence.types import Regime, Study
 from ablate.record.label import place

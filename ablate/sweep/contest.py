@@ -9,9 +9,10 @@ import hydra
 
 from ablate.config.location import CONF
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import AnalysisLog, questions
+from ablate.evidence.analysis_log import AnalysisLog
 from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.folder import Evidence
+from ablate.evidence.questions import questions
 from ablate.evidence.registration import deciding
 from ablate.record.files import write_json
 from ablate.sweep.cell import plain_study

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ablate.evidence.analysis_log import AnalysisLog, Sweep, questions
+from ablate.evidence.analysis_log import AnalysisLog, Sweep
 from ablate.evidence.earlier_sweeps import EarlierSweeps
 from ablate.evidence.folder import Evidence
+from ablate.evidence.questions import questions
 from ablate.evidence.registration import study_hash
 from ablate.verdict.decide import decide
 from ablate.verdict.decision import SUPPORTED

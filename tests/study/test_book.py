@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import (
-    BOOK,
-    AnalysisLog,
-    Sweep,
-    concerns,
-    question,
-    questions,
-    register,
-    rule,
-)
+from ablate.evidence.analysis_log import BOOK, AnalysisLog, Sweep, register
 from ablate.evidence.earlier_sweeps import EarlierSweeps, looked
+from ablate.evidence.questions import concerns, question, questions, rule
 from ablate.verdict.interim import UNASKED, asked_of, looks_of
 from lab.calibration.fishing import CLAIM, ROUTES, PHackingSimulation, Try
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.evidence.analysis_log import differences
+from ablate.evidence.questions import differences
 from ablate.evidence.registration import departures, form, registration_hash, study_hash
 
 STUDY = {
