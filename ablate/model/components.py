@@ -112,7 +112,7 @@ class Components(Arguments):
     parametrisation: Callable[..., Parametrisation]
 
     def make_embedding(self, sizes: Sizes, vocabularies: Vocabularies) -> Embedding:
-        """Return the embedding of the source and target vocabularies."""
+        """Return the module with the embedding tables of source and target, shared or separate."""
         embedding = self.embedding(d_model=sizes.d_model, **dataclasses.asdict(vocabularies))
         parametrisation = self.make_parametrisation(sizes)
         for table in embedding.modules():

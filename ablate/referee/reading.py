@@ -161,7 +161,7 @@ def _check_sides(claim: Claim, design: Design) -> None:
         and claim.minus
         and (claim.treatment is None or not claim.baseline)
     ):
-        raise UserError("minus needs a treatment and a baseline: it subtracts another difference")
+        raise UserError("minus= compares two differences: name a treatment and a baseline too")
 
 
 def _against(claim: Claim) -> list[str]:

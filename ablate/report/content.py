@@ -215,7 +215,7 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
 
 
 def citation(verdict: Verdict) -> str:
-    """Return the line for citing the verdicts: software, experiment, study and date."""
+    """Return the line for citing a report: software, experiment, hash of its study, and date."""
     version = verdict["versions"].get("ablate", "")
     software = f"ablate {listed(version, 'or') if isinstance(version, list) else version}".strip()
     when = verdict.get("registered")

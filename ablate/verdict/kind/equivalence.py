@@ -55,7 +55,7 @@ class Equivalence(Sameness):
         )
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return minus the margin and the margin."""
+        """Return the two bounds of equivalence, -margin and +margin."""
         return (-margin, margin)
 
     def power(
