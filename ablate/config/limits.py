@@ -83,7 +83,9 @@ class Devices:
     """
 
     def allows(self, value: Any) -> bool:
-        """Return whether the number or the list is valid for one machine."""
+        """Return whether a value is possible for the devices of one machine: a number of devices,
+        "auto", or a list of different device indices.
+        """
         if isinstance(value, int | float):
             return DEVICES.allows(value)
         if isinstance(value, str):

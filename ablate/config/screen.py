@@ -24,7 +24,9 @@ REPLICATES = "range(${budget.seeds})"
 
 
 def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
-    """Return the overrides of every variant by name; {} for a config without a screen."""
+    """Return the overrides of every variant of a screen (a study that compares many variants with
+    one baseline), by name; {} for a config without a screen.
+    """
     screen = OmegaConf.select(config, "study.screen")
     if screen is None or OmegaConf.is_missing(screen, "variants"):
         return {}
@@ -38,10 +40,12 @@ def changed_keys(changes: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def expand(config: DictConfig) -> None:
-    """Replace the screen in a config by factors, claims, swept values, and a list of the changed
-    keys.
+    """Turn a screen, that is, a study that compares many variants with one baseline, into an
+    ordinary study; the config is changed in place.
 
-    A config without a screen, or with a screen that was expanded before, is not changed.
+    The study gets the factor `variant`, a claim for each variant, and the list of the changed keys.
+    A sweep gets the values of `variant` and the seeds. A config without a screen, or with a screen
+    that was expanded before, is not changed.
 
     Raises:
         UserError: a variant has no change or a reserved name, or `claims` names no variant.

@@ -6,7 +6,8 @@ from ablate.config import precision, screen, warmup
 
 
 def settle(config: DictConfig) -> None:
-    """Expand a screen, and set the precision and the warm-up that a run will use.
+    """Set the precision and the warm-up that a run will use, and turn a screen (a study that
+    compares many variants with one baseline) into an ordinary study.
 
     This must come before the identities (config digests) of runs are computed.
 

@@ -60,8 +60,9 @@ def check_short(config: DictConfig) -> None:
 
 
 def overridden(config: DictConfig) -> set[str]:
-    """Return the keys that the overrides of a run's command set, in a sweep also those of this
-    run.
+    """Return the config keys that were set on the command line of a run.
+
+    For a run of a sweep, these include the keys that the sweep sets for this run.
     """
     node: Any = config.get("hydra")
     if node is None and HydraConfig.initialized():

@@ -114,8 +114,8 @@ class TextFiles(Documents):
 
     @property
     def division(self) -> str:
-        """A sentence on which held-out splits are taken from the end of `files`; "" if no split
-        is.
+        """A sentence for the user that names the splits (validation, test) that are taken from the
+        end of `files`; "" if every split has its own files.
         """
         parts = [split for split in SPLITS[1:] if split not in self._own]
         share = f"the last {self._held_out:.0%} of data.files (say data.held_out)"

@@ -33,7 +33,7 @@ class Language(Corpus):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Name of the file of train."""
+        """The name of the file with the training split, as the only element."""
         return (self._paths["train"].name,)
 
     @property

@@ -84,7 +84,9 @@ class InEpochs(Protocol):
     skip: int
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch."""
+        """Set the number of the epoch, which determines the order of the next iteration's
+        batches.
+        """
 
     def __len__(self) -> int: ...
 

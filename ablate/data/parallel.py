@@ -205,11 +205,11 @@ class Parallel(Corpus):
 
 
 def families(pairs: Pairs) -> npt.NDArray[np.intp]:
-    """Return a family number for each pair; pairs that share a source or a target have the same
-    number.
+    """Return a family number for each sentence pair: pairs that share a source or a target have the
+    same number.
 
-    Pairs that are connected through other pairs also have the same number. Families are numbered in
-    the order of their first lines.
+    Pairs of the same family must be in the same split. Pairs that are connected through other pairs
+    also have the same number. Families are numbered in the order of their first lines.
     """
     sources, targets = (_numbered(lines) for lines in pairs)
     lines, above = len(sources), int(sources.max()) + 1
@@ -227,8 +227,15 @@ def _numbered(lines: Sequence[str]) -> npt.NDArray[np.intp]:
 
 
 def _fitting(order: Rows, sizes: npt.NDArray[np.intp], room: int) -> list[int]:
-    """Return the first families in `order` that together have at most `room` lines; a family that
-    is too large is passed over.
+    """Return the first families in `order` that together have at most `room` lines.
+
+    A family is a group of lines that must be in the same split, because they share a sentence. A
+    family that is too large for the remaining room is skipped.
+
+    Args:
+        order: family numbers.
+        sizes: number of lines of each family.
+        room: maximum number of lines.
     """
     fitting = []
     for family in order.tolist():

@@ -15,8 +15,8 @@ class Diagnosis:
     advice: str = ""
 
     def lines(self) -> list[str]:
-        """Return the line with the facts, and a second line with the advice if there is a
-        problem.
+        """Return the lines that `ablate doctor` prints for this check: what was found, and a second
+        line with the advice if there is a problem.
         """
         mark = "!" if self.problem else " "
         first = f"{mark} {self.check:9} {self.seen}"

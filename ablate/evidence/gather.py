@@ -219,11 +219,11 @@ def _draws(folder: Path) -> dict[str, int]:
 
 
 def _code(link: Link) -> str:
-    """Return a digest of everything except the config that determines the numbers of a run.
+    """Return a digest of the code, the libraries, the data and the kind of device of a run, that
+    is, of everything that determines its results apart from the config.
 
-    The digest covers the source of every module that training and testing execute, the libraries,
-    the data and the kind of device. Runs of one arm have the same digest, unless their code
-    differs.
+    Of the code, the digest covers the source of every module that training and testing execute.
+    Runs of one arm have the same digest, unless their code differs.
     """
     trained = read_json(Path(link["folder"]) / IDENTITY)
     tested = read_json(Path(link["evaluation"]) / IDENTITY) if "evaluation" in link else {}

@@ -1,6 +1,7 @@
-"""Find runs that were removed from evidence, by its analysis log and by the manifest.
+"""Check that no runs were removed from the evidence of a study after they were analysed.
 
-The manifest lists all studies in a folder of committed evidence (ablate.evidence.manifest).
+The analysis log lists the seeds that were analysed. The manifest (ablate.evidence.manifest) lists
+all studies in a folder of committed evidence, with digests of their runs.
 """
 
 from pathlib import Path
@@ -15,7 +16,8 @@ from ablate.phrases import listed
 
 
 def check_log(folder: Path, evidence: Evidence) -> None:
-    """Raise UserError if the analysis log has seeds that are missing among the runs.
+    """Raise UserError if the analysis log, which lists the seeds that were analysed, has seeds that
+    are missing among the runs.
 
     The log is beside committed evidence, or in the results folder of a sweep. Older evidence, and
     evidence from W&B, has no log.

@@ -20,7 +20,9 @@ from ablate.seeding import stream
 
 
 class Seeded(Initial):
-    """Draws each parameter from a random generator that depends on the seed and its name."""
+    """Draws each parameter from a separate random generator, which depends on the seed and on the
+    parameter's name.
+    """
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
         """Initialise every parameter in place."""

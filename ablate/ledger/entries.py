@@ -42,9 +42,11 @@ class Entry:
 
     @property
     def headline(self) -> Headline:
-        """The word that combines all verdicts on the claim, with its reasons.
+        """The word that combines all verdicts on the claim, such as "supported" or "mixed", with
+        its reasons.
 
-        Committed verdicts decide. If there are none, the user's verdicts decide.
+        Committed verdicts decide, that is, verdicts that are published with the project. If there
+        are none, the user's verdicts decide.
         """
         if self.standing:
             beside = self._of(COMMITTED)
@@ -53,7 +55,8 @@ class Entry:
 
     @property
     def origin(self) -> str:
-        """The origin of the verdicts behind the headline, one of `ORIGINS`, such as "committed".
+        """The origin of the verdicts from which `headline` follows, one of `ORIGINS`: "committed"
+        for verdicts that are published with the project, "your experiment" or "your sweep".
 
         The value is "" if no verdict decides the claim.
         """
@@ -63,13 +66,17 @@ class Entry:
 
     @property
     def by_user(self) -> bool:
-        """Whether the headline rests on verdicts of the user, not on committed ones."""
+        """Whether `headline` follows from the user's verdicts instead of the verdicts that are
+        published with the project.
+        """
         return self.origin in ONLY["own"]
 
     @property
     def beside(self) -> dict[str, Headline]:
-        """The headlines of the user's verdicts by origin, except those that `headline` already
-        gives.
+        """Further headlines of the claim, by origin: the word that follows from the verdicts of the
+        user's experiments alone, and from the user's sweeps alone.
+
+        The origin from which `headline` follows is left out.
         """
         other_origins = self._origins - {self.origin, COMMITTED}
         return {origin: self._headline(origin) for origin in ORIGINS if origin in other_origins}
@@ -90,7 +97,7 @@ class Entry:
 
     @property
     def verdict(self) -> str:
-        """The word of the headline, such as "supported" or "mixed"."""
+        """The word that combines all verdicts on the claim, such as "supported" or "mixed"."""
         return self.headline.word
 
     @property
@@ -102,7 +109,9 @@ class Entry:
 
     @property
     def differs(self) -> bool:
-        """Whether the verdicts behind the headline differ between experiments or settings."""
+        """Whether the verdicts from which `headline` follows differ between experiments or
+        settings.
+        """
         return len({finding.verdict for finding in self.headline.deciding}) > 1
 
     @property
@@ -170,7 +179,9 @@ def join(
 
 
 def count(entries: Iterable[Entry]) -> dict[str, int]:
-    """Return how many claims of the documents have each headline, such as "supported"."""
+    """Return how many claims of the documents have each headline (the word that combines all
+    verdicts on a claim), such as "supported".
+    """
     counted = Counter(entry.verdict for entry in entries if not entry.outside)
     return {word: counted[word] for word in HEADLINES}
 

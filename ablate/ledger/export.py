@@ -22,9 +22,11 @@ CLAIM = (
 
 
 def as_json(entries: Iterable[Entry]) -> str:
-    """Return the claims as JSON, each with its headline and its verdicts.
+    """Return the claims as JSON, each with its verdicts and with its headline, the word that
+    combines the verdicts.
 
-    The key `beside` has the headlines of the user's verdicts.
+    The key `beside` has the words that follow from the user's verdicts alone, if other verdicts
+    determine the headline.
     """
     claims = [
         {

@@ -47,7 +47,9 @@ class Gone:
         return bool(asked and asked.remark)
 
     def __str__(self) -> str:
-        """Return the sentence that is printed with the claim."""
+        """Return a sentence that names the experiment whose evidence is missing, and what is
+        missing.
+        """
         return f"Evidence is missing: of {self.experiment} ({self.origin}), {self.why}."
 
 

@@ -75,7 +75,9 @@ class Headline:
 
     @property
     def single(self) -> bool:
-        """Whether a single verdict decided the claim, and the headline is the same word."""
+        """Whether a single verdict decided the claim, and the word for all verdicts on the claim is
+        this verdict.
+        """
         words = {finding.verdict for finding in self.deciding} | {*self.verdicts}
         return len(self.deciding) == 1 and len(words) == 1 and _combined(words) == self.word
 
@@ -93,7 +95,8 @@ class Headline:
 def headline(
     statement: str, findings: Sequence[Finding], gone: Sequence[Gone] = (), real_text: str = ""
 ) -> Headline:
-    """Return the headline of a claim that runs can decide.
+    """Return the headline of a claim that runs can decide, that is, the word that combines all
+    verdicts on the claim.
 
     Args:
         statement: the sentence of the document.
@@ -195,7 +198,8 @@ def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
 def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
     """Return verdicts in groups that differ only in the number of training steps.
 
-    Of the components that a study holds fixed, only those count in which the studies differ.
+    A component that a study holds fixed affects the grouping only if the studies differ in this
+    component.
     """
     keys = _apart(findings)
     common = set.intersection(*({*finding.alike} for finding in findings))

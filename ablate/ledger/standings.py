@@ -12,7 +12,9 @@ STANDINGS = ("definition", "convention", "history", "metaphor", "opinion", "titl
 
 @dataclass(frozen=True)
 class Standing:
-    """The reason why no run can decide a claim, and its kind, such as "definition" or "opinion"."""
+    """The reason why no run can decide a claim (`why`), and the kind of this reason (`standing`),
+    such as "definition" or "opinion".
+    """
 
     standing: str  # one of STANDINGS
     why: str

@@ -1,4 +1,6 @@
-"""Summarise the ledger on one screen: the number of claims by headline, and further commands."""
+"""Summarise the ledger (the list of all claims with their verdicts) on one screen: the number of
+claims that are supported, refuted and so on, and further commands.
+"""
 
 import textwrap
 from collections.abc import Iterator

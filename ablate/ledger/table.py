@@ -42,7 +42,7 @@ def lines(entries: Iterable[Entry], width: int | None, *, whole: bool = True) ->
 
 
 def totals(entries: list[Entry], every: list[Entry]) -> str:
-    """Return a line with the numbers of shown claims, by headline.
+    """Return a line with the numbers of shown claims that are supported, refuted, mixed and so on.
 
     Args:
         entries: the claims that are shown.
@@ -81,8 +81,8 @@ def _style(entry: Entry) -> str:
 
 
 def _below(entry: Entry, *, whole: bool) -> Iterator[str]:
-    """Yield the lines below a claim: why it is not testable, its verdicts, and the user's
-    headlines.
+    """Yield the lines below a claim: why it is not testable, its verdicts, and the words that
+    combine the user's verdicts.
     """
     if entry.standing:
         yield entry.standing.why

@@ -10,7 +10,8 @@ from ablate.report.marks import MARKS
 
 
 def marked(headline: Headline) -> str:
-    """Return the word of a headline with the letter that marks it.
+    """Return the word that combines all verdicts on a claim, preceded by the symbol of this word,
+    as in "● supported".
 
     For a mixed result, the factors on which the result depends follow.
     """

@@ -14,7 +14,7 @@ from ablate.config.bleu import USUAL
 
 
 class Scoring(ABC):
-    """A preparation of hypotheses and references for BLEU.
+    """A way to prepare translations and references before BLEU is computed.
 
     `tokenize` is the name of the sacreBLEU tokeniser that runs after `prepare`.
     """
@@ -31,7 +31,9 @@ class Scoring(ABC):
 
 
 class Cased(Scoring):
-    """A preparation that keeps raw text and letter case; use this score for comparisons."""
+    """The preparation for BLEU that changes nothing: letter case is kept, and only sacreBLEU
+    tokenises. Compare models by this BLEU.
+    """
 
     def __init__(self, tokenize: str = USUAL):
         self.tokenize = tokenize
@@ -42,7 +44,7 @@ class Cased(Scoring):
 
 
 class Tokenised(Scoring):
-    """A preparation by Moses' normalisation and tokenisation, then lower case.
+    """The preparation for BLEU by Moses' normalisation and tokenisation, then lower case.
 
     Papers on Multi30k use it. `language` is the code of the target language. For a language that
     sacremoses does not support, such as the artificial languages of `data=toy`, the English list of
@@ -70,7 +72,9 @@ class Tokenised(Scoring):
 
 
 class Lowered(Cased):
-    """A preparation to lower case, for languages that Moses cannot tokenise."""
+    """The preparation for BLEU that changes letters to lower case, for languages that Moses cannot
+    tokenise.
+    """
 
     def prepare(self, sentence: str) -> str:
         """Return the sentence in lower case."""

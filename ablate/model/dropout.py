@@ -82,7 +82,11 @@ def rounded(rate: float) -> tuple[int, int]:
 
 
 class _Masked(torch.autograd.Function):
-    """Multiplies by a random mask with a fraction cut / levels of zeros, and scales up the rest."""
+    """An autograd function that multiplies a tensor by a random mask and rescales the kept values.
+
+    The dropout probability is `cut` divided by `levels`, two integers that `forward` receives
+    beside the tensor.
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, cut: int, levels: int) -> Tensor:

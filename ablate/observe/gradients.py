@@ -59,13 +59,13 @@ class LayerGradients(Callback):
         return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
-        """Return the norms for a checkpoint, so that a resumed run still has those of its first
-        step.
+        """Return the gradient norms of the first and the latest step for a checkpoint, so that a
+        resumed run still has those of its first step.
         """
         return {"first": self.first, "last": self.last}
 
     def load_state_dict(self, state_dict: dict[str, dict[str, Tensor]]) -> None:
-        """Restore the norms from a checkpoint."""
+        """Restore the gradient norms of the first and the latest step from a checkpoint."""
         self.first, self.last = state_dict["first"], state_dict["last"]
 
 

@@ -82,11 +82,13 @@ class Sublayers(Callback):
         return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     def state_dict(self) -> dict[str, object]:
-        """Return the measurements for a checkpoint, so that a resumed run keeps them."""
+        """Return the measurements of the sub-layers for a checkpoint, so that a resumed run keeps
+        them.
+        """
         return {"moments": self.moments, "drifts": self.drifts, "added": self.added}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the measurements from a checkpoint."""
+        """Restore the measurements of the sub-layers from a checkpoint."""
         self.moments, self.drifts = state_dict["moments"], state_dict["drifts"]
         self.added = state_dict["added"]
 

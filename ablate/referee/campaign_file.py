@@ -34,15 +34,16 @@ WAIT = "wait for baseline"  # the answer if the baseline needs more runs first
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign as its YAML file states it: the rules, and the columns of its table.
+    """The content of a campaign's YAML file. A campaign is a series of decisions on whether a
+    candidate (such as another optimiser) replaces the current baseline.
 
     Args:
-        rules: the rules.
-        runs: path of the table.
+        rules: the rules of the decisions.
+        runs: path of the table with a row per run.
         arm: column with the name of a run's candidate or baseline.
         metric: column with the result.
         baseline: name of the first baseline.
-        journal: path of the journal.
+        journal: path of the file in which every interim analysis and decision is recorded.
     """
 
     rules: Rules
@@ -78,7 +79,8 @@ def decide(path: Path, candidate: str | None = None) -> Row:
 
 
 def read_campaign(path: Path) -> Campaign:
-    """Return the campaign that a YAML file states.
+    """Return the content of a campaign's YAML file: its rules, and the columns of its table of
+    runs.
 
     Raises:
         UserError: the file is missing or malformed, or a rule is not allowed.

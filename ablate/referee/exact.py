@@ -45,7 +45,9 @@ class Cases(Exact):
 
 
 def cases(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[Cases, int]:
-    """Return the deviations of an exact claim, and the number of incomplete pairs."""
+    """Return the deviations that an exact claim restricts to its tolerance, and the number of
+    incomplete pairs.
+    """
     if claim.target is not None:
         return _cases(claim, arms[0].scores - claim.target), 0
     pairs = pairs_of(runs, arms)

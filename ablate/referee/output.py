@@ -1,4 +1,6 @@
-"""Print and write verdicts on foreign runs, for the commands `compare` and `judge`."""
+"""Print and write verdicts on runs that were not made by this package, for the commands `compare`
+and `judge`.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Write sentences on how far a verdict on foreign runs can be trusted."""
+"""Write sentences on how far a verdict can be trusted, for runs that were not made by this
+package.
+"""
 
 import math
 from collections.abc import Iterator

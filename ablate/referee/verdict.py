@@ -135,8 +135,8 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """The headline of a single claim; for several claims, the number of claims with each
-        answer.
+        """The answer to a single claim in a sentence; for several claims, the number of claims with
+        each answer.
         """
         if len(self.claims) == 1:
             return self.claims[0].headline

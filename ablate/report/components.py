@@ -34,8 +34,8 @@ class Component:
 
 
 def components(evidence: Evidence, verdict: Verdict) -> list[Component]:
-    """Return the variants of a screen that have an estimated effect, best first; [] if the study is
-    no screen.
+    """Return the variants of a screen (a study that compares many variants with one baseline) that
+    have an estimated effect, best first; [] for another study.
     """
     screen = evidence.study.get("screen")
     if not screen:

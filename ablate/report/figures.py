@@ -69,7 +69,9 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 
 
 def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    """Yield the figure with all variants of a screen, if the study is a screen."""
+    """Yield the figure of a screen, that is, of a study that compares many variants with one
+    baseline; yield nothing for another study.
+    """
     from ablate.report.draw.components import draw_components
 
     rows, screen = components(evidence, verdict), evidence.study.get("screen")
@@ -310,8 +312,8 @@ def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
 
 
 def _once(arms: dict[str, list[Run]], evidence: Evidence) -> str:
-    """Return a sentence that arms with the same training have one line, if some arms are left out;
-    else "".
+    """Return a sentence for the caption of a figure, if some arms have no curve of their own
+    because they share their training with an arm that is drawn; else "".
     """
     hidden = len(by_label(evidence.runs)) > len(arms)
     return " Arms that share their training have one line." if hidden else ""

@@ -127,7 +127,9 @@ def estimates(claims: Sequence[ReportedClaim]) -> Table | None:
 
 
 def cases(claims: Sequence[ReportedClaim]) -> Table | None:
-    """Return a table of the exact claims: how many cases hold, and the deviation that decides."""
+    """Return a table of the exact claims (claims that a condition holds in every case): how many
+    cases hold, and the deviation that decides.
+    """
     return _answers(claims, CASES, exact=True)
 
 

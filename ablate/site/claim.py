@@ -58,7 +58,9 @@ class View:
 
     @property
     def opening(self) -> str:
-        """The answer in a few words: the first words of the verdict's headline."""
+        """The answer in a few words, such as "Supported": the first words of the verdict's first
+        sentence.
+        """
         word = "undecided" if self.finding.verdict == INCONCLUSIVE else self.finding.verdict
         headline = self.claim.get("headline", "") if self.claim else ""
         return headline.partition(". ")[0] or word.capitalize()
@@ -106,7 +108,9 @@ class View:
 
 
 def views(entry: Entry, site: Site) -> list[View]:
-    """Return every verdict on a claim; verdicts that decide the claim's headline come first."""
+    """Return every verdict on a claim; verdicts that determine the claim's headline (the word that
+    combines all verdicts) come first.
+    """
     deciding = entry.headline.deciding
     ordered = sorted(entry.findings, key=lambda finding: finding not in deciding)
     return [
@@ -136,7 +140,8 @@ def drawn(views: list[View]) -> list[tuple[Forest, list[View]]]:
 
 
 def clearest(word: str, views: list[View]) -> list[View]:
-    """Return a verdict that shows the headline of a claim best.
+    """Return a verdict that shows best why a claim has its headline, the word that combines all
+    verdicts on the claim.
 
     For a mixed headline, return a supported and a refuted verdict. Verdicts that can be drawn and
     have many seeds are preferred.

@@ -41,8 +41,8 @@ def whole(site: Site) -> dict[str, object]:
 
 
 def _example(site: Site) -> View | None:
-    """Return a verdict to explain: on two arms over several seeds, with results in the repository.
-    None if there is none.
+    """Return a verdict that the page for beginners explains: on two arms over several seeds, with
+    results in the repository. The result is None if there is no such verdict.
     """
     candidates = [
         view
@@ -58,7 +58,10 @@ def _example(site: Site) -> View | None:
 
 
 def _whole(view: View) -> bool:
-    """Return whether every step of the explanation can be shown for a verdict."""
+    """Return whether a verdict has everything that the page for beginners explains step by step: an
+    interval from more than two pairs of runs, a margin, and a drawn effect that is no difference of
+    differences.
+    """
     claim = view.claim
     return bool(
         claim and view.row and claim["pairs"] > 2 and claim["margin"] and not claim["minus"]

@@ -87,7 +87,9 @@ class Row:
 
     @property
     def seeds(self) -> list[float]:
-        """The difference of every seed; for an exact claim, the deviation of every case."""
+        """The difference between the arms for every seed; for a claim that a condition holds in
+        every case, the deviation of every case.
+        """
         return [value for value in self.claim["differences"] if value is not None]
 
     @property
@@ -156,7 +158,9 @@ def row(claim: ReportedClaim, place: str) -> Row | None:
 
 
 def forests(rows: Iterable[Row]) -> list[Forest]:
-    """Return forest plots of the rows, with one plot per axis."""
+    """Return forest plots of the effects, one for each group of effects that can share a horizontal
+    axis, such as differences in the same metric.
+    """
     ordered = sorted(rows, key=_axis_of)
     groups = [list(group_rows) for _, group_rows in itertools.groupby(ordered, _axis_of)]
     return [Forest(_axis(group), group) for group in groups]

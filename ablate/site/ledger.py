@@ -59,7 +59,8 @@ def sure(site: Site) -> dict[str, object]:
 
 
 def _turns(entry: Entry, site: Site) -> str:
-    """Return the headlines that a claim would have if all margins were multiplied by a factor.
+    """Return the headlines (words that combine all verdicts) that a claim would have if all margins
+    were multiplied by a factor.
 
     The text is for a script: "0:supported|2.1:mixed" means mixed from factor 2.1 on.
     """

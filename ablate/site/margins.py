@@ -25,7 +25,9 @@ class Band:
 
 @dataclass(frozen=True)
 class Margins:
-    """The verdicts at all margins from 0 on, or at all tolerances of an exact claim."""
+    """The verdicts that a claim would have at all margins from 0 on; for a claim that a condition
+    holds in every case, at all tolerances.
+    """
 
     which: str  # margin | tolerance
     planned: float

@@ -1,4 +1,7 @@
-"""Compute the headlines of all claims if every margin were multiplied by the same factor."""
+"""Compute how the headline of a claim would change if all margins were multiplied by one factor.
+
+A headline is the word that combines all verdicts on a claim, such as "supported" or "mixed".
+"""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,8 +18,8 @@ Verdicts = list[tuple[float, Finding]]
 
 
 class HeadlineThreshold(NamedTuple):
-    """The headline of a claim if all margins are multiplied by `factor` or more, up to the next
-    threshold.
+    """The word that combines all verdicts on a claim, such as "supported", if all margins are
+    multiplied by `factor` or more, up to the next threshold.
     """
 
     factor: float
@@ -24,9 +27,11 @@ class HeadlineThreshold(NamedTuple):
 
 
 def turns(entry: Entry, site: Site) -> list[HeadlineThreshold]:
-    """Return the headlines of a claim with the factors from which they hold, ascending.
+    """Return how the headline of a claim (the word that combines all verdicts on the claim) changes
+    if all margins are multiplied by a factor.
 
-    The result is empty if no factor changes the headline.
+    Each element of the result has a factor, and the headline from this factor on, up to the factor
+    of the next element. The factors ascend. The result is empty if no factor changes the headline.
     """
     verdicts = [_verdicts(finding, site) for finding in entry.headline.deciding]
     starts = sorted({start for by_factor in verdicts for start, _ in by_factor})
@@ -50,11 +55,11 @@ def _at(factor: float, by_factor: Verdicts) -> Finding:
 
 
 def _verdicts(finding: Finding, site: Site) -> Verdicts:
-    """Return the verdicts of an experiment on a claim, with the factors of the margin from which
-    they hold.
+    """Return the verdicts that an experiment on a claim would have if its margin were multiplied by
+    a factor, each with the smallest factor for which the verdict holds.
 
-    At factor 1 it is the original verdict. If no margin would change the verdict (for example,
-    because nothing was learned), there is only this verdict.
+    The verdict at factor 1 is the original verdict. If no margin would change the verdict (for
+    example, because nothing was learned), the result has only the original verdict.
     """
     claim = site.answer(finding)
     which, margin = bound(claim) if claim else ("", 0.0)

@@ -1,4 +1,8 @@
-"""Write the sentences on pages that are not part of a verdict."""
+"""Write sentences for the web pages of claims, such as what would change a verdict, or how many
+claims of a document are supported.
+
+The sentences of the verdicts themselves come from ablate.verdict.wording.
+"""
 
 from collections.abc import Mapping
 
@@ -92,7 +96,7 @@ def _how_many(seeds: int | None, present: int, per_seed: float) -> str:
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:
     """Return at most three sentences on the results for the claims of a document.
 
-    `counts` has the number of claims by headline.
+    `counts` has the number of claims by result, such as "supported" or "mixed".
     """
     total = sum(counts.values())
     decided = [

@@ -1,9 +1,10 @@
 """Return measured rates of false verdicts when the noise is skewed, clustered or long-tailed.
 
 `python -m lab.robustness` measures these rates, and docs/explanation/calibration.md has the results
-for every shape of noise; the table in this module has the largest rate over all shapes. A long tail
-may not show in a few seeds, so every verdict on a mean states the rate, with a reason why it is
-likely.
+for every shape of noise; the table in this module has the largest rate over all shapes. Every
+verdict on a mean states this rate, even if the noise looks normal, because a few seeds may not show
+a long tail. Beside the rate, the verdict names the reason: few seeds, visible skewness, two
+clusters, or a tail that so few seeds cannot show.
 """
 
 from itertools import pairwise

@@ -8,8 +8,9 @@ skewness, for which the interval will be corrected.
 
 The noise is taken as measured, so the power is as uncertain as the noise: with 5 seeds the standard
 deviation is known to a factor of about 1.7 either way. Of the measured skewness, only the part
-beyond its standard error is used, because few normal seeds look skewed as well. The effect is never
-taken as measured: a plan names the true effect for which the power is computed.
+beyond its standard error is used, because a small sample may look skewed by chance, even if the
+noise is normal. The effect is never taken as measured: a plan names the true effect for which the
+power is computed.
 """
 
 import math

@@ -73,8 +73,9 @@ class Rates:
         return repeated(p, self.looks)
 
     def _p_of_many(self, x: float) -> float:
-        """Return the p-value against "the true difference is at most x" by the normal
-        approximation, for arms with too many runs to enumerate all tables.
+        """Return the p-value of the null hypothesis "the true difference is at most x" by the
+        normal approximation, for arms with too many runs for an exact test, which enumerates all 2
+        x 2 tables.
         """
         share1, share2 = self.first / self.of_first, self.second / self.of_second
         ratio = self.of_second / self.of_first

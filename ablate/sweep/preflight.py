@@ -186,11 +186,12 @@ def _kept_bytes(model: Model) -> int:
 
 
 def _while_training(config: DictConfig, largest: int) -> int:
-    """Return the bytes that a run needs in addition to its weights until it ends.
+    """Return the disk space in bytes that the checkpoints of a run occupy until the run ends, in
+    addition to its final weights.
 
     Args:
         config: the config of a run.
-        largest: size of the largest model in bytes.
+        largest: size in bytes of the weights of the largest model of the sweep.
     """
     checkpoint = config.checkpoint
     kept = min(checkpoint.average, config.budget.steps // checkpoint.every)

@@ -88,8 +88,14 @@ class Runner:
                     cell.link.unlink(missing_ok=True)
 
     def _stands(self, cell: Cell, *, again: bool) -> bool:
-        """Return whether the stored outcome of a run is valid for the present config, or
-        missing.
+        """Return whether the stored outcome of a run may stay: it is valid for the present config,
+        or there is no stored outcome yet.
+
+        If the result is False, the caller removes the outcome, so that the run is repeated.
+
+        Args:
+            cell: the run.
+            again: whether the stored outcome of a failed run must be removed.
         """
         # imports torch, while the server imports it as well
         from ablate.sweep.preflight import record_of

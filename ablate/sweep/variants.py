@@ -1,6 +1,7 @@
-"""Add the overrides of its variant to each job of a screen.
+"""Add the overrides of the variant that a job names to the job.
 
-A screen is a study that compares a list of variants with one baseline.
+Jobs name variants in a screen, that is, in a study that compares a list of variants with one
+baseline.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,14 +18,18 @@ def words(overrides: Mapping[str, object]) -> list[str]:
 def with_changes(
     jobs: Iterable[Sequence[str]], changes: Mapping[str, Mapping[str, object]]
 ) -> list[list[str]]:
-    """Return the overrides of every job, with the overrides of its variant added.
+    """Return the overrides of every job, followed by the overrides of the variant that the job
+    names.
+
+    A job names a variant of a screen, that is, of a study that compares many variants with one
+    baseline, by the override variant=NAME.
 
     Args:
         jobs: the overrides of each job.
-        changes: the overrides of each variant, by its name.
+        changes: the overrides of each variant of the screen, by its name.
 
     Raises:
-        UserError: a job names a variant that the screen does not have.
+        UserError: a job names an unknown variant.
     """
     return [[*job, *_changes_of(job, changes)] for job in jobs]
 

@@ -97,5 +97,10 @@ class Denoising(Task):
         return tgt + math.ceil(self.share * tgt), tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
-        """Return the evaluation of a split, whose texts have the same noise at every validation."""
+        """Return the evaluation by the mean negative log-likelihood of the original text, given a
+        noisy text.
+
+        The noise of each text is the same at every validation. `language`, the language of the
+        texts, is not used. `thorough` is true for tests and false for validation.
+        """
         return Likelihood(thorough=thorough)

@@ -91,7 +91,10 @@ class MaskedLanguageModel(Task):
         return 0, tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
-        """Return the evaluation of the chosen tokens; the same tokens are chosen at every
-        validation.
+        """Return the evaluation by the mean negative log-likelihood of the masked tokens; the same
+        tokens are masked at every validation.
+
+        `language`, the language of the texts, is not used. `thorough` is true for tests and false
+        for validation.
         """
         return Likelihood(thorough=thorough)

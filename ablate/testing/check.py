@@ -19,7 +19,9 @@ OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **loss.LAWS}
 
 @dataclass(frozen=True)
 class Check:
-    """A test that applies one law to one option; call the object to run the test."""
+    """A test that one option of a config group satisfies one law, that is, a property that every
+    option must have; call the object to run the test.
+    """
 
     level: Level
     law: Law
@@ -29,11 +31,14 @@ class Check:
         return f"{self.level}-{self.law.__name__}"
 
     def __call__(self) -> None:
-        """Apply the law to the option.
+        """Check that the option has the property that the law describes.
+
+        A class can declare in its attribute `breaks` that it violates a law; then the option must
+        violate the law.
 
         Raises:
-            AssertionError: the option violates the law, or its class declares a violation and the
-                option satisfies the law; the message says how.
+            AssertionError: the option violates the law, or satisfies the law in spite of such a
+                declaration; the message says how.
         """
         wrong = [*self.law(self.level)]
         excused = self.declared in self.level.breaks
@@ -48,13 +53,15 @@ class Check:
 
     @property
     def statement(self) -> str:
-        """The law as a sentence, for error messages: the docstring of its function."""
+        """The property that the law describes, as a sentence for error messages: the docstring of
+        its function.
+        """
         return " ".join((self.law.__doc__ or "").split()).removesuffix(".")
 
 
 def checks(folder: Path | str, places: dict[str, tuple[str, ...]] | None = None) -> list[Check]:
     """Return one check for every option in a config folder and every law that applies to the
-    option.
+    option; a law is a property that every option must have.
 
     Args:
         folder: the root of the configs, as for `--config-dir`: it has `model/FACTOR/LEVEL.yaml`.

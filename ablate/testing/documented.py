@@ -1,4 +1,7 @@
-"""Laws about the class of an option: its base class, and the docstring of its module."""
+"""Check the class of an option of a config group: its base class, and the docstring of its module.
+
+Each function is a law, that is, a property that tests check for every option.
+"""
 
 import re
 import sys

@@ -53,7 +53,9 @@ class Level:
 
     @property
     def breaks(self) -> frozenset[Enum]:
-        """The laws that the option's class declares to violate."""
+        """The laws (properties that tests check for every option) that the option violates by
+        design, as its class states in the attribute `breaks`.
+        """
         return frozenset(self.kind.breaks)
 
     @cached_property

@@ -1,4 +1,6 @@
-"""Laws that every loss must satisfy, tested on random logits of 9 rows and 12 tokens."""
+"""Laws, that is, properties that every loss must have, tested on random logits of 9 rows and 12
+tokens.
+"""
 
 from collections.abc import Iterator
 from enum import Enum

@@ -1,4 +1,6 @@
-"""Laws that a whole model with the tested option must satisfy, on token ids with padding."""
+"""Laws, that is, properties that a whole model with the tested option must have, on token ids with
+padding.
+"""
 
 from collections.abc import Iterator
 from enum import Enum

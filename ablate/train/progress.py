@@ -124,7 +124,9 @@ class StepBar(Callback):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Show the step and the newest values."""
+        """Move the progress bar to the present step, and show the latest loss metrics, the learning
+        rate and the speed beside it.
+        """
         self.steps.set_postfix(self.pace.values(trainer), refresh=False)
         self.steps.update(trainer.global_step - self.steps.n)
 

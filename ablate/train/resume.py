@@ -224,11 +224,15 @@ class WholeFiles(TorchCheckpointIO):
     def save_checkpoint(
         self, checkpoint: dict[str, object], path: Any, storage_options: Any | None = None
     ) -> None:
-        """Write a checkpoint."""
+        """Write a checkpoint atomically: an interruption leaves the previous file or the complete
+        new file.
+        """
         write_tensors(Path(path), checkpoint)
 
     def load_checkpoint(
         self, path: Any, map_location: Any = "cpu", weights_only: bool | None = None
     ) -> dict[str, object]:
-        """Read a checkpoint."""
+        """Return the content of a checkpoint file, read without executing code; `weights_only` is
+        not used.
+        """
         return read_tensors(Path(path), map_location)[0]

@@ -50,11 +50,15 @@ class WeightKeeper(Callback):
                 write_tensors(self.folder / "best.pt", pl_module.state_dict())
 
     def state_dict(self) -> dict[str, float | None]:
-        """Return the state that a resumed run needs."""
+        """Return the lowest validation nll so far, which a resumed run needs to recognise its best
+        weights.
+        """
         return {"best": self.best}
 
     def load_state_dict(self, state_dict: dict[str, float | None]) -> None:
-        """Restore the state of `state_dict`."""
+        """Restore the lowest validation nll so far from a checkpoint, so that a resumed run still
+        recognises its best weights.
+        """
         self.best = state_dict["best"]
 
     def load_tested(self, module: pl.LightningModule, steps: int) -> None:

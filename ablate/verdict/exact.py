@@ -27,7 +27,9 @@ DRAWS = re.compile(r"(\d+) draws\b")  # number of random draws in the list `fixe
 
 @dataclass(frozen=True)
 class Case:
-    """A value that an exact claim restricts, for one seed; None if the value was not measured."""
+    """A value that an exact claim restricts, for one seed, such as a deviation that must be 0; None
+    if the value was not measured.
+    """
 
     seed: int
     value: float | None
@@ -41,7 +43,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Exact:
-    """All cases of an exact claim, with the rule that gives its verdict."""
+    """The values that an exact claim restricts, one per case (a run, or a pair of runs with the
+    same seed), with the rule that decides the claim.
+
+    An exact claim states that every value is within a tolerance of 0, or at least a margin away
+    from 0.
+    """
 
     cases: list[Case]
     runs: list[Run]  # all runs of the claim, including failed ones
@@ -120,9 +127,11 @@ class Exact:
 
 
 def examine(claim: Claim, evidence: Evidence) -> Exact:
-    """Return all cases of an exact claim, with the rule of the claim.
+    """Return the values that an exact claim restricts, with the rule of the claim.
 
-    Cases are single runs, or pairs of runs with the same seed if the claim names two arms.
+    An exact claim states that every value is within a tolerance of 0, or at least a margin away
+    from 0. A value is of a single run, or of a pair of runs with the same seed if the claim names
+    two arms.
     """
     if not claim["treatment"]:
         runs = [run for run in evidence.runs if has(run, claim["where"])]

@@ -158,9 +158,11 @@ def _at_floor(arm: Side, metric: str) -> bool:
 
 
 def _above(run: Run, metric: str) -> float | None:
-    """Return by how much a run is better than the floor of a metric.
+    """Return by how much a run's score is better than the score of a model that has learned
+    nothing.
 
-    The result is None if the run lacks the metric.
+    The result is positive if the run is better, also for metrics of which lower is better. The
+    result is None if the run lacks the metric.
     """
     try:
         score = value(run, metric)

@@ -22,7 +22,12 @@ def keys(match: Match) -> tuple[str, ...]:
 
 
 def check_match(study: Study) -> None:
-    """Raise UserError if a study's match names no known cost, no arm, or a factor as its key."""
+    """Raise UserError if the key `match` of a study is wrong. A match chooses the width or the
+    budget of each arm so that all arms have equal costs.
+
+    The match must name a known cost, and the arm to whose cost the others are matched. The key that
+    it changes must not be a factor of the study.
+    """
     match = study.get("match")
     if match is None:
         return
@@ -42,7 +47,9 @@ def check_match(study: Study) -> None:
 
 
 def describe(evidence: Evidence) -> Iterator[str]:
-    """Yield the sentence about the matched sizes of a study's arms; nothing without a match."""
+    """Yield a sentence on the sizes by which the arms of a study were matched (made equal in cost);
+    yield nothing for a study without a match.
+    """
     match = evidence.study.get("match")
     if not match:
         return

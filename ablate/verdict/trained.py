@@ -27,7 +27,7 @@ UNTRAINED = ("probe", "parameters", "steps", "unigram_nll", "unigram_bpb", "chan
 
 @dataclass(frozen=True)
 class TrainedValue(Estimate):
-    """The mean over seeds of the distance from 0, for an exact claim about trained models.
+    """The mean over seeds of the distance from 0 of a value that varies between trained models.
 
     With `away`, the claim is that the mean is at least the bound (a margin). Otherwise the claim is
     that the mean is at most the bound (a tolerance).

@@ -18,7 +18,8 @@ from ablate.config.limits import Range
 
 @dataclass(kw_only=True)
 class Count(Synthetic):
-    """The target is the number of occurrences of s0 in the source.
+    """A corpus whose target is a single word: the number of times that s0, the first word of the
+    alphabet, occurs in the source.
 
     Args:
         length: words of a source.
@@ -29,7 +30,9 @@ class Count(Synthetic):
     symbols: Annotated[int, Range(2)]
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return random words as source, and the number of occurrences of s0 as target."""
+        """Return a random source, and a target of one word: the number of times that s0, the first
+        word of the alphabet, occurs in the source.
+        """
         numbers = [choose(self.symbols) for _ in range(self.length)]
         return named("s", numbers), named("n", [numbers.count(0)])
 

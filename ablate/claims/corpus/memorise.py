@@ -52,7 +52,11 @@ class Memorise(Synthetic):
         return named("s", src), named("s", tgt)
 
     def stream(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of train for every split; no source occurs twice."""
+        """Yield random sentence pairs without end, in the same order for every split.
+
+        Validation and test therefore repeat the first pairs of train. No source occurs twice in the
+        stream.
+        """
         choose, seen = Random(str(self.seed)).randrange, set[str]()
         while True:
             src, tgt = (" ".join(words) for words in self.pair(choose))

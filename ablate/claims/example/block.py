@@ -82,12 +82,12 @@ class Example:
 
 
 def names() -> list[str]:
-    """Return the names of all examples."""
+    """Return the names of all worked examples (calculations that a document prints)."""
     return sorted(path.name.removesuffix(".yaml") for path in FOLDER.iterdir())
 
 
 def read(name: str) -> Example:
-    """Return an example.
+    """Return a worked example, that is, a calculation with numbers that a document prints.
 
     Raises:
         UserError: there is no example of this name.
@@ -100,7 +100,9 @@ def read(name: str) -> Example:
 
 
 def _block(**given: Any) -> Block:
-    """Return a block from the keys of its YAML, in which `from` lists the operands."""
+    """Return a block, that is, a matrix of numbers that a document prints, from the keys of its
+    entry in a YAML file. The key `from` lists the blocks from which these numbers are computed.
+    """
     tuples: dict[str, Any] = {
         key: tuple(given[key]) for key in ("lines", "printed", "rows", "laws") if key in given
     }

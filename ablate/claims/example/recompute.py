@@ -41,7 +41,9 @@ class Rule:
 
 
 def registered_rule() -> Rule:
-    """Return the tolerances that the config of the probe contains."""
+    """Return the tolerances for numbers that a document prints, as conf/probe/worked_example.yaml
+    registers them.
+    """
     node = yaml.safe_load((CONF / "probe" / "worked_example.yaml").read_text(encoding="utf-8"))
     return Rule(node["follows"], node["rounding"])
 
@@ -191,8 +193,10 @@ def _operands(block: Block, example: Example) -> list[list[list[float]]]:
 
 
 def moved_by_an_input(example: Example) -> int:
-    """Return the number of recomputed entries that change by more than the unit of their last
-    decimal if an input changes by ten.
+    """Return how many recomputed numbers of a worked example change if one input number is
+    increased by ten units of its last printed decimal.
+
+    A number counts as changed if it changes by more than one unit of its own last printed decimal.
     """
     given = example.by_name[example.perturbed]
     changed = given.values.clone()

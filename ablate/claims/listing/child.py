@@ -31,10 +31,17 @@ Form = dict[str, Any]  # "error" if the listing fails, otherwise the numbers of 
 
 
 def examine_listing(listing: Listing, documents: Path, *, draws: int, seed: int) -> dict[str, Form]:
-    """Run every form of a listing (as printed, patched to run, repaired) and compare it with this
-    project's components.
+    """Run a code listing of a document in a child process, and return the numbers that compare the
+    listing with this project's components.
 
-    Line numbers of errors refer to the document.
+    The listing is run in three forms: as printed, patched so that it runs, and repaired. Line
+    numbers of errors refer to the document.
+
+    Args:
+        listing: the description of the listing.
+        documents: folder with the text files of the documents.
+        draws: number of random weights and inputs for each form.
+        seed: seed of both.
 
     Raises:
         UserError: the text of the listing is missing.
@@ -57,8 +64,11 @@ def examine_listing(listing: Listing, documents: Path, *, draws: int, seed: int)
 
 
 def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
-    """Run every form of a listing in a child process, and return the numbers that its exam
-    measures, or its error.
+    """Run every form of a code listing (as printed, patched so that it runs, repaired) in a child
+    process. Return for each form the error that ended the code, or the numbers that the exam
+    measures.
+
+    An exam is a function that compares what the code defines with this project's components.
 
     Args:
         sources: the code of each form.
@@ -107,7 +117,9 @@ def main() -> None:
 
 
 def surroundings() -> dict[str, Any]:
-    """Return the names, such as torch and np, that listings expect to be defined."""
+    """Return the names, such as torch and np, that code listings of documents expect to be
+    defined.
+    """
     import numpy
     import torch
     from torch.autograd import Variable
@@ -130,8 +142,9 @@ def attempt(
     draws: int,
     seed: int,
 ) -> Form:
-    """Run the code of a listing and its exam; return the largest value of each number over the
-    draws, or the error.
+    """Run the code of a listing, and compare what the code defines with this project's components
+    by an exam. Return the largest value of each number over the draws, or the error that ended the
+    code.
 
     For the number `perturbed`, the control, the smallest value is returned.
 
@@ -159,7 +172,7 @@ def attempt(
 
 
 def line_of(error: Exception) -> int | None:
-    """Return the number of the last line of the listing that the traceback of an error contains;
+    """Return the number of the last line of a code listing that the traceback of an error contains;
     None if there is none.
     """
     if isinstance(error, SyntaxError):
@@ -169,10 +182,12 @@ def line_of(error: Exception) -> int | None:
 
 
 def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Raise PermissionError if an audit event is one of those that listings are not allowed, such
-    as opening a file for writing.
+    """Raise PermissionError if a code listing that runs in this process does something forbidden,
+    such as opening a file for writing.
 
-    Use this hook only in a process that runs nothing else: Python cannot remove an audit hook.
+    This function is an audit hook (sys.addaudithook); `event` and `arguments` are those of the
+    audit event. Use it only in a process that runs nothing else: Python cannot remove an audit
+    hook.
     """
     writes = event == "open" and str(arguments[1] or "r")[0] in "wax"
     if writes or event.startswith(FORBIDDEN):

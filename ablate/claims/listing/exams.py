@@ -40,10 +40,17 @@ def tokens() -> Tensor:
 
 
 def norm(defined: Any, *, eps_outside: bool) -> Found:
-    """Compare a layer norm of a listing with the formula (gap), and with
-    torch.nn.functional.layer_norm (torch).
+    """Compare a layer norm, which a code listing of a document defines, with the formula of layer
+    norm.
 
-    `eps_outside` tells that the formula adds eps to the standard deviation instead of the variance.
+    Args:
+        defined: class of the listing.
+        eps_outside: whether the formula adds eps to the standard deviation instead of the variance.
+
+    Returns:
+        gap: largest difference from the formula.
+        torch: largest difference from torch.nn.functional.layer_norm.
+        perturbed: the gap if the module gets another input.
     """
     module, x = defined(D), 3 + 2 * tokens()
     gain, bias = module.parameters()
@@ -61,7 +68,16 @@ def norm(defined: Any, *, eps_outside: bool) -> Found:
 
 
 def feed_forward(defined: Any) -> Found:
-    """Compare a feed-forward layer of a listing with this project's layer with the same weights."""
+    """Compare a feed-forward layer, which a code listing of a document defines, with this project's
+    layer, to which the weights are copied.
+
+    Args:
+        defined: class of the listing.
+
+    Returns:
+        gap: largest difference of the outputs.
+        perturbed: the gap if the module gets another input.
+    """
     module, x = defined(D, 4 * D).eval(), tokens()
     ours = PositionWise(d_model=D, d_ff=4 * D, dropout=0.0, activation="relu").eval()
     copy_in_order(module, ours)
@@ -70,7 +86,17 @@ def feed_forward(defined: Any) -> Found:
 
 
 def embedding(defined: Any, *, scaled: bool) -> Found:
-    """Compare an embedding of a listing with this project's table with the same rows."""
+    """Compare an embedding, which a code listing of a document defines, with this project's
+    embedding, to which the weights are copied.
+
+    Args:
+        defined: class of the listing.
+        scaled: whether this project's embedding multiplies the vectors by sqrt(d_model).
+
+    Returns:
+        gap: largest difference of the outputs.
+        perturbed: the gap if the module gets other token ids.
+    """
     module, ids = defined(VOCAB, D), torch.randint(VOCAB, (SENTENCES, LENGTH))
     ours = Table(VOCAB, D, scaled=scaled)
     copy_in_order(module, ours)
@@ -79,10 +105,20 @@ def embedding(defined: Any, *, scaled: bool) -> Found:
 
 
 def positions(defined: Any, *, scaled: bool) -> Found:
-    """Compare sinusoidal positions of a listing with this project's.
+    """Compare the sinusoidal positions that a code listing of a document defines with this
+    project's sinusoidal positions.
 
-    longest: largest number of tokens, among 80, 81, 500 and 501, that the module accepts; saved: 1
-    if the table is saved; trained: number of parameters.
+    Args:
+        defined: class of the listing.
+        scaled: whether the class should multiply the token vectors by sqrt(d_model) before it adds
+            the positions.
+
+    Returns:
+        gap: largest difference of the outputs.
+        perturbed: the gap if the listing's module gets another input.
+        longest: largest number of tokens, among 80, 81, 500 and 501, that this module accepts.
+        saved: 1 if its state_dict contains the table of positions, else 0.
+        trained: number of its parameter tensors.
     """
     module, x = defined(D).eval(), tokens()
     ours = Sinusoidal(d_model=D, layout="interleaved", spacing="half")
@@ -105,8 +141,16 @@ def _takes(module: Any, length: int) -> bool:
 
 
 def attention(defined: Any) -> Found:
-    """Compare scaled dot-product attention of a listing with this project's; hides: the mask value
-    that hides a key.
+    """Compare scaled dot-product attention, which a code listing of a document defines, with this
+    project's attention.
+
+    Args:
+        defined: function of the listing.
+
+    Returns:
+        gap: largest difference of the outputs.
+        perturbed: the gap if the keys are added to the listing's output.
+        masked_gap, mask_effect, hides: results with a mask; see `by_mask`.
     """
     q, k, v = (tokens() for _ in range(3))
     keep = some_keys()
@@ -123,16 +167,21 @@ def attention(defined: Any) -> Found:
 
 
 def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) -> Found:
-    """Compare multi-head attention of a listing with this project's kernel (gap) and with torch's
-    module (torch).
-
-    mates: how much the output for a sentence changes with the other sentences of the batch.
+    """Compare multi-head attention, which a code listing of a document defines, with this project's
+    attention, computed from the listing's projections.
 
     Args:
         defined: class of the listing.
         sizes: names of the arguments of the class, in order.
         mask: shape of the masks that the module should accept.
         maps: names of the module's projections to queries, keys, values and output.
+
+    Returns:
+        gap: largest difference of the outputs.
+        torch: largest difference from torch.nn.MultiheadAttention.
+        perturbed: the gap if all sentences except the first get other inputs.
+        mates: change of the first sentence's output if the other sentences of the batch change.
+        masked_gap, mask_effect, hides: results with a mask; see `by_mask`.
     """
     arguments = {"heads": H, "width": D, "dropout": 0.0}
     module = defined(*(arguments[size] for size in sizes)).eval()
@@ -158,8 +207,16 @@ def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) ->
 
 
 def padding_mask(defined: Any) -> Found:
-    """Compare a mask of a listing with 1 at padding keys and 0 elsewhere; hides: the value of the
-    mask at padding.
+    """Compare the padding mask that a code listing of a document computes with a mask that is 1 at
+    padding keys and 0 elsewhere.
+
+    Args:
+        defined: function of the listing.
+
+    Returns:
+        gap: largest difference of the masks.
+        perturbed: the gap if the keys are given in reverse order.
+        hides: the listing's value at a padding key.
     """
     queries = torch.randint(1, VOCAB, (SENTENCES, LENGTH - 1))
     keys = torch.randint(1, VOCAB, (SENTENCES, LENGTH))
@@ -174,8 +231,16 @@ def padding_mask(defined: Any) -> Found:
 
 
 def sequence_mask(defined: Any) -> Found:
-    """Compare a mask of a listing with 1 above the diagonal and 0 elsewhere; hides: the value of
-    the mask at later tokens.
+    """Compare the causal mask that a code listing of a document computes with a mask that is 1
+    above the diagonal and 0 elsewhere.
+
+    Args:
+        defined: function of the listing.
+
+    Returns:
+        gap: largest difference of the masks.
+        perturbed: the gap if the second mask is transposed.
+        hides: the listing's value at a later token.
     """
     mask = defined(torch.ones(SENTENCES, LENGTH))
     later = torch.ones(LENGTH, LENGTH).triu(1).expand(SENTENCES, LENGTH, LENGTH)
@@ -187,8 +252,17 @@ def sequence_mask(defined: Any) -> Found:
 
 
 def sublayer(defined: Any) -> Found:
-    """Compare a sub-layer of a listing with LayerNorm(x + sublayer(x)); sum: the difference after
-    the norm of the listing is replaced by torch's.
+    """Compare a sub-layer, which a code listing of a document defines, with LayerNorm(x +
+    sublayer(x)).
+
+    Args:
+        defined: class of the listing.
+
+    Returns:
+        gap: largest difference of the outputs.
+        perturbed: the gap if the listing's class gets another inner function.
+        sum: the gap after the listing's norm is replaced by torch.nn.LayerNorm, so that only the
+            sum x + sublayer(x) is compared.
     """
     module, x, apply = defined(D).eval(), 3 + tokens(), nn.Linear(D, D)
     wanted = F.layer_norm(x + apply(x), (D,), eps=module.norm.eps)
@@ -231,8 +305,8 @@ def by_torch(maps: list[nn.Linear], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Tensor) -> Found:
-    """Return how masking changes the output of a listing, and the difference from this project's
-    masked output.
+    """Return how a mask changes the output of a code listing, and the difference from this
+    project's output with the mask.
 
     A mask of 0 or a mask of 1 may hide a key, so the mask and its inverse are tried and the smaller
     difference counts. If the listing raises an error, the difference is 1 and the change 0.

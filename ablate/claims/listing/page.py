@@ -20,9 +20,13 @@ and 501 tokens; `sum` is the gap of a sub-layer with torch's norm in place of th
 
 
 def page(results: dict[str, dict[str, Form]], listings: list[Listing]) -> str:
-    """Return the page about all listings, as Markdown.
+    """Return a Markdown page about all code listings: the results of each listing as printed,
+    patched so that it runs, and repaired, with the patches.
 
-    `results` has the numbers or the error of each listing and form.
+    Args:
+        results: for each listing and form, the numbers that compare the code with this project's
+            components, or the error that ended the code.
+        listings: the descriptions of the listings.
     """
     return (
         HEAD

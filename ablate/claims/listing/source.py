@@ -25,8 +25,8 @@ FOLDER = files("ablate") / "claims" / "ledger" / "listings"
 
 @dataclass(frozen=True)
 class Patch:
-    """A correction of a listing: new text for some columns of a line of the document; columns are
-    counted from 0.
+    """A correction of a code listing: new text for some columns of a line of the document; columns
+    are counted from 0.
     """
 
     line: int
@@ -38,8 +38,8 @@ class Patch:
 
 @dataclass(frozen=True)
 class Listing:
-    """A code listing that a document prints, with patches, and the exam that compares the code with
-    this project.
+    """A code listing that a document prints, with patches that correct the code, and the name of
+    the exam (a function that compares the code with this project's components).
     """
 
     name: str
@@ -55,15 +55,18 @@ class Listing:
 
 
 def names() -> list[str]:
-    """Return the names of all listings."""
+    """Return the names of all code listings of documents that have a YAML file in
+    ablate/claims/ledger/listings.
+    """
     return sorted(path.name.removesuffix(".yaml") for path in FOLDER.iterdir())
 
 
 def read(name: str) -> Listing:
-    """Return the listing of this name.
+    """Return the description of the code listing with a name: its place in the document, its
+    patches and its exam.
 
     Raises:
-        UserError: there is no listing of this name.
+        UserError: there is no listing with this name.
     """
     if name not in names():
         raise UserError(f"probe.listing is {name!r}: it must be one of {', '.join(names())}")
@@ -81,7 +84,7 @@ def _patch(*, columns: list[int], **given: Any) -> Patch:
 
 
 def text(listing: Listing, documents: Path) -> list[str]:
-    """Return the lines of a listing from the documents in a folder.
+    """Return the lines of a code listing from the text files of documents in a folder.
 
     Raises:
         UserError: no document in the folder has these lines.
@@ -100,8 +103,13 @@ def text(listing: Listing, documents: Path) -> list[str]:
 
 
 def source(listing: Listing, documents: Path, form: str) -> str:
-    """Return the code of a listing in one of its forms, preceded by the code of the listings that
-    it needs.
+    """Return the code of a listing, preceded by the code of the listings that it needs.
+
+    Args:
+        listing: the description of the listing.
+        documents: folder with the text files of the documents.
+        form: "printed" for the code as the document prints it, "crash_only" with only the patches
+            without which the code fails, or "repaired" with all patches.
 
     Raises:
         UserError: the document with a listing is missing.

@@ -46,12 +46,15 @@ class Diagonal(Measure):
 
 
 class Alignment(Measure):
-    """A measurement that aligns each target word with the source word to which it attends most, in
-    the best layer and step.
+    """A measurement that aligns each target word with the source word to which it attends most, and
+    compares the result with the correct alignment.
+
+    The attention is taken from one layer, and from one of two decoding steps: when the target word
+    is predicted, or one step later, when the decoder reads the word as its input.
 
     Args:
-        sentences: number of validation sentences on which layer and step are chosen, and of test
-            sentences on which the result is measured.
+        sentences: number of validation sentences on which layer and decoding step are chosen, and
+            of test sentences on which the result is measured.
     """
 
     measures = MEASURES
@@ -74,7 +77,8 @@ class Alignment(Measure):
         self, model: Transformer, data: TextData, gold: tuple[Gold, ...]
     ) -> dict[tuple[str, int], list[Float[Tensor, "_ _"]]]:
         """Return the attention weights between target and source words of each sentence, for every
-        layer and for both steps (when a word is predicted, and when it is read).
+        layer and two decoding steps: 0, when a word is predicted, and 1, when the decoder reads the
+        word.
         """
         text = read(gold, data.tokenizers)
         with watched(model) as attended:

@@ -56,12 +56,19 @@ class Antecedent(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return fractions of sentences, or differences of fractions.
+        """Return fractions of test sentences, or differences of such fractions.
 
-        right: the correct pronoun is more likely than the other; flips: the best head attends to
-        the antecedent in both twins; edge_worth: decrease of `right` if "it" cannot attend to the
-        antecedent, minus the decrease if "it" cannot attend to the other noun; cross_edge_worth:
-        the same for cross-attention at the predicted pronoun.
+        Each sentence has a twin: the same sentence with another adjective, which makes "it" refer
+        to the other of two nouns.
+
+        Returns:
+            right: the correct pronoun is more likely in the translation than the other pronoun.
+            flips: in the sentence and in its twin, the best head attends more to the noun that "it"
+                refers to than to the other noun.
+            edge_worth: decrease of `right` if "it" cannot attend to the noun it refers to, minus
+                the decrease if "it" cannot attend to the other noun.
+            cross_edge_worth: the same difference for cross-attention, at the step that predicts the
+                pronoun.
         """
         text, meant, rival = twins(data.sources("test")[: self.sentences], data)
         with watched(model) as attended:

@@ -47,15 +47,26 @@ class Heads(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return measurements of links, distances, self-weights, differences and tiny weights.
+        """Return measurements of grammatical links, attention distances, weights of tokens on
+        themselves, differences between heads, and tiny weights.
 
-        verb_subject, pronoun, ambiguous_noun, range: see `head_links`; own_*: fraction of tokens
-        and heads whose largest weight is on the token itself, median over layers; equal_shares_*:
-        mean size of that weight as a multiple of the uniform weight; apart: mean divergence between
-        two heads in bits; profiles_apart: divergence of their mean weights by distance, minus that
-        of permuted labels; tiny_largest: the largest contribution of a key with weight below TINY
-        to the sum over the keys of a query of weight times value norm; tiny_together: contribution
-        of all such keys of a query; tiny_found: fraction of such keys.
+        Returns:
+            verb_subject, pronoun, ambiguous_noun: fraction of links between two words, such as a
+                verb and its subject, that the best head predicts; see `head_links`.
+            range: difference in words between the mean distances of the most distant and the most
+                local head.
+            own_encoder, own_decoder: fraction of tokens and heads whose largest weight is on the
+                token itself, median over layers.
+            equal_shares_encoder, equal_shares_decoder: mean weight of a token on itself as a
+                multiple of the uniform weight, median over layers.
+            apart: mean Jensen-Shannon divergence between the attention weights of two heads, in
+                bits.
+            profiles_apart: divergence between the heads' mean weights by distance, minus the value
+                if the labels of the heads are permuted at random.
+            tiny_largest: largest contribution of a key with a weight below TINY to a query of the
+                encoder, as a fraction of the sum of weight times value norm over all keys.
+            tiny_together: largest contribution of all such keys of a query together.
+            tiny_found: fraction of weights that are below TINY.
         """
         chosen, judged = (
             look(model, data, sentences(split, self.sentences)) for split in ("validation", "test")

@@ -39,13 +39,15 @@ class Offsets(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the fraction of links of each kind that are predicted."""
+        """Return, for each kind of grammatical link, the fraction of links that the best fixed
+        distance predicts.
+        """
         return offset_links(*(sentences(s, self.sentences) for s in ("validation", "test")))
 
 
 class Seen(NamedTuple):
-    """Sentences with their links, their tokens, and the recorded attentions of a model that read
-    them.
+    """Sentences that a model has read: the correct grammatical links between their words (such as a
+    verb and its subject), their tokens, and the recorded attention weights.
     """
 
     gold: tuple[Gold, ...]
@@ -54,7 +56,7 @@ class Seen(NamedTuple):
 
 
 def look(model: Transformer, data: TextData, gold: tuple[Gold, ...]) -> Seen:
-    """Run the model on sentences and return the sentences with the recorded attentions."""
+    """Run the model on sentences and return the sentences with the recorded attention weights."""
     text = read(gold, data.tokenizers)
     with watched(model) as attended:
         model(text.inputs)
@@ -73,14 +75,18 @@ def encoder_words(seen: Seen) -> list[Float[Tensor, "H _ _"]]:
 
 
 def head_links(chosen: Seen, judged: Seen) -> dict[str, float]:
-    """Return how many links the best heads predict, and the range of attention distances.
-
-    verb_subject, pronoun, ambiguous_noun: fraction of links of this kind that are predicted; range:
-    difference in words between the mean distances of the most distant and the most local head.
+    """Return the fractions of grammatical links that the best heads predict, and the range of
+    attention distances.
 
     Args:
         chosen: sentences on which the heads are chosen.
         judged: sentences on which these heads are evaluated.
+
+    Returns:
+        verb_subject, pronoun, ambiguous_noun: fraction of links of this kind that are predicted. A
+            link joins two words of a sentence, such as a verb and its subject.
+        range: difference in words between the mean distances of the most distant and the most local
+            head.
     """
     choices, asked = encoder_words(chosen), encoder_words(judged)
     far, here = mean_distances(choices), mean_distances(asked)
@@ -94,8 +100,8 @@ def head_links(chosen: Seen, judged: Seen) -> dict[str, float]:
 
 
 def offset_links(chosen: tuple[Gold, ...], judged: tuple[Gold, ...]) -> dict[str, float]:
-    """Return, for each kind of link, the fraction of links in `judged` with the distance that is
-    most frequent in `chosen`.
+    """Return, for each kind of grammatical link, the fraction of links in `judged` with the
+    distance in words that is most frequent in `chosen`.
     """
     fractions = {}
     for kind in KINDS:

@@ -62,8 +62,8 @@ def between_words(
 
 
 def hits(attention: list[Float[Tensor, "H _ _"]], links: Links) -> Float[Tensor, " H"]:
-    """Return for each head the fraction of links whose second word gets the largest weight of the
-    first word.
+    """Return for each head the fraction of grammatical links (pairs of words) whose second word
+    gets the largest weight of the first word.
 
     Weights of words on themselves and on the end token are ignored.
 

@@ -23,7 +23,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the pages.
+    """Write the web pages of the site with all claims and verdicts into a folder, and print the
+    path of its first page.
 
     Raises:
         UserError: the folder cannot be written.

@@ -21,7 +21,8 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
 
     Args:
         path: the file, which may be compressed with gzip.
-        wanted: columns that are kept however many different texts they have.
+        wanted: columns that are always kept. Other columns are dropped if they have too many
+            different texts, such as run ids.
 
     Raises:
         UserError: the file cannot be read, is empty, or has a row with more or fewer cells than the

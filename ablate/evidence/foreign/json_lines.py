@@ -20,7 +20,8 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
 
     Args:
         path: the file, which may be compressed with gzip.
-        wanted: columns that are kept however many different texts they have.
+        wanted: columns that are always kept. Other columns are dropped if they have too many
+            different texts, such as run ids.
 
     Raises:
         UserError: the file cannot be read, or a line is not a JSON object.
@@ -40,7 +41,8 @@ def from_records(
     Args:
         source: description of the source, for messages.
         records: one object per row.
-        wanted: columns that are kept however many different texts they have.
+        wanted: columns that are always kept. Other columns are dropped if they have too many
+            different texts, such as run ids.
         notes: remarks about the source that are shown with a verdict.
     """
     builder = TableBuilder(source, wanted)

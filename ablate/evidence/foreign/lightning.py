@@ -26,7 +26,8 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
 
     Args:
         place: path of the folder.
-        wanted: columns that are kept however many different texts they have.
+        wanted: columns that are always kept. Other columns are dropped if they have too many
+            different texts, such as run ids.
 
     Raises:
         UserError: the folder does not exist, or has no metrics.csv with rows.

@@ -37,7 +37,8 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
     Args:
         source: a data frame; the path of a file; a folder of TensorBoard, Lightning or W&B; or
             scheme://path with a scheme in `SCHEMES`. ablate.referee.compare adds wandb://.
-        wanted: columns that are kept however many different texts they have.
+        wanted: columns that are always kept. Other columns are dropped if they have too many
+            different texts, such as run ids.
 
     Raises:
         UserError: the source does not exist or cannot be read.

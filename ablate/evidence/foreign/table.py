@@ -1,4 +1,6 @@
-"""Store a table of runs by columns; the modules that read foreign runs return such a table.
+"""Store a table of foreign runs, that is, runs that were not made by this package, by columns.
+
+The modules that read such runs from files return such a table.
 
 A column stores numbers as an array and texts as integer codes, so that a million rows stay small. A
 column of texts alone has no array of numbers, and a column of numbers alone has no array of codes.
@@ -187,7 +189,8 @@ class TableBuilder:
 
     Args:
         source: description of the source, for messages.
-        wanted: columns that are kept however many different texts they have.
+        wanted: columns that are always kept. Other columns are dropped if they have more than
+            MOST_TEXTS different texts, such as run ids.
     """
 
     def __init__(self, source: str, wanted: Iterable[str] = ()) -> None:

@@ -58,7 +58,9 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def first(message: bytes, number: int) -> Field | None:
-    """Return the last value of a field, which is the valid value; None if the field is missing.
+    """Return the value of a field; None if the field is missing.
+
+    If the field occurs several times, the last occurrence is valid, as Protocol Buffers specify.
 
     Args:
         message: an encoded Protocol Buffers message.

@@ -41,5 +41,7 @@ class DynamicTanh(Norm):
     def forward(
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
-        """Return the transformed vectors."""
+        """Return gain * tanh(alpha x) + bias in the type of x; `real`, the mask of tokens that are
+        not padding, is not used.
+        """
         return (self.gain * torch.tanh(self.alpha * x) + self.bias).to(x.dtype)

@@ -27,7 +27,10 @@ class Dual(Residual):
         return x, x
 
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
-        """Return both streams with the sub-layer's output added."""
+        """Return the two residual streams in `stream`, (p, q), after sub-layer number i: the first
+        becomes norm(p + f), and the second q + f, where f is the output of the sub-layer for p
+        after dropout.
+        """
         post, plain = stream
         added = self.dropout(sublayer(post))
         return self.norms[i](post + added, real), plain + added

@@ -1,4 +1,6 @@
-"""Draw all variants of a screen: the effect with its interval, and beside it time and memory."""
+"""Draw all variants of a screen (a study that compares many variants with one baseline): the effect
+with its interval, and beside it time and memory.
+"""
 
 from collections.abc import Sequence
 

@@ -47,9 +47,11 @@ class ExactKind(Kind):
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Return the cases of a claim.
+        """Return the result of an exact claim, that is, a claim that a condition holds in every
+        case: the value of each case.
 
-        For values that vary between trained models, also their mean.
+        If the claim is about trained models, whose values vary between seeds, the result also has
+        the mean over seeds and its p-values.
         """
         cases = examine(claim, evidence)
         value = trained_value(claim, cases, evidence)
@@ -71,17 +73,23 @@ class ExactKind(Kind):
         return Decision(side(p, alpha))
 
     def planned(self, estimate: Any) -> bool:
-        """Return False: seeds cannot be planned, because exact claims name no effect."""
+        """Return False: the number of seeds cannot be planned, because an exact claim states no
+        effect size.
+        """
         return False
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return no effect, because exact claims name none."""
+        """Return an empty dictionary, because exact claims state no effect for which seeds could be
+        planned.
+        """
         return {}
 
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Raise NotImplementedError: exact claims have no power."""
+        """Raise NotImplementedError: a claim that a condition holds in every case has no
+        statistical power.
+        """
         raise NotImplementedError
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:

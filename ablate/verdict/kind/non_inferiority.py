@@ -25,7 +25,11 @@ class NonInferiority(Sameness):
     )
 
     def tests(self, estimate: Any, margin: float) -> Tests:
-        """Return the p-values against a loss of at least the margin, and of at most the margin."""
+        """Return the p-values of the decisions "supported" and "refuted".
+
+        Their null hypotheses are that the arm is worse than the other arm by the margin or more
+        (supported), and that the arm is worse by the margin or less, or better (refuted).
+        """
         return {SUPPORTED: estimate.p_at_most(-margin), REFUTED: estimate.p_at_least(-margin)}
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:

@@ -57,9 +57,10 @@ class Stability(Superiority):
         return None
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return the true difference of proportions for which seeds are planned.
+        """Return the true difference of proportions for which the number of seeds is planned, by
+        name of the decision.
 
-        A claim without a margin plans for a fifth of the runs.
+        For a claim that names neither such a difference nor a margin, the difference is 0.2.
         """
         named = super().named(claim) or {SUPPORTED: PLANNED}
         return {side: share for side, share in named.items() if share <= 1}

@@ -285,7 +285,9 @@ def _failures(answer: Answer) -> str:
 
 
 def _exact(claim: Claim, answer: Answer, condition: str) -> str:
-    """Return a phrase on how many cases satisfy an exact claim, and the value of the worst."""
+    """Return a phrase on how many cases satisfy an exact claim (a claim that a condition holds in
+    every case), and the value of the worst case.
+    """
     cases = answer["cases"]
     if not cases["counted"]:
         why = "its control did not respond" if cases["of"] else "nothing was measured"
@@ -301,7 +303,9 @@ def _exact(claim: Claim, answer: Answer, condition: str) -> str:
 
 
 def _mean(claim: Claim, answer: Answer) -> str:
-    """Return the mean over seeds of the measure of an exact claim about trained models."""
+    """Return a phrase with the mean over seeds of the value that a claim restricts to a tolerance
+    or a margin, its confidence interval, and the allowed deviation.
+    """
     name = _metric(claim).name
     interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
     value = f"{deviation(answer['effect'])} on average ({interval}; {_allowed(claim)})"
@@ -309,7 +313,9 @@ def _mean(claim: Claim, answer: Answer) -> str:
 
 
 def _allowed(claim: Claim) -> str:
-    """Return a phrase for the allowed deviation of an exact claim."""
+    """Return a phrase for the deviation that an exact claim (a claim that a condition holds in
+    every case) allows.
+    """
     if claim["margin"]:
         return f"at least {claim['margin']:g} is needed"
     if not claim["tolerance"]:

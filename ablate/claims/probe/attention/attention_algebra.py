@@ -195,12 +195,17 @@ def averages(
 ) -> dict[str, float]:
     """Return measurements of whether the outputs of attention are averages of the values.
 
-    average_error: deviation of a head's output from the weighted sum of values, largest negative
-    weight, or distance from the convex hull of the values; average_control: the same for values of
-    other words; block_excess: distance of the projected output of all heads from the hull.
-    row_error and dropout_row_error: deviation of the row sums of weights from 1, in testing and in
-    training; float16_zeros: number of zero weights among two in float16, if the two scores differ
-    by APART.
+    Returns:
+        average_error: the largest of three numbers: the deviation of a head's output from the
+            weighted sum of the values, the size of the most negative weight, and the distance of an
+            output from the convex hull of the values.
+        average_control: the deviation from the weighted sum of the values of other words.
+        block_excess: distance from the convex hull of the values after the output projection of all
+            heads.
+        row_error, dropout_row_error: deviation of the row sums of the weights from 1, in evaluation
+            and with dropout.
+        float16_zeros: number of weights that are 0 in float16, of the two weights of a query whose
+            scores with two keys differ by APART.
     """
     q, k, v = (of[None] for of in heads)
     out, weights = (

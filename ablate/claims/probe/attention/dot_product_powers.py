@@ -146,8 +146,10 @@ def largest_with_itself(attention: SelfAttention, x: Float[Tensor, "L D"]) -> di
 
 
 def worst(attention: SelfAttention, x: Float[Tensor, "L D"]) -> float:
-    """Return the largest amount by which an equally long vector's score with a word exceeds the
-    score of the word with itself.
+    """Return how much higher a vector can score with a word than the word with itself, if the
+    vector has the same norm as the word.
+
+    The result is the largest such difference over all words and all vectors.
     """
     towards = F.normalize(attention.query(x) @ attention.key.weight, dim=1)
     best = towards * x.norm(dim=1, keepdim=True)
@@ -211,12 +213,17 @@ def asymmetry(square: Float[Tensor, "L L"]) -> float:
 def roles(
     attention: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
 ) -> dict[str, float]:
-    """Return which results change when one projection, or two together, are replaced.
+    """Return how much the attention weights, the values and the queries change if one projection is
+    replaced, or if two are changed together.
 
-    roles_leak: change of the weights by another W_V, or of the values by another W_Q or W_K;
-    roles_moved: smallest change of the weights by W_Q and W_K, and of the values by W_V.
-    remixed_weights: change of the weights by W_Q A and W_K A^-T with a random matrix A;
-    remixed_queries: change of the queries.
+    Returns:
+        roles_leak: largest change of the attention weights if W_V is replaced, or of the values if
+            W_Q or W_K is replaced.
+        roles_moved: smallest change of the attention weights if W_Q or W_K is replaced, or of the
+            values if W_V is replaced.
+        remixed_weights: change of the attention weights if W_Q and W_K are multiplied by A^T and
+            A^-1, where A is a random matrix.
+        remixed_queries: change of the queries by the same multiplication.
     """
     moved = {}
     for name in ("query", "key", "value"):
@@ -241,7 +248,9 @@ def roles(
 def changes(
     attention: SelfAttention, other: SelfAttention, x: Float[Tensor, "L D"]
 ) -> dict[str, float]:
-    """Return the largest changes of weights and values between two attention modules."""
+    """Return the largest absolute differences of attention weights, values and queries between two
+    attention modules.
+    """
     differences = {
         "weights": weights(attention, x) - weights(other, x),
         "values": attention.value(x) - other.value(x),

@@ -112,12 +112,17 @@ def apart(first: Tensor, other: Tensor) -> float:
 
 
 def forms(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Return differences between the attention kernel and the fast weight programmer.
+    """Return differences between linear attention and the fast weight programmer, a network that
+    adds an outer product of two vectors to a weight matrix W at each step.
 
-    one_matrix_error: difference if the programmer has only the matrix W; two_states_error: with the
-    sum of the keys' features as second state if the kernel normalises; uncausal_error: if the
-    kernel reads all words; roles_swapped: smallest difference with FROM and TO, FROM and INPUT, or
-    both sides of the outer product exchanged.
+    Returns:
+        one_matrix_error: difference of the outputs if W is the only state of the programmer.
+        two_states_error: the same, if the programmer also has the sum of the keys' features as a
+            second state for normalisation.
+        uncausal_error: the same as one_matrix_error, if each query of linear attention reads all
+            words instead of the preceding words.
+        roles_swapped: smallest difference if keys, values and queries are exchanged in the
+            programmer: keys with values, keys with queries, or the two sides of the outer product.
     """
     kernel = attention.kernel
     assert isinstance(kernel, LinearAttention)

@@ -90,8 +90,14 @@ class HeadsInTraining(RandomModels):
 
 @torch.no_grad()
 def begin(model: Transformer, name: str) -> None:
-    """Give the heads equal weights, as far as the initialisation of this name requires: alike,
-    other_outputs, dropped or independent.
+    """Set the initial weights of the heads of each attention, as one of four experiments requires.
+
+    Args:
+        model: the model, whose weights are changed in place.
+        name: the experiment. With "alike" and "dropped", all heads get the query, key and value
+            projections of the first head, and its part of the output projection. With
+            "other_outputs", all heads get the projections of the first head, but keep different
+            parts of the output projection. With "independent", nothing is changed.
     """
     for attention, rows in _heads(model):
         if name in ALIKE:

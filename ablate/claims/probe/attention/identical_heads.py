@@ -1,4 +1,6 @@
-"""Compare attention whose heads share their projections with attention with a single head."""
+"""Compare multi-head attention, whose heads all have the same projections, with single-head
+attention.
+"""
 
 import copy
 from typing import Any
@@ -18,12 +20,14 @@ WIDEST = 8  # largest head width
 
 
 def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict[str, float]:
-    """Return differences between several identical heads and one head that has the sum of their
-    parts of W_O.
+    """Return differences between attention with several identical heads and attention with one
+    head, whose output projection is the sum of the heads' parts of W_O.
 
-    identical_error: difference of the outputs; other_heads: difference if one head has other
-    queries; dropout_between_heads: difference between the heads if each head has a separate dropout
-    mask.
+    Returns:
+        identical_error: difference of the outputs.
+        other_heads: difference of the outputs if one of the heads has other queries.
+        dropout_between_heads: difference between the heads if each head has a separate dropout
+            mask.
     """
     errors, with_other_queries, dropped = [], [], []
     width = min(x.size(1), WIDEST)

@@ -52,11 +52,18 @@ class InitialScores(Probe):
     seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return standard deviations of scaled scores, averaged over the draws.
+        """Return standard deviations of scaled attention scores (q . k / sqrt(d_head)), averaged
+        over the draws.
 
-        deviation: with d_model rows in total; log2_deviation: its binary logarithm; error: largest
-        deviation of a draw's value from 1; log2_four_heads: with four heads; own: mean score of a
-        vector with itself, divided by the deviation of the others; unscaled: error without scaling.
+        Returns:
+            deviation: standard deviation with as many heads as fit into d_model, the usual number.
+            log2_deviation: its binary logarithm.
+            error: largest difference of a draw's standard deviation from 1.
+            log2_four_heads: binary logarithm of the standard deviation with four heads, whatever
+                d_model is.
+            own: mean score of a vector with itself, divided by the standard deviation.
+            unscaled: smallest difference of a draw's standard deviation from 1 if scores are not
+                divided by sqrt(d_head).
         """
         fixed = copy.deepcopy(model).double().eval()
         width = next(m for m in fixed.modules() if isinstance(m, SelfAttention)).d_head
@@ -73,8 +80,14 @@ class InitialScores(Probe):
 
     @torch.no_grad()
     def draw(self, model: Transformer, width: int, number: int) -> list[float]:
-        """Return three numbers: the deviation of scores with d_model rows, the deviation with four
+        """Return three numbers for one random draw: the standard deviation of scaled attention
+        scores if the projections to queries and keys have d_model outputs, the same with four
         heads, and the mean score of a vector with itself.
+
+        Args:
+            model: the model, which gives the input of the projections.
+            width: width of a head.
+            number: number of the draw, which determines the random generator.
         """
         generator = torch.Generator().manual_seed(stream(self.seed, f"InitialScores/{number}"))
         src = random_sentences(model, [LENGTH] * SENTENCES, generator)
@@ -87,7 +100,9 @@ class InitialScores(Probe):
     def heads(
         self, x: Float[Tensor, "B L D"], rows: int, width: int, generator: torch.Generator
     ) -> Float[Tensor, "B H L E"]:
-        """Return x projected by a new random map and split into heads."""
+        """Return x projected by a new random matrix with `rows` outputs, split into heads of
+        `width` numbers.
+        """
         if self.maps == "unit":
             shape = (len(x), rows // width, x.size(1), width)
             return torch.randn(shape, generator=generator, dtype=x.dtype)
@@ -103,7 +118,7 @@ class InitialScores(Probe):
 
 
 def deviation(q: Float[Tensor, "B H L E"], k: Float[Tensor, "B H L E"]) -> Float[Tensor, ""]:
-    """Return the root mean square of scaled scores."""
+    """Return the root mean square of q . k / sqrt(d_head), the scaled attention scores."""
     return (q @ k.mT * q.size(-1) ** -0.5).square().mean().sqrt()
 
 

@@ -52,8 +52,12 @@ class Sizes(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A workload: a function with its inputs. If there is an alternative implementation, the last
-    input is the values.
+    """A workload, that is, a function with its inputs, whose cost is measured.
+
+    If another workload should give the same result (EQUAL lists such pairs), both get the same
+    inputs, and the last input must be a tensor of tokens, such as the values of attention: the
+    comparison of the results is repeated with its tokens exchanged, to show that the comparison can
+    fail.
     """
 
     do: Callable[..., Tensor]

@@ -123,8 +123,13 @@ class Edges:
         return trace(self.model, self.inputs, {stack: (at, self.noise)})
 
     def self_attention(self) -> dict[str, Tensor]:
-        """Return how much self-attention changes if only the input of its layer is fixed
-        (self_bypass) or replaced (self_moved).
+        """Return how much the queries, keys and values of self-attention change in two experiments.
+
+        Returns:
+            self_bypass: largest change if all words are replaced, while the input of the layer is
+                held fixed.
+            self_moved: smallest change if only the input of the layer is replaced, and the words
+                are not.
         """
         bypass, control = [], []
         for stack, per_layer in SUBLAYERS.items():
@@ -136,8 +141,17 @@ class Edges:
         return {"self_bypass": torch.stack(bypass).max(), "self_moved": torch.stack(control).min()}
 
     def cross_attention(self) -> dict[str, Tensor]:
-        """Return how much the queries, keys and values of cross-attention change if their inputs
-        are fixed or replaced.
+        """Return how much the queries, keys and values of cross-attention change in two
+        experiments, and further numbers.
+
+        Returns:
+            cross_bypass: largest change if all words are replaced, while the encoder output and the
+                input of cross-attention are held fixed.
+            cross_moved: smallest change if only these two inputs are replaced.
+            query_beside_block: smallest change of the queries if only the input of cross-attention
+                is replaced.
+            block_moved: the same, if only the input of the decoder layer is replaced.
+            keys_apart: see `keys`.
         """
         fixed_memory = trace(self.model, self.other_inputs, memory=self.base.memory).heads
         other = trace(self.model, self.inputs, memory=self.noise).heads

@@ -43,7 +43,14 @@ class TeacherForcing(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> Tensor:
-        """Return prefix, step and control under one set of weights."""
+        """Return a vector of three differences of logits, each the largest over all positions, for
+        one set of random weights and sentences.
+
+        The first is the difference between decoding the whole target at once and decoding each
+        prefix from scratch. The second is the difference between decoding the whole target at once
+        and decoding token by token with caches. The third is the first difference for a decoder
+        without a causal mask.
+        """
         lengths = torch.randint(1, self.length + 1, (SENTENCES,), generator=generator).tolist()
         src = random_sentences(model, lengths, generator)
         tgt = random_sentences(model, [self.length] * SENTENCES, generator)

@@ -27,12 +27,14 @@ NUMBERS = (
 
 
 class PrintedListing(Probe):
-    """A probe that runs one code listing in a separate process; the model is ignored.
+    """A probe that runs one code listing of a document in a separate process; the model is ignored.
+
+    The listing is run in three forms: as printed, patched so that it runs, and repaired.
 
     Args:
         listing: name of a file in ablate/claims/ledger/listings.
-        documents: folder of the texts; None if they are not available.
-        draws: number of random weights and inputs for each form.
+        documents: folder with the text files of the documents; None if they are not available.
+        draws: number of random weights and inputs for each of the three forms.
         seed: seed of both.
 
     Raises:
@@ -50,15 +52,24 @@ class PrintedListing(Probe):
         self.draws, self.seed = draws, seed
 
     def __call__(self, model: Model) -> dict[str, float]:
-        """Return the measurements of each form of the listing; each kind of listing has some of
-        these measurements.
+        """Return measurements of the code listing in three forms: as printed, patched so that it
+        runs, and repaired.
 
-        runs: 1 or 0; gap: largest difference from the formula; torch: from torch's function;
-        masked_gap: with a mask; mask_effect: change of the output by a mask; hides: the mask value
-        that hides a key; mates: change of the output by other sentences of the batch; longest,
-        saved, trained: of positions, the longest input among 80, 81, 500 and 501, whether the table
-        is saved, and how many parameters there are; sum: for a sub-layer, the gap with torch's
-        norm. perturbed: the control, the gap of the repaired form with other inputs.
+        A name is the form and the measurement, such as printed_gap. Each kind of listing has some
+        of these measurements.
+
+        Returns:
+            runs: 1 if the code runs, else 0.
+            gap: largest difference from the formula.
+            torch: largest difference from torch's function.
+            masked_gap: the gap with a mask.
+            mask_effect: change of the output by a mask.
+            hides: the mask value that hides a key.
+            mates: change of the output by other sentences of the batch.
+            longest, saved, trained: for sinusoidal positions, the longest input among 80, 81, 500
+                and 501 that is accepted, whether the table is saved, and the number of parameters.
+            sum: for a sub-layer, the gap with torch's norm.
+            perturbed: the control, the gap of the repaired form with other inputs.
         """
         if self.documents is None:
             raise UserError(
@@ -75,7 +86,14 @@ class PrintedListing(Probe):
 
 
 def numbers_of(form: str, result: Form) -> dict[str, float]:
-    """Return the measurements of one form of a listing, with the names that the probe reports."""
+    """Return the measurements of a code listing in one form, by the names that the probe reports,
+    such as printed_gap.
+
+    Args:
+        form: "printed" for the code as the document prints it, "crash_only" with only the patches
+            without which the code fails, or "repaired" with all patches.
+        result: the measurements by short names, or the error that ended the code.
+    """
     if "error" in result:
         return {f"{form}_runs": 0.0, f"{form}_gap": 1.0}
     kept = {name: value for name, value in result.items() if name in NUMBERS}

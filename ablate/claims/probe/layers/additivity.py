@@ -43,7 +43,12 @@ class Additivity(RandomModels):
         return {"computed": max(computed), "frozen": max(frozen), "behind_relu": min(behind_relu)}
 
     def draw(self, encoder: Stack, generator: torch.Generator) -> tuple[float, float, float]:
-        """Return the errors for one pair of sentences."""
+        """Return three errors of additivity, |f(x + y) - f(x) - f(y) + f(0)| / |f(x + y) - f(0)|,
+        where f is the encoder, and x and y are random sentences.
+
+        The errors are with attention weights computed from each input, with the attention weights
+        of x for all inputs, and the latter with a ReLU at the end of the encoder.
+        """
         shape = (2, 1, self.length, encoder.d_model)
         x, y = torch.randn(shape, generator=generator, dtype=torch.float64)
         real = torch.ones(1, self.length, dtype=torch.bool)

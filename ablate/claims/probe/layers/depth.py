@@ -71,9 +71,9 @@ class Depth(Probe):
         different tokens; stable_rank: of a sentence's outputs, divided by its number of tokens;
         layer_cosine: between a token's outputs after the last two layers; deletion: relative change
         of the outputs without the last layer; kept: fraction of tokens whose output is most similar
-        to their embedding. constructed, random: largest factor by which a gradient is kept through
-        one skip, past a sub-layer constructed to stop it (largest over the draws) and past a random
-        one (smallest).
+        to their embedding. constructed, random: largest factor by which one residual connection
+        scales a gradient, around a sub-layer that was constructed to stop the gradient (largest
+        over the draws) and around a random sub-layer (smallest over the draws).
         """
         fixed = copy.deepcopy(model).double().eval()
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
@@ -94,7 +94,9 @@ class Depth(Probe):
         }
 
     def gate(self, residual: Residual, width: int, generator: torch.Generator) -> "Gate":
-        """Return the gradient factors of the first skip connection for a random token."""
+        """Return the factors by which the first residual connection of the encoder scales the
+        gradient of a random token.
+        """
         x, target = torch.randn(2, width, generator=generator, dtype=torch.float64)
         weight = torch.randn(width, width, generator=generator, dtype=torch.float64) / width
         constructed = (passed(residual, x, *stop) for stop in stops(x, target))
@@ -102,8 +104,11 @@ class Depth(Probe):
 
 
 class Gate(NamedTuple):
-    """Largest singular values of the Jacobian of a token's output by its input, past a constructed
-    and past a random sub-layer.
+    """The factors by which one residual connection scales a gradient: largest singular values of
+    the Jacobian d(output) / d(input) of a token.
+
+    `constructed` is with a linear sub-layer that was constructed to stop the gradient, and `random`
+    with a random linear sub-layer.
     """
 
     constructed: float

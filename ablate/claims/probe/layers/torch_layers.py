@@ -46,18 +46,29 @@ class TorchLayers(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest or smallest value of each measurement over all draws.
 
-        post_of_post, pre_of_post and so on: difference between layers with norm_first=False
-        (of_post) or True (of_pre) and the formulas of Post-LN, Pre-LN and "norm before the
-        addition" (literal). wrong_shapes: number of outputs and weights of nn.MultiheadAttention
-        with another shape than (L, N, E) and (N, L, S); the same for weights of each head
-        (per_head) and with batch_first. shape_differs: number with another shape than (N, L, E) and
-        (L, N, S). layouts: difference between the outputs of a batch-first module and of a
-        sequence-first module. misused: change of the first sentence's output when the second
-        sentence changes, if a sequence-first module receives batch-first data. dropout_difference:
-        difference of the weights in training from 0 or from the weights without dropout divided by
-        1 - p, whichever is nearer; dropped: fraction of weights that are 0 in training;
-        dropout_row_error: deviation of their row sums from 1. fast_shape: 1 if the fast path
-        returns another shape; fast_padding: difference between fast and slow path at padding.
+        L and S are the numbers of queries and keys, N is the number of sentences, and E is the
+        width.
+
+        Returns:
+            FORM_of_ORDER, such as post_of_pre: difference between torch's layers with
+                norm_first=False (ORDER post) or True (ORDER pre) and a formula (FORM): post for
+                Post-LN, pre for Pre-LN, literal for "norm before the addition".
+            wrong_shapes: number of results of a sequence-first nn.MultiheadAttention (output and
+                mean weights) whose shapes are not (L, N, E) and (N, L, S).
+            wrong_shapes_per_head: the same number if the weights of each head are returned.
+            wrong_shapes_batch_first: the same number for a batch-first module.
+            shape_differs: number of results of the sequence-first module whose shapes are not (N,
+                L, E) and (L, N, S).
+            layouts: difference between the outputs of a batch-first module and of a sequence-first
+                module.
+            misused: change of the first sentence's output when the second sentence changes, if a
+                sequence-first module receives batch-first data.
+            dropout_difference: with dropout of rate p, distance of an attention weight from the
+                nearer of two numbers: 0, and the weight without dropout divided by 1 - p.
+            dropped: fraction of weights that are 0 with dropout.
+            dropout_row_error: deviation of the row sums of the weights from 1 with dropout.
+            fast_shape: 1 if the fast path returns another shape.
+            fast_padding: difference between fast and slow path at padding.
         """
         measurements = [self.draw(generator) for _, generator in self.models(model)]
         values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}

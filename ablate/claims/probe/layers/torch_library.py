@@ -44,24 +44,32 @@ class TorchLibrary(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest or smallest value of each measurement over all draws.
 
-        PLACE_MASK: the largest weight that nn.MultiheadAttention gives to a marked key, NaN if it
-        rejects the mask; unmarked: mean total weight on the same keys without a mask, smallest over
-        the draws. function_true and function_false: smallest total weight on keys marked True, and
-        largest weight on keys marked False, of scaled_dot_product_attention; polarity: difference
-        between both functions on keys marked True. layer_true and layer_false: change of the
-        outputs of nn.TransformerEncoderLayer at unmarked tokens when marked tokens change, with and
-        without the mask.
+        Masks. Some keys are marked in a mask, which is given to nn.MultiheadAttention as
+        key_padding_mask (key) or as attn_mask with two or three dimensions (square, square_3d). A
+        mark is True (bool), 1 (uint8, int64), 1.0 (float_one) or minus infinity (float_inf).
 
-        For `expand`: copied: numbers that are stored beyond those of the original; rows_differ:
-        rows that differ from the original; row_reads: rows that change when the original changes;
-        writes_refused: 1 if writing into a row raises an error.
-
-        buffer_faults, attribute_faults and transient_faults: number of faults of a constant that is
-        stored as a buffer, as a plain attribute, and with persistent=False. Faults are: not in the
-        state_dict, not loaded, not moved with the module, a parameter, with a gradient.
-        other_length_refused: 1 if a buffer of another length cannot be loaded. without_variable:
-        how much a training step changes a buffer that is no Variable; trained: how much it changes
-        a parameter.
+        Returns:
+            key_bool, square_int64 and so on (argument and type of the mask): the largest weight on
+                a marked key; NaN if the module rejects the mask.
+            unmarked: mean total weight on the same keys without a mask, smallest over the draws.
+            function_true, function_false: smallest total weight on the keys marked True, and
+                largest weight on a key marked False, in
+                torch.nn.functional.scaled_dot_product_attention.
+            polarity: function_true minus key_bool, that is, how differently this function and
+                nn.MultiheadAttention treat keys marked True.
+            layer_true, layer_false: change of the outputs of nn.TransformerEncoderLayer at unmarked
+                tokens when the marked tokens change, with and without the mask.
+            copied: numbers that `Tensor.expand` stores in addition to the original.
+            rows_differ: rows of the expanded tensor that differ from the original.
+            row_reads: rows of the expanded tensor that change when the original changes.
+            writes_refused: 1 if writing into a row of the expanded tensor raises an error.
+            buffer_faults, attribute_faults, transient_faults: number of faults of a constant that
+                is stored as a buffer, as a plain attribute, and as a buffer with persistent=False.
+                The five possible faults are that the constant is not in the state_dict, is not
+                loaded, is not moved with the module, is a parameter, or has a gradient.
+            other_length_refused: 1 if loading a buffer of another length raises an error.
+            without_variable, trained: how much a training step changes a constant that is stored as
+                a buffer, and one that is stored as a parameter.
         """
         measurements = [self.draw(generator) for _, generator in self.models(model)]
         values = {
@@ -191,7 +199,7 @@ class Constant(nn.Module):
             self.table = nn.Parameter(table) if kept == "parameter" else table
 
     def forward(self, x: Float[Tensor, "L D"]) -> Float[Tensor, "L D"]:
-        """Return the sum of x and the table."""
+        """Return x plus the constant table that was given to the constructor."""
         return x + self.table
 
 
@@ -233,8 +241,8 @@ def faults(kept: str) -> float:
 
 
 def step(kept: str) -> float:
-    """Return how much one training step changes a table that is stored as `kept`, and is not a
-    Variable.
+    """Return how much one training step changes a table that is stored as `kept` ("buffer" or
+    "parameter").
     """
     module, plain = Constant(torch.ones(4, 2), kept), torch.ones(4, 2)
     weight = nn.Parameter(torch.ones(2))

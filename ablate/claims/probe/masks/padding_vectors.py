@@ -46,15 +46,24 @@ class PaddingVectors(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws.
+        """Return the extremes of each measurement over all draws. PAD is the token of padding, and
+        a padding vector is the vector at its position.
 
-        Largest entry of a padding vector: padding_vector: at the input of the first layer;
-        zero_row_placed and zero_row: if the embedding of PAD is zero, with and without positions;
-        memory_rows: after the encoder with masked rows of padding; bare_rows: after one such
-        self-attention without biases; rows_with_bias, _residual, _norm: with one of these.
-        zero_error: deviation of a zero key's weight from e^0 over the sum; ordinary_error: the same
-        for ordinary padding; zero_weight: smallest weight of a zero key; unmasked_moves: difference
-        between cross-attention to zero memory rows with and without mask, without biases.
+        Returns:
+            padding_vector: largest entry of a padding vector at the input of the first layer.
+            zero_row_placed, zero_row: the same if the embedding of PAD is zero, with and without
+                positions.
+            memory_rows: largest entry of a padding vector of the encoder output, if in each
+                self-attention padding attends to nothing and gets zeros.
+            bare_rows: the same after a single such self-attention, whose projections have no
+                biases.
+            rows_with_bias, rows_with_residual, rows_with_norm: bare_rows after biases, the residual
+                connection or the norm are added.
+            zero_error: deviation of the weight of a zero key from e^0 / (sum of e^s over all keys).
+            ordinary_error: the same deviation for padding with an ordinary embedding.
+            zero_weight: smallest weight of a zero key.
+            unmasked_moves: change of the output of cross-attention (without biases) if zero vectors
+                of padding in the encoder output are not masked.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {

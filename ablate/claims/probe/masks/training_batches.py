@@ -1,7 +1,7 @@
 """Check whether the decoder reads padding in training, and whether the loss depends on it.
 
-Equation: the loss is a mean over the positions whose target is not PAD; its gradient is computed by
-    the last states and by the embedded inputs of the decoder.
+Equation: the loss is a mean over the positions whose target is not PAD; its gradient is computed
+    with respect to the last states and the embedded inputs of the decoder.
 Source: arXiv:1706.03762, section 5.1 (batches of sentences of similar lengths); this project's
     training loss, and torch.nn.functional.cross_entropy with ignore_index.
 What differs: sentences of the run's corpus in its batches and by its task, with words as tokens;
@@ -62,14 +62,20 @@ class PaddedBatches(RandomModels):
     bucket: bool
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return counts of batches, and the extremes of gradients over all draws.
+        """Return counts of batches, and the extremes of gradients over all draws. PAD is the token
+        of padding.
 
-        batches: their number; unequal: fraction whose targets differ in length; with_pad: fraction
-        of these whose decoder reads PAD; padded_alone: fraction of single-sentence batches whose
-        decoder reads PAD. gradient_ignored: largest gradient at padding, by last states and by
-        inputs of the decoder, for cross-entropy and label smoothing; gradient_torch: the same for
-        torch's loss with ignore_index; gradient_counted: smallest such gradient by states if
-        targets of PAD are counted.
+        Returns:
+            batches: number of batches.
+            unequal: fraction of batches whose targets differ in length.
+            with_pad: fraction of these batches in which the decoder reads PAD.
+            padded_alone: fraction of single-sentence batches in which the decoder reads PAD.
+            gradient_ignored: largest gradient of this project's losses (cross-entropy, label
+                smoothing) with respect to the decoder's inputs or last states at positions whose
+                target is PAD.
+            gradient_torch: the same for torch's cross-entropy with ignore_index.
+            gradient_counted: the smallest such gradient over the draws if targets that are PAD are
+                counted.
         """
         src, tgt = ([line.split() for line in side] for side in self.corpus.read("train"))
         measurements = [
@@ -150,6 +156,8 @@ def gradients(model: Transformer, generator: torch.Generator, batch: Batch) -> d
 
 
 def at_padding(loss: Tensor, states: Tensor, x: Tensor, real: Tensor) -> Tensor:
-    """Return the largest gradient of a loss at padding, by states and by inputs."""
+    """Return the largest gradient of a loss with respect to decoder states and decoder inputs, at
+    the positions of padding.
+    """
     gradients_at = torch.autograd.grad(loss, (states, x), retain_graph=True)
     return torch.stack([gradient[~real].abs().max() for gradient in gradients_at]).max()
