@@ -11,12 +11,11 @@ SPLITS = ("train", "validation", "test")
 
 
 class Language(Corpus):
-    """Texts without sources: every source is an empty line.
+    """A corpus of texts of one language without sources: every source is an empty line.
 
     Args:
         language: code of the language.
-        train, validation, test: one file each, with one text per
-            line; a `.gz` file is unpacked.
+        train, validation, test: one file each, with one text per line; a `.gz` file is unpacked.
     """
 
     def __init__(self, *, language: str, train: str, validation: str, test: str):

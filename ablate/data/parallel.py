@@ -81,8 +81,8 @@ class Parallel(Corpus):
 
     @property
     def division(self) -> str:
-        """A sentence on which splits are drawn from train, and which config keys set their
-        sizes.
+        """A sentence for the user that names the splits that are drawn from the training file, and
+        the config keys that set their sizes.
         """
         drawn = sorted(self._sampled, key=SPLITS.index)
         sizes = " and ".join(f"data.{split}_size=N" for split in drawn)
@@ -172,8 +172,7 @@ class Parallel(Corpus):
         return Pairs(list(src), list(tgt))
 
     def _rows(self, pairs: Pairs) -> dict[str, Rows]:
-        """Return the line numbers in the training file of train and of each split that is drawn
-        from train.
+        """Return the line numbers of train, and of each split that is drawn from the training file.
 
         Families (pairs with common sentences) are drawn in random order. A family that does not fit
         into a split is offered to the next split.

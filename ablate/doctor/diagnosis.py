@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The result of a check: the facts, the problem and the advice; the last two are "" if all is
-    well.
+    """The result of a check of the installation: what was seen, the problem and the advice. The
+    problem and the advice are "" if all is well.
     """
 
     check: str

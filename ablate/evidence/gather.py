@@ -242,7 +242,7 @@ def _statistics(link: Link | Outcome) -> dict[str, Rows]:
 
 
 def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
-    """Yield each tested split of a run with its number of sentences, for any kind of score."""
+    """Yield each test split of a run with its number of sentences."""
     for path in Path(link["evaluation"]).glob(f"*{STATISTICS}") if "evaluation" in link else ():
         with np.load(path, allow_pickle=False) as arrays:
             for name in [name for name in arrays.files if name != "groups"][:1]:

@@ -45,7 +45,8 @@ def check_log(folder: Path, evidence: Evidence) -> None:
 
 
 def _place_of_log(folder: Path, sweep: str) -> Path | None:
-    """Return the folder that has the analysis log of some evidence.
+    """Return the folder that has the analysis log (the list of seeds that were analysed) of some
+    evidence.
 
     This is the folder of the evidence, else the folder of all results. The result is None if
     neither has a log.
@@ -61,7 +62,8 @@ def _place_of_log(folder: Path, sweep: str) -> Path | None:
 
 
 def check_manifest(folder: Path, evidence: Evidence) -> None:
-    """Raise UserError if committed evidence differs from its line in the manifest.
+    """Raise UserError if committed evidence differs from its line in the manifest, the list of all
+    studies whose evidence was ever saved.
 
     Raises:
         UserError: the manifest is damaged, or the runs or the analysis log are not those that the

@@ -154,7 +154,7 @@ def read_entries(
 def join(
     claims: list[Claim], verdicts: dict[str, list[Finding]], gone: Sequence[Gone] = ()
 ) -> list[Entry]:
-    """Return an entry of the ledger for each claim.
+    """Return an entry of the ledger (a claim with its verdicts) for each claim.
 
     The user's own claims come first. Claims that only committed experiments make come last.
 

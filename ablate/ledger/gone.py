@@ -78,7 +78,9 @@ def _manifests(experiments: Path | None) -> Iterator[tuple[str, Path]]:
 
 
 def _kept(origin: str, folder: Path) -> Iterator[Gone]:
-    """Yield an object for each claim of a study that a manifest lists and its folder lacks."""
+    """Yield an object for each claim of a study that a manifest (a list of all saved evidence)
+    lists, but whose folder is missing or lacks runs.
+    """
     committed = read_manifest(places.PROJECT) if origin == KEPT else {}
     for study in read_manifest(folder).values():
         if study.name not in committed and (why := _lost(folder / study.name, study)):
@@ -130,7 +132,9 @@ def _is_aside(sweep: Sweep) -> bool:
 
 
 def _is_followed(sweep: Sweep, sweeps: Sequence[Sweep]) -> bool:
-    """Return whether a later sweep in the same setting asked every question of a sweep."""
+    """Return whether a later sweep in the same setting tested every claim that this sweep
+    tested.
+    """
     return any(
         other.time > sweep.time
         and other.regime == sweep.regime

@@ -162,10 +162,10 @@ def _holds(finding: Finding, tests: int) -> bool:
 
 
 def _settled(setting: Sequence[Finding]) -> str:
-    """Return the verdict of one setting after all its tests: several studies, and replications.
+    """Return the verdict of one setting from all its tests: several studies, and replications.
 
-    If some tests are undecided, the verdict of another must hold after a correction for the number
-    of tests, and its effect must agree with the undecided effects within chance.
+    If some tests are undecided, the verdict of another test must hold after a correction for the
+    number of tests, and its effect must agree with the undecided effects within chance.
     """
     tries = [*setting, *(finding.fresh for finding in setting if finding.fresh)]
     undecided = [finding for finding in tries if finding.verdict == INCONCLUSIVE]
@@ -295,7 +295,9 @@ def _apart(findings: Sequence[Finding]) -> list[str]:
 
 
 def _place(finding: Finding, compared: Sequence[Finding]) -> str:
-    """Return the setting of a verdict as text, described by its differences from the others."""
+    """Return the setting of a verdict as text, described by its differences from the settings of
+    the other verdicts.
+    """
     levels = finding.alike
     parts = {name: str(part(finding)) for name, part in PARTS.items()}
     parts |= {_name(key): level_label(key, levels[key]) for key in levels}

@@ -53,7 +53,9 @@ def settings(headline: Headline) -> dict[str, list[str]]:
 
 
 def _other_tries(headline: Headline) -> Iterator[str]:
-    """Yield a sentence for each verdict that a replication with new seeds changed."""
+    """Yield a sentence for each verdict that counts as undecided because a replication with new
+    seeds does not confirm it.
+    """
     for finding, word in zip(headline.deciding, headline.verdicts, strict=True):
         if finding.verdict != word and word == INCONCLUSIVE:
             yield (

@@ -252,8 +252,8 @@ def _answer(decision: str, name: str, state: Row, rules: Rules, **more: Any) -> 
 
 
 def _baseline(campaign: Campaign, state: Row, values: dict[str, Values]) -> tuple[Values, int]:
-    """Return the results of the current baseline that count, and the number of runs that are
-    missing.
+    """Return the results of the current baseline's runs, without runs that may not be used, and the
+    number of runs that the baseline still needs.
     """
     kept = state["baseline"]
     every = values.get(kept["arm"], np.empty(0))[kept["skip"] :]

@@ -123,8 +123,8 @@ def _over_levels(
 
 
 def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
-    """Return horizontal reference values for a metric by name: "chance" and "bound" (the best
-    possible value).
+    """Return reference values of a metric, which figures draw as horizontal lines: "chance", the
+    score without learning, and "bound", the best possible score.
 
     A value is left out if the corpus does not state it, or if the runs do not share it.
     """
@@ -297,8 +297,8 @@ def _tuning(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
-    """Return the runs of every arm; if arms share their training (and differ only in testing), of
-    the first of them.
+    """Return the runs of every arm. If several arms share their training (and differ only in
+    testing), only the first of these arms is returned.
     """
     shown: dict[str, list[Run]] = {}
     seen: list[dict[int, Any]] = []

@@ -25,7 +25,9 @@ MEANINGS = {
 
 
 def whole(site: Site) -> dict[str, object]:
-    """Return the variables of the template for the page."""
+    """Return the variables of the template for the page for beginners, which explains a verdict
+    step by step.
+    """
     view = _example(site)
     axes = drawn([view]) if view else []
     return {

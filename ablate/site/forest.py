@@ -144,8 +144,8 @@ class Forest:
 
     @property
     def directed(self) -> bool:
-        """Whether one side of 0 is better for at least one row; a claim of equality has no better
-        side.
+        """Whether one side of 0 is better for at least one row; a claim that two arms are equal has
+        no better side.
         """
         return any(row.claim["kind"] != "equivalence" for row in self.rows)
 

@@ -36,8 +36,8 @@ STATES_WHILE_TRAINING = 3
 
 
 class Checked(NamedTuple):
-    """Hashes of the data of all runs (by `corpus`), and the disk space in bytes that the sweep
-    needs.
+    """The result of the checks before a sweep: hashes of the data of all runs (by `corpus`), and
+    the disk space in bytes that the sweep needs.
     """
 
     data: dict[str, Fingerprints]
@@ -45,16 +45,17 @@ class Checked(NamedTuple):
 
 
 def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
-    """Check and build every arm on the meta device, prepare its data, and check the disk space.
+    """Check and build every arm on torch's device "meta", prepare its data, and check the disk
+    space.
 
-    Cells that differ only in their seed are checked once.
+    Runs that differ only in their seed are checked once.
 
     Args:
         cells: the runs for the verdict, which must match the study.
         screening: the runs that tune a nuisance parameter.
 
     Raises:
-        UserError: the first invalid cell; the message names it.
+        UserError: a run is invalid; the message names the first such run.
     """
     check_apart(cells)
     arms, builder = _first_of_each(cells), Builder()
@@ -80,7 +81,9 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
 
 
 class Builder:
-    """Prepares the data and the model of each arm, on the device meta; equal ones are shared."""
+    """Prepares the data and the model of each arm, on torch's device "meta". Arms with equal data
+    settings share their data, and arms with equal model settings share their model.
+    """
 
     def __init__(self) -> None:
         self.data: dict[str, TextData] = {}  # by `corpus`
@@ -111,7 +114,9 @@ class Builder:
 
 @contextmanager
 def naming(cell: Cell) -> Iterator[None]:
-    """Add the number and the label of a run to UserErrors raised in the block."""
+    """Add the number and the label of a run to the message of a UserError that is raised within the
+    `with` block.
+    """
     try:
         with name_largest_numbers(cell.config):
             yield

@@ -39,18 +39,18 @@ class Pace(Callback):
         self._tokens = torch.zeros((), dtype=torch.int64)
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Start the measurement of time."""
+        """Start the clock by which the speed of training is measured."""
         self._tokens = self._tokens.to(module.device)
         self._first, self._begun = trainer.global_step, time.perf_counter()
         self._since = self._begun
 
     def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Pause the measurement of time during validation."""
+        """Stop the clock, because validation does not count as training time."""
         if trainer.state.fn == TrainerFn.FITTING:
             self._seconds += time.perf_counter() - self._since
 
     def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Resume the measurement of time."""
+        """Start the clock of training time again."""
         self._since = time.perf_counter()
 
     def on_train_batch_end(
@@ -81,7 +81,9 @@ class Pace(Callback):
         return timedelta(seconds=round(seconds * (trainer.max_steps - trainer.global_step)))
 
     def values(self, trainer: pl.Trainer) -> dict[str, str]:
-        """Return the newest metrics, the learning rate and the speed as text, by short names."""
+        """Return the latest loss metrics, the learning rate and the speed as text, by short
+        names.
+        """
         metrics = trainer.callback_metrics
         values = {short: f"{metrics[name]:.2f}" for name, short in SHOWN.items() if name in metrics}
         speed = {"tokens/s": f"{self.speed:,.0f}"} if self.speed else {}

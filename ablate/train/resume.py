@@ -102,20 +102,21 @@ class StateKeeper(Checkpoint):
         self._random: list[dict[str, torch.Tensor]] | None = None  # random state of every rank
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Let signals wait for the end of a batch. This repeats an earlier call, because Lightning
-        has just replaced the signal handlers.
+        """Make signals wait until a batch has ended, before they interrupt the run.
+
+        This repeats an earlier call, because Lightning has just replaced the signal handlers.
         """
         self._saved_step = trainer.global_step
         self.interruption.defer()
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Let signals end the process at once."""
+        """Make signals end the process at once again."""
         self.interruption.undefer()
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Let signals end the process at once, because no further batch will end."""
+        """Make signals end the process at once again, because no further batch will end."""
         self.interruption.deferred = False
 
     def on_train_batch_start(

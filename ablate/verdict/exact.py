@@ -37,7 +37,11 @@ class Case:
 
     @property
     def counts(self) -> bool:
-        """Whether the case could have violated the claim, as far as the negative control shows."""
+        """Whether the negative control, a deliberate fault, shows that this case could have
+        violated the claim.
+
+        Without a negative control, every case counts.
+        """
         return self.control is None or self.control > MOVED
 
 
@@ -60,7 +64,9 @@ class Exact:
 
     @property
     def counted(self) -> list[Case]:
-        """The cases that were measured and could have violated the claim."""
+        """The cases that were measured and could have violated the claim, as far as a negative
+        control (a deliberate fault) shows.
+        """
         return [case for case in self.cases if case.value is not None and case.counts]
 
     @property
@@ -70,12 +76,14 @@ class Exact:
 
     @property
     def values(self) -> list[float | None]:
-        """The values of the cases that count: those in `counted`."""
+        """The values of the cases in `counted`."""
         return [case.value for case in self.counted]
 
     @property
     def broken(self) -> int:
-        """The number of cases that violate the claim; a value that is not finite violates it."""
+        """The number of cases (runs or pairs of runs) that violate the claim; a value that is not
+        finite violates it.
+        """
         return sum(not self.holds(self.distance(case)) for case in self.counted)
 
     def signed(self, case: Case) -> float:
@@ -179,9 +187,8 @@ def _draws(runs: list[Run], evidence: Evidence) -> int | None:
 
 
 def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, float] | None:
-    """Return an arm outside the claim that violates its rule, with its distance from 0.
-
-    The result is None if no such arm violates the rule.
+    """Return an arm that the claim is not about and that violates the rule of the claim, with its
+    distance from 0. The result is None if no such arm violates the rule.
     """
     inside = {run["cell"] for run in cases.runs}
     for run in evidence.runs:
@@ -214,9 +221,9 @@ def _difference(claim: Claim, pair: tuple[Run, Run], evidence: Evidence) -> floa
 
 
 def _moved(claim: Claim, runs: tuple[Run, ...] | list[Run]) -> float | None:
-    """Return the largest response of the negative control among the runs.
+    """Return the largest response of the negative control, a deliberate fault, among the runs.
 
-    NaN counts as no response. The result is None if the claim has no control.
+    NaN counts as no response. The result is None if the claim has no negative control.
     """
     if not claim["control"]:
         return None

@@ -39,10 +39,10 @@ UNLEARNED = (
 
 
 def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return the reason why a claim cannot be judged, if all its arms are at the floor of the
-    metric.
+    """Return the reason why a claim cannot be judged, if no arm is better than a model that has
+    learned nothing.
 
-    The result is "" if an arm is above the floor.
+    The result is "" if an arm is better.
     """
     if claim["metric"].partition("/")[0] in UNLEARNED:
         return ""
@@ -78,11 +78,11 @@ def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
 
 
 def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:
-    """Return whether a trained arm is at the floor of the metric, or of BLEU if BLEU is
-    informative.
+    """Return whether a trained arm is no better than a model that has learned nothing, in the
+    metric, or in BLEU if BLEU is informative.
 
-    The metric `skill` has a floor of its own. BLEU is not informative if it is 0 in every arm, as
-    it is with very short answers.
+    The metric `skill` has its own limit. BLEU is not informative if it is 0 in every arm, as it is
+    with very short answers.
     """
     if _never_trained(arm):
         return False

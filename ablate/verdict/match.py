@@ -17,7 +17,9 @@ BUDGET = ("budget.steps", "budget.short")
 
 
 def keys(match: Match) -> tuple[str, ...]:
-    """Return the config keys that a match sets, which may differ between arms."""
+    """Return the config keys that a match sets (a match makes the arms equal in cost); their values
+    may differ between arms.
+    """
     return BUDGET if match["by"] == "flops" else (match["key"],)
 
 

@@ -19,7 +19,7 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class Memorise(Synthetic):
-    """Source and target are random words; no source has two targets.
+    """A corpus of random pairs: source and target are random words, and no source has two targets.
 
     Args:
         length: number of words in a source and in a target.

@@ -50,8 +50,8 @@ def registered_rule() -> Rule:
 
 @dataclass(frozen=True)
 class Result:
-    """A block of printed numbers with both recomputed versions; inputs, and blocks whose operands
-    are not printed, have none.
+    """The comparison of a block of printed numbers with both recomputations of the numbers. Blocks
+    that are inputs, and blocks whose operands are not printed, have no recomputed numbers.
     """
 
     block: Block
@@ -64,8 +64,8 @@ class Result:
 
     @property
     def differs(self) -> Bool[Tensor, "R C"]:
-        """Mask of the printed numbers that differ from the recomputed ones, even if the document
-        rounded them carelessly.
+        """Mask of the printed numbers that differ from the recomputed numbers by more than careless
+        rounding.
         """
         return ~(self.follows | self.rounding)
 
@@ -76,7 +76,8 @@ class Result:
 
 
 def recompute(example: Example, rule: Rule) -> list[Result]:
-    """Recompute every block of an example and compare the results with the printed numbers.
+    """Recompute every block of numbers of a worked example, and return the comparison with the
+    printed numbers.
 
     Raises:
         UserError: the result of an operation does not have the printed shape.
@@ -96,7 +97,9 @@ def recompute(example: Example, rule: Rule) -> list[Result]:
 
 
 def chain(example: Example) -> dict[str, Float[Tensor, "_ _"]]:
-    """Return the values of every block, computed from the first inputs without rounding."""
+    """Return the values of every block of numbers, computed from the first inputs of a worked
+    example without rounding in between.
+    """
     blocks: dict[str, Tensor] = {}
     for block in example.blocks:
         blocks[block.name] = computed(block, blocks)
@@ -144,7 +147,9 @@ def _state(block: Block, differs: bool, inherits: bool) -> str:
 
 
 def ancestors(block: Block, done: dict[str, Result]) -> Iterator[str]:
-    """Yield the names of the operands of a block, recursively."""
+    """Yield the names of the blocks from which the numbers of a block are computed, directly or
+    through other blocks.
+    """
     for name in block.operands:
         yield name
         yield from ancestors(done[name].block, done)
@@ -171,8 +176,8 @@ def broken(block: Block, printed: dict[str, Tensor]) -> int:
 
 
 def unequal_twins(example: Example) -> int:
-    """Return the number of pairs of blocks that have the same operation and equal operands but
-    different printed numbers.
+    """Return the number of pairs of blocks (matrices of numbers that a document prints) that have
+    the same operation and equal operands but different printed numbers.
     """
     count = 0
     blocks = [block for block in example.blocks if block.operands]
@@ -213,8 +218,8 @@ def moved_by_an_input(example: Example) -> int:
 
 
 def totals(results: list[Result]) -> dict[str, int]:
-    """Return how many printed numbers follow, are rounded loosely, differ, and so on; each number
-    is counted once.
+    """Return how many printed numbers follow from earlier numbers, are rounded loosely, differ, and
+    so on; each number is counted once.
 
     Numbers that differ are counted as differing in any block. All other numbers are counted by the
     result of their block; in right blocks, they are counted as following or as rounded loosely.

@@ -97,8 +97,8 @@ def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
 
 
 def main() -> None:
-    """Run the listing described on standard input, and write the results to standard output, both
-    as JSON.
+    """Run the code listing that standard input describes, and write the results to standard output,
+    both as JSON.
     """
     question = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))

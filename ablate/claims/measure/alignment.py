@@ -40,7 +40,9 @@ class Diagonal(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the fraction of correctly aligned words, under the names that `Alignment` uses."""
+        """Return the fractions of correctly aligned words, under the names aligned and
+        aligned_off_diagonal, which `Alignment` also uses.
+        """
         judged = sentences("test", self.sentences)
         return shares([diagonal(sentence) for sentence in judged], judged)
 
@@ -63,10 +65,12 @@ class Alignment(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the fraction of correctly aligned words.
+        """Return the fractions of target words that attention aligns with their translations.
 
-        aligned: of all words; aligned_off_diagonal: of the words that the diagonal aligns
-        incorrectly.
+        Returns:
+            aligned: fraction of all words.
+            aligned_off_diagonal: fraction of the words that would be aligned incorrectly with the
+                source word at the same relative position.
         """
         chosen, judged = (sentences(split, self.sentences) for split in ("validation", "test"))
         weights_of = self.candidates(model, data, chosen)
@@ -97,12 +101,16 @@ class Alignment(Measure):
 
 
 def shares(alignments: list[Float[Tensor, "_ _"]], gold: tuple[Gold, ...]) -> dict[str, float]:
-    """Return the fraction of target words that are aligned correctly: of all words (aligned), and
-    of words that the diagonal aligns incorrectly (aligned_off_diagonal).
+    """Return the fractions of target words that are aligned correctly.
 
     Args:
         alignments: weights of target words on source words, for each sentence.
         gold: the sentences with their correct alignments.
+
+    Returns:
+        aligned: fraction of all words.
+        aligned_off_diagonal: fraction of the words that would be aligned incorrectly with the
+            source word at the same relative position.
     """
     right = rightly(alignments, gold)
     off = rightly([diagonal(sentence) for sentence in gold], gold) == 0

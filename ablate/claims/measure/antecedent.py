@@ -87,12 +87,12 @@ class Antecedent(Measure):
 
 
 def inside(name: str) -> bool:
-    """Return whether an attention of this name is a self-attention of the encoder."""
+    """Return whether the name of an attention module is that of a self-attention of the encoder."""
     return name.startswith("encoder")
 
 
 def across(name: str) -> bool:
-    """Return whether an attention of this name is a cross-attention."""
+    """Return whether the name of an attention module is that of a cross-attention."""
     return name.endswith("cross")
 
 
@@ -118,8 +118,8 @@ def twins(lines: Any, data: TextData) -> tuple[Read, Int[Tensor, " N"], Int[Tens
 
 @torch.no_grad()
 def rightly(model: Transformer, text: Read, data: TextData) -> Bool[Tensor, " N"]:
-    """Return for each sentence whether the correct pronoun is more likely than the other, given all
-    preceding tokens.
+    """Return for each sentence whether the correct pronoun is more likely than the other pronoun,
+    given all preceding tokens.
     """
     he, she = (ids[0] for ids in data.tokenizers.tgt.encode_batch(list(GENDERS)))
     logits: Float[Tensor, "N T V"] = model.head(model(text.inputs))

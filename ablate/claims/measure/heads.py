@@ -77,10 +77,10 @@ class Heads(Measure):
 
 
 def self_weights(seen: Seen) -> dict[str, float]:
-    """Return how often a token's largest weight is on the token itself, and how large this weight
-    is.
+    """Return how often a token's largest attention weight is on the token itself, and how large
+    this weight is.
 
-    `seen` has the sentences and the recorded attentions.
+    `seen` has the sentences and the recorded attention weights.
     """
     measurements = {}
     for stack, tokens in zip(("encoder", "decoder"), seen.read.inputs, strict=True):
@@ -109,7 +109,13 @@ def largest_is_own(weights: Float[Tensor, "B H L L"], asked: Bool[Tensor, "B L"]
 
 
 def differences(seen: Seen) -> dict[str, float]:
-    """Return how different the heads of an encoder layer are, averaged over layers."""
+    """Return how much the attention weights of the heads of an encoder layer differ, averaged over
+    layers.
+
+    Returns:
+        apart: mean divergence between two heads, in bits.
+        profiles_apart: see the function `profiles_apart`.
+    """
     real = seen.read.inputs.src != PAD
     layers = [a.weights for name, a in seen.attended.items() if name.startswith("encoder")]
     each = torch.tensor([[distance(w, real), profiles_apart(w, real)] for w in layers])

@@ -110,5 +110,7 @@ class ExactKind(Kind):
         return [near, far] if estimate.worst > 0 else [MarginThreshold(0.0, far.decision)]
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return minus the margin and the margin."""
+        """Return minus the margin and the margin, the values with which a measured value is
+        compared.
+        """
         return (-margin, margin)

@@ -37,7 +37,7 @@ class NonInferiority(Sameness):
         return losses(*estimate.interval(1 - alpha))
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return minus the margin, which is the loss that the claim excludes."""
+        """Return minus the margin, the deterioration that the claim excludes."""
         return (-margin,)
 
     def power(
@@ -50,7 +50,7 @@ class NonInferiority(Sameness):
 
 
 def losses(low: float, high: float) -> list[MarginThreshold]:
-    """Return the decision on "the loss is below the margin" for every margin from 0 on.
+    """Return the decision on "the deterioration is below the margin" for every margin from 0 on.
 
     Args:
         low: lower end of the interval of the difference.

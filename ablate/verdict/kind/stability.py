@@ -38,12 +38,15 @@ class Stability(Superiority):
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Return the result of a claim from the numbers of failed runs among all runs."""
+        """Return the result of a claim about failed runs: the comparison of the proportions of
+        failed runs in both arms.
+        """
         return self.with_effect(claim, rates(claim, evidence), contrast(claim, evidence))
 
     def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
-        """Return the smallest proportion of failed runs that has power .8 if the other arm has
-        none.
+        """Return the smallest true proportion of failed runs in an arm that the test detects with
+        power 0.8, if no run of the other arm fails. The result is None if an arm has no runs, or if
+        no proportion is detected.
         """
         if not estimate.known:
             return None

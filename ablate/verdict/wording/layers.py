@@ -122,9 +122,8 @@ def _shared(claim: Claim) -> Levels:
 
 
 def _condition(claim: Claim) -> str:
-    """Return the levels that all arms of a claim share, as "6 layers and no warm-up".
-
-    The result is "" if the arms share none.
+    """Return the levels that all arms of a claim share, as text such as "6 layers and no warm-up";
+    "" if the arms share none.
     """
     shared = claim["where"] | _shared(claim)
     return listed(arm_labels({k: v for k, v in shared.items() if k not in MEASURED}))
@@ -190,7 +189,9 @@ def _effect(claim: Claim, answer: Answer, condition: str, *, brief: bool = False
 
 
 def _elsewhere(claim: Claim) -> str:
-    """The levels at which the difference is taken that another one is compared with."""
+    """Return a phrase for the levels at which the second difference of an interaction is taken,
+    with which the first difference is compared.
+    """
     where = claim["where"]
     return arm_label({k: v for k, v in claim["minus"].items() if where.get(k, ...) != v})
 
@@ -259,7 +260,9 @@ def _planned(claim: Claim, effect: float) -> str:
 
 
 def _rates(claim: Claim, answer: Answer, condition: str) -> str:
-    """Return how many runs of each arm ended in the way that the claim counts."""
+    """Return a phrase on how many runs of each arm diverged or collapsed, whichever the claim
+    counts.
+    """
     arms = _against(claim)
     if claim["better"] == "lower":  # then the baseline counts as plus
         arms.reverse()

@@ -147,10 +147,13 @@ def forms(
 ) -> dict[str, float]:
     """Return the differences between attention modules and explicit loops.
 
-    matrix_error: difference from the loop over words and heads; float32_error: the same in float32;
-    cross_error: for cross-attention between two lengths; matrix_control: with the values of other
-    words. heads_error: difference from a loop over heads; view_error: from heads that are split
-    with a wrong `view`.
+    Returns:
+        matrix_error: difference from a loop over words and heads.
+        float32_error: the same difference in float32.
+        cross_error: the same difference for cross-attention between sentences of two lengths.
+        matrix_control: the same difference with the values of other words, as a control.
+        heads_error: difference from a loop over heads.
+        view_error: difference from heads that are split with a wrong `view`.
     """
     apart, single, wrong = [], [], []
     for attention, other in ((plain, x), (causal, x), (cross, y)):
@@ -178,10 +181,12 @@ def shapes(
     y: Float[Tensor, "K D"],
     wider: MultiHeadAttention,
 ) -> dict[str, float]:
-    """Compare shapes of inputs and outputs.
+    """Return how many outputs of attention have another shape than the input.
 
-    shape_changes: outputs whose shape differs from x, also if the heads together are wider than x;
-    free_width_changes: whether such heads change the width before the output projection.
+    Returns:
+        shape_changes: outputs whose shape differs from x, also if the heads together are wider than
+            x.
+        free_width_changes: 1 if such heads change the width before the output projection, else 0.
     """
     outs = [read(attention, x, y) for attention in (*modules, wider)]
     return {

@@ -104,13 +104,13 @@ def with_maps(
 def scores(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Float[Tensor, "Q K"]:
-    """Return the unscaled scores of the module's only head."""
+    """Return the unscaled attention scores of a module with a single head."""
     q, k, _ = projected(attention, x, y)
     return (q @ k.mT)[0]
 
 
 def weights(attention: MultiHeadAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "L L"]:
-    """Return the weights of the module's only head."""
+    """Return the attention weights of a module with a single head."""
     q, k, v = (of[None] for of in projected(attention, x, x))
     return weights_of(attention.kernel, q, k, v, Mask(), None)[0, 0]
 
@@ -127,12 +127,15 @@ def three_maps(attention: SelfAttention) -> tuple[SelfAttention, SelfAttention, 
 
 
 def largest_with_itself(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Return by how much another vector of equal length could have a larger score with a word than
-    the word itself.
+    """Return by how much another vector can have a larger score with a word than the word with
+    itself.
 
-    Without projections (equal_excess), with a shared projection (tied_excess), with two projections
-    (separate_excess). unequal_excess: without projections, for a vector twice as long.
-    random_missed: whether among random words another word ever has the largest score.
+    Returns:
+        equal_excess: for vectors of equal length, without projections.
+        tied_excess: with one projection for queries and keys.
+        separate_excess: with two projections.
+        unequal_excess: without projections, for a vector twice as long.
+        random_missed: whether among random words another word ever has the largest score.
     """
     plain, tied, separate = three_maps(attention)
     itself = scores(plain, x, x).diagonal()
@@ -159,11 +162,14 @@ def worst(attention: SelfAttention, x: Float[Tensor, "L D"]) -> float:
 def similarity(
     attention: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
 ) -> dict[str, float]:
-    """Compare the order of keys by score with the order by cosine, as 1 - rank correlation.
+    """Compare the order of keys by attention score with their order by cosine; a value is 1 minus
+    the rank correlation.
 
-    Without projections, for keys of equal length (equal_order) and of random lengths
-    (unequal_order); the latter in cosine attention (cosine_order); equal lengths with W_K = -W_Q
-    (opposed_order).
+    Returns:
+        equal_order: without projections, for keys of equal length.
+        unequal_order: without projections, for keys of random lengths.
+        cosine_order: the latter with cosine attention.
+        opposed_order: for keys of equal length with W_K = -W_Q.
     """
     plain, _, _ = three_maps(attention)
     same = plain.query.weight

@@ -82,7 +82,9 @@ class FastWeights(RandomModels):
 def answers(
     source: Float[Tensor, "H L E"], to: Float[Tensor, "H L W"], given: Float[Tensor, "H L E"]
 ) -> Float[Tensor, "H L W"]:
-    """Return the fast network's output for each input, after all outer products up to that step."""
+    """Return the output of a fast weight programmer: at each step, the outer product of `to` and
+    `source` is added to a matrix, which is then applied to `given`.
+    """
     fast, out = torch.zeros_like(to[:, 0, :, None] * source[:, 0, None]), []
     for t in range(to.size(1)):
         fast = fast + to[:, t, :, None] * source[:, t, None]
@@ -144,10 +146,12 @@ def forms(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]
 
 
 def other_kernels(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Compare other kernels with programmers.
+    """Compare softmax attention and the delta rule with fast weight programmers, networks that add
+    an outer product to a weight matrix at each step.
 
-    softmax_error: difference between softmax attention and the programmer with one matrix;
-    delta_error: between the delta rule and a programmer that only adds.
+    Returns:
+        softmax_error: difference between softmax attention and the programmer with one matrix.
+        delta_error: difference between the delta rule and a programmer that only adds.
     """
     heads = projected(attention, x, x)
     q, k, v = (of[None] for of in heads)
@@ -171,9 +175,10 @@ def gradients(
     """Return differences between gradients through the fast weight programmer and through
     attention.
 
-    gradient_error: relative difference between the gradients of a squared error by the three
-    projections (the slow network); gradient_size: smallest over the projections of the largest
-    gradient entry.
+    Returns:
+        gradient_error: relative difference between the gradients of a squared error with respect to
+            the three projections (the slow network).
+        gradient_size: smallest over the projections of the largest gradient entry.
     """
     slow = [attention.query.weight, attention.key.weight, attention.value.weight]
     through = [

@@ -34,10 +34,11 @@ LENGTH, SENTENCES, HEADS = 12, 8, 4
 
 @dataclass(kw_only=True)
 class InitialScores(Probe):
-    """A probe that draws query and key projections and computes the scores of all pairs of tokens.
+    """A probe that draws query and key projections and computes the attention scores of all pairs
+    of tokens.
 
     Args:
-        maps: unit | linear | xavier | fused_xavier.
+        maps: distribution of the projections: unit | linear | xavier | fused_xavier.
         draws: number of random projections and sentences.
         seed: seed of both.
 

@@ -94,11 +94,11 @@ class Dataflow(RandomModels):
 
 
 class Edges:
-    """A model with one sentence pair, another pair with other words at every position, and random
-    values that replace an edge.
+    """A model with the data for experiments on which of its tensors depend on which others.
 
-    The methods cut one edge (residual stream before a sub-layer, or encoder output) at a time and
-    return which tensors change.
+    An edge is the residual stream before a sub-layer, or the encoder output. The methods fix or
+    replace one edge at a time, and return how much other tensors change. The data are a sentence
+    pair, another pair with other words at every position, and random values that replace an edge.
     """
 
     def __init__(
@@ -229,8 +229,8 @@ class Edges:
         return traced.memory if stack == "encoder" else traced.states
 
     def everywhere(self, stack: str, at: int, words: Seq2Seq) -> Tensor:
-        """Return the result of `output` for a model that adds the embedded words to the input of
-        every layer.
+        """Return the output of a stack for some words, as `output` does, but in a model that adds
+        the embedded words to the input of every layer.
         """
         embedded = trace(self.model, words).streams[stack][0]
 

@@ -29,9 +29,14 @@ class TeacherForcing(RandomModels):
     measures = ("prefix", "step", "control")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest differences, prefix and step, over all draws.
+        """Return the largest differences of logits from those of decoding a whole target at once,
+        over all draws.
 
-        control: prefix for a decoder without causal mask, smallest over the draws.
+        Returns:
+            prefix: difference if each prefix is decoded from scratch.
+            step: difference if the target is decoded token by token with caches.
+            control: the difference `prefix` for a decoder without causal mask, smallest over the
+                draws.
         """
         measurements = torch.stack([self.draw(*drawn) for drawn in self.models(model)])
         prefix, step, control = measurements.unbind(1)

@@ -109,8 +109,10 @@ def norms(
     """Return the differences between torch's encoder and decoder layers and three formulas of norm
     placement.
 
-    ORDER is post (norm_first=False) or pre; FORM_of_ORDER is the difference of such a layer from a
-    formula.
+    Returns:
+        FORM_of_ORDER, such as pre_of_post: difference between the layers with norm_first=False
+            (ORDER post) or True (ORDER pre) and a formula: Post-LN (FORM post), Pre-LN (FORM pre),
+            or the norm before the addition (FORM literal).
     """
     differences: dict[str, list[Tensor]] = {}
     for order in ("post", "pre"):
@@ -133,8 +135,8 @@ def norms(
 
 
 def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
-    """Return the output that one of the formulas (post, pre, literal) gives with the weights of
-    torch's layer.
+    """Return the output of a formula with the weights of torch's layer: Post-LN (`form` "post"),
+    Pre-LN ("pre"), or the norm before the addition ("literal").
     """
     parts: list[Callable[[Tensor], Tensor]] = [lambda y: layer.self_attn(y, y, y)[0]]
     if isinstance(layer, nn.TransformerDecoderLayer):

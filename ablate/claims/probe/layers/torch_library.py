@@ -80,7 +80,9 @@ class TorchLibrary(RandomModels):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> dict[str, float]:
-        """Return the weights on marked keys for random inputs."""
+        """Return the attention weights on keys that a mask marks, for random inputs and masks of
+        every type, and related measurements.
+        """
         x = torch.randn(SENTENCES, self.length, HEADS * WIDTH, generator=generator).double()
         module = nn.MultiheadAttention(HEADS * WIDTH, HEADS, batch_first=True).double()
         for parameter in module.parameters():
@@ -204,8 +206,8 @@ class Constant(nn.Module):
 
 
 def constants() -> dict[str, float]:
-    """Return how constants behave that a module stores in different ways; see `TorchLibrary` for
-    the names.
+    """Return how a constant behaves if a module stores it as a buffer, as a plain attribute or as a
+    parameter; `TorchLibrary.__call__` explains the names.
     """
     saved = Constant(torch.ones(4, 2), "buffer").state_dict()
     try:

@@ -87,7 +87,7 @@ class PaddingVectors(RandomModels):
 
 
 def least(vectors: Float[Tensor, "N D"]) -> Tensor:
-    """Return the largest absolute entry of that vector whose largest entry is smallest."""
+    """Return the smallest of the vectors' largest absolute entries."""
     return vectors.abs().amax(-1).min()
 
 
@@ -143,8 +143,8 @@ def weights(
 def zero_score(
     attention: MultiHeadAttention, x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
 ) -> tuple[Tensor, Tensor]:
-    """Return the smallest weight on padding, and the largest deviation of such a weight from that
-    of a score of 0.
+    """Return the smallest attention weight on padding, and the largest difference between such a
+    weight and the weight that a score of 0 would have.
     """
     maps = (attention.query, attention.key)
     q, k = (m(x).view(*x.shape[:2], attention.n_heads, -1).transpose(1, 2) for m in maps)
@@ -155,8 +155,8 @@ def zero_score(
 
 
 def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, Tensor]:
-    """Return the padding vectors after one self-attention that gives them zeros: without and with
-    biases, residual connection and norm.
+    """Return the padding vectors after one self-attention in which padding gets zeros: without
+    biases, with biases, with the residual connection and with the norm.
     """
     layer: dict[str, MultiHeadAttention] = [*model.encoder.layers][0]
     with_bias = copy.deepcopy(layer["self_attention"])

@@ -89,7 +89,7 @@ class PaddedBatches(RandomModels):
 
     def counts(self, model: Transformer, src: Lines, tgt: Lines) -> dict[str, float]:
         """Return the number of batches, and the fractions of batches in which the decoder reads
-        PAD.
+        PAD, the token of padding.
         """
         rows = np.arange(len(src))
         lengths = (np.array([len(line) + 1 for line in side]) for side in (src, tgt))
@@ -111,7 +111,7 @@ class PaddedBatches(RandomModels):
     def batch(
         self, model: Transformer, src: Lines, tgt: Lines, lines: Int[np.ndarray, " B"]
     ) -> Batch:
-        """Return some lines as a batch of the task."""
+        """Return the lines with the given numbers as a batch of the task."""
         size = len(model.embedding.output_weight())
         sides = (ids([side[n] for n in lines], size) for side in (src, tgt))
         batch: Batch = self.task.batch(*sides, lines, np.random.default_rng)
@@ -128,7 +128,7 @@ def ids(lines: Lines, size: int) -> Int[np.ndarray, "B L"]:
 
 
 def reads_pad(batch: Batch) -> bool:
-    """Return whether the decoder reads PAD."""
+    """Return whether the decoder reads PAD, the token of padding, in this batch."""
     return bool((batch.inputs.tgt_in == PAD).any())
 
 
