@@ -215,7 +215,8 @@ def arm_label(levels: Mapping[str, Any]) -> str:
 def arm_labels(levels: Mapping[str, Any]) -> list[str]:
     """Return the labels of the levels of an arm.
 
-    When a run is judged distinguishes no model, so `budget.short` is left out beside other levels.
+    The level of `budget.short` says after how many steps a run is judged as well. This level does
+    not distinguish models, so its label is left out if the arm has other levels.
     """
     named = {factor: level for factor, level in levels.items() if factor != SHORT} or levels
     return [level_label(factor, level) for factor, level in named.items()]

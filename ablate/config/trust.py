@@ -84,8 +84,10 @@ def _levels(key: str) -> list[Words]:
 
 @functools.cache
 def _tree() -> dict[str, list[Words]]:
-    """Return, for each config key, the `_target_` and related keys of all options that can be
-    there.
+    """Return the ways in which the installed config constructs an object under each config key.
+
+    There is one item for each option of a config group that can be chosen under the key: the keys
+    that Hydra's instantiate interprets, such as `_target_` and `_partial_`, with their values.
     """
     by_key: dict[str, list[Words]] = {}
     elsewhere: dict[str, str] = {}  # groups that are used under another key

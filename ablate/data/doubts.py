@@ -154,8 +154,10 @@ def _of_side(where: str, lines: Iterable[str], usual: frozenset[Form]) -> Iterat
 
 
 def _forms(lines: Iterable[str]) -> frozenset[Form]:
-    """Return the Unicode normal form of the lines if there is exactly one, or nothing if lines have
-    several forms or all fit both forms.
+    """Return the only Unicode normal form (NFC or NFD) that all lines have.
+
+    The result is empty if some lines are in neither form, if lines differ in their form, or if all
+    lines are in both forms, as ASCII text is.
     """
     forms: set[Form] = set(FORMS)
     for line in lines:

@@ -169,7 +169,9 @@ class HuggingFace(HubData, Documents):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """No source language; `und`, the ISO 639 code of an undetermined language, for the text."""
+        """The language codes of a text without a source side: "" for the missing source language,
+        and `und`, the ISO 639 code of an undetermined language, for the text.
+        """
         return "", "und"
 
     @property

@@ -34,7 +34,7 @@ class Shakespeare(Documents):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """No source language, and English."""
+        """The language codes: "" for the missing source language, and "en" for the text."""
         return "", "en"
 
     @property

@@ -96,7 +96,11 @@ class Tokenizer:
         return text if self.verbatim else text.removeprefix(" ")
 
     def _unmarked(self, ids: list[int]) -> str:
-        """Return the text of token ids; the text of a line starts with an extra space."""
+        """Return the text of token ids, with spaces in place of the marks of word starts.
+
+        Unless the tokenizer is `verbatim`, the text of a line therefore starts with a space that
+        the line does not have.
+        """
         pieces = [self._text[token] for token in ids]
         if self._library.decoder:  # vocabularies of documents and of bytes
             return self._library.decoder.decode(pieces)

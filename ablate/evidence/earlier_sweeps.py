@@ -1,4 +1,5 @@
-"""Combine a sweep with earlier sweeps that asked the same questions.
+"""Combine a sweep with earlier sweeps that asked the same questions, that is, compared the same
+arms in the same metrics.
 
 Seeds of earlier sweeps with the same settings are pooled with those of this sweep: seeds that were
 left out are included again, and new seeds count as a further interim analysis, which spends alpha
@@ -82,7 +83,9 @@ def _keep_lines(results: Path, sweep: Path, earlier: "EarlierSweeps") -> None:
 
 @dataclass(frozen=True)
 class EarlierSweeps:
-    """The earlier sweeps in the analysis log that asked a question of the current sweep."""
+    """The earlier sweeps in the analysis log that tested at least one of the questions of the
+    current sweep. A question is a comparison of certain arms in a certain metric.
+    """
 
     log: AnalysisLog
     current: Sweep

@@ -66,7 +66,8 @@ class Evidence:
 
     @property
     def short(self) -> "Evidence | None":
-        """The evidence at the short budget of every run.
+        """The evidence at the short budget, a smaller number of steps after which every run was
+        tested as well.
 
         The value is None if the runs have only one budget.
         """
@@ -113,7 +114,7 @@ class Evidence:
 
     @classmethod
     def load(cls, folder: Path, statistics: bool = True) -> "Evidence":
-        """Read evidence and check its seal.
+        """Read evidence, and check its seal: digests in study.json by which changes are detected.
 
         Args:
             folder: the folder of the evidence.
@@ -130,7 +131,7 @@ class Evidence:
 
     @classmethod
     def read(cls, folder: Path, statistics: bool = True) -> "Evidence":
-        """Read evidence without checking its seal.
+        """Read evidence without checking the digests by which changes are detected.
 
         Raises:
             UserError: a file is missing, damaged or malformed; the message names the file and the

@@ -51,7 +51,7 @@ class Piece:
 
     @classmethod
     def read(cls, folder: Path) -> "Piece":
-        """Read the evidence in a folder and check its seal.
+        """Read the evidence in a folder, and check by the stored digests that it was not changed.
 
         Raises:
             UserError: the folder has no finished sweep, a file is damaged, or the study differs

@@ -24,8 +24,10 @@ Rule = dict[str, object]
 def questions(study: Study) -> dict[str, list[Rule]]:
     """Return the decision rules of a study's statistical claims, by the key of their question.
 
-    The key of each family of questions is in the result, too, with the metric and the shared levels
-    of its claims (`place`).
+    A question is a comparison of certain arms in a certain metric, and its key is a hash. The
+    result also has a key for each family of questions, that is, all questions about the same
+    contrast of levels. This key has the result of `place` for each claim: the metric of the claim,
+    and the levels that both arms share.
     """
     rules: dict[str, list[Rule]] = {}
     for claim in study["claims"]:

@@ -30,7 +30,8 @@ Runs = list[Run]
 
 
 def write_about(folder: Path, about: About, registered: Mapping[str, object], seal: Seal) -> None:
-    """Write study.json with its seal, and registered.json with the registered form of the study.
+    """Write study.json with a seal, that is, digests by which changes are detected, and
+    registered.json with the registered form of the study.
 
     Args:
         folder: the folder of the evidence.
@@ -65,7 +66,7 @@ def read_about(folder: Path) -> About:
 
 
 def read_parts(folder: Path) -> About:
-    """Return the content of study.json without checking its seal.
+    """Return the content of study.json without checking the digests in its seal.
 
     The key `registered` has the content of registered.json, {} without this file.
 

@@ -84,7 +84,9 @@ class About(TypedDict):
 
 
 class End(TypedDict):
-    """The outcome of a run at its full or at its short budget."""
+    """The outcome of a run at one of its budgets of training steps: at the full budget, or at the
+    short budget, a smaller number of steps after which a study may test the run as well.
+    """
 
     identity: str
     status: str
@@ -120,7 +122,7 @@ class Run(End):
 class Failures(TypedDict):
     """The number of runs of an arm that failed to learn, and the exact interval of their rate.
 
-    `runs` failed, and `of` ended.
+    `runs` is the number of runs that failed to learn. `of` is the number of all runs that ended.
     """
 
     runs: int
@@ -188,7 +190,7 @@ class Cases(TypedDict):
 
 
 class ClaimResult(TypedDict):
-    """The result of a claim, computed from the runs that count."""
+    """The result of a claim, computed from the runs of its arms."""
 
     verdict: str
     grade: str
@@ -233,7 +235,8 @@ class Answer(ClaimResult):
 
 
 class Short(Answer):
-    """The result of a claim at the short budget of the runs, and its time to target.
+    """The result of a claim at the short budget of steps, after which its runs were tested as well,
+    and its time to target.
 
     The time to target is the number of steps that the baseline needs to reach the treatment's
     score.

@@ -186,9 +186,10 @@ def _agree(first: Finding, second: Finding) -> bool:
 
 
 def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the verdicts without remarks and exploratory verdicts, if other verdicts remain.
+    """Return the verdicts that are left when remarks are dropped, and then exploratory verdicts.
 
-    A remark is a verdict on a meaning of the claim that no document states.
+    A remark is a verdict on one of several possible meanings of the claim, which no document
+    states. If all verdicts are remarks, or all remaining verdicts are exploratory, they are kept.
     """
     for aside in ("remark", "exploratory"):
         findings = [finding for finding in findings if not getattr(finding, aside)] or findings

@@ -101,9 +101,10 @@ def _below(entry: Entry, *, whole: bool) -> Iterator[str]:
 
 
 def _line(entry: Entry, finding: Finding) -> str:
-    """Return a line of text for a verdict: its answer, its statement and its setting.
+    """Return a line of text for a verdict: its answer, the sentence that the experiment tested, and
+    the setting (such as corpus, size and steps).
 
-    The statement is left out if it is the claim itself.
+    The sentence is left out if it is the sentence of the claim in the document.
     """
     start = f"{_origin(finding)}{_verdict(finding)}{f', {finding.grade}' if finding.grade else ''}"
     asked = finding.statement.rstrip(".")

@@ -86,7 +86,8 @@ class Finding:
 
     @property
     def fresh(self) -> "Finding | None":
-        """The verdict of a replication with new seeds; None without one, or if it is exploratory.
+        """The verdict of a replication with new seeds; None if there is no replication, or if the
+        replication is exploratory.
 
         Replications of earlier versions stored no p-value. Such a verdict gets the p-value 1, so
         that it cannot decide a claim.

@@ -38,15 +38,17 @@ class KullbackLeibler(Loss):
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the divergence and the nll."""
+        """Return the mean divergence KL(q || p) of the model's distribution p from the smoothed
+        target q, and the mean nll, both in nats.
+        """
         objective, nll = self.cross_entropy(logits, targets)
         return objective - self.entropy(logits.size(1)), nll
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
-        """Return the sums of the divergence and the nll; write the gradient of the divergence to
-        `out`.
+        """Return two sums over the rows: the divergence KL(q || p) of the model's distribution p
+        from the smoothed target q, and the nll. Write the gradient of the divergence to `out`.
         """
         scored = self.cross_entropy.gradient(logits, targets, out)
         least = len(targets) * self.entropy(logits.size(1))

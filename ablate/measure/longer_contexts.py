@@ -45,11 +45,12 @@ class LongerContexts(Measure):
         self.factor, self.contexts = factor, contexts
 
     def check(self, data: TextData) -> None:
-        """Check that the test text consists of enough contexts.
+        """Check that the test text is long enough for one longer context, that is, for `factor`
+        contexts of the training length.
 
         Raises:
             UserError: the task is not language modelling on contexts in which each token sees all
-                earlier tokens, or the test text is shorter than a longer context.
+                earlier tokens, or the test text has fewer than `factor` contexts.
         """
         batch = data.first_lines("test", self.factor)
         if not (isinstance(data, PackedData) and isinstance(batch.inputs, Causal)):

@@ -35,7 +35,9 @@ class EvaluationRecord(RecordFolder):
         super().__init__(training.folder / "tests", parts)
 
     def begin(self) -> None:
-        """Start with an empty folder that describes the config of the evaluation."""
+        """Start the clocks, empty the folder of the evaluation, and write the config of the
+        evaluation into the folder.
+        """
         self._start()
         if self.writes:
             self.clear()

@@ -73,7 +73,9 @@ class RecordFolder:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def describe(self, config: dict[str, object]) -> None:
-        """Write the config, and the data from which the identity was computed."""
+        """Write config.yaml with the config. Write identity.json with the identity (a hash of
+        everything that can change a number) and the values from which it was computed.
+        """
         write_text(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
         write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
 

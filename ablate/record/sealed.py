@@ -1,4 +1,6 @@
-"""Read the stored result of a run after checking its seal and its files."""
+"""Read the stored result of a run after checking the seal (a digest of the result in result.json)
+and the digests of the files that belong to the result.
+"""
 
 import json
 from collections.abc import Iterable

@@ -95,7 +95,7 @@ class Measured(Ended):
 
 
 class Result(Measured):
-    """The result.json of a training or of an evaluation, without its seal."""
+    """The result.json of a training or of an evaluation, without the digest that seals the file."""
 
     files: dict[str, str]  # SHA-256 by name
 
@@ -108,7 +108,9 @@ class CombinedResult(Measured):
 
 
 class Shorter(TypedDict, total=False):
-    """The outcome of a run at its short budget of steps, if it has one."""
+    """The outcome of a run at its short budget, a smaller number of steps after which the run was
+    tested as well; the key is missing if there is none.
+    """
 
     short: "Outcome"
 

@@ -55,7 +55,7 @@ def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
 
     Args:
         claim: the claim.
-        runs: all runs that count.
+        runs: all runs that the design selects from the table.
         rows: which runs are considered, such as those of one dataset.
 
     Raises:

@@ -40,7 +40,7 @@ class Judged:
 
 
 def judge_runs(question: Question, table: Table) -> tuple[Runs, list[Judged]]:
-    """Return the runs that count, and the decision on every claim of a question about them.
+    """Return the runs that a question selects from a table, and the decision on each of its claims.
 
     Raises:
         UserError: the table lacks a column that the question names.

@@ -46,11 +46,11 @@ class Design:
         pair: column that pairs runs of different arms, such as the seed.
         group: column of datasets or tasks, each of which gets a verdict of its own.
         run, step: columns with the run and the step of a row, if a run has many rows.
-        take: last | best: the row of a run that counts.
+        take: last | best: the row from which the result of a run is taken.
         by: column by which the best row is chosen; default: the metric.
         reach: a value of the metric; the steps until a run reaches it are compared.
         started: column with the start time of a run.
-        where: rows that count: for each column a value or several.
+        where: rows that are selected: for each column, the values that a row may have.
         failed: values by column that mark a failed run.
         floor: metric of a model that has learned nothing. A run fails if its metric is not better
             than this, or if it gained less than half of what the best run of its arm gained.

@@ -32,7 +32,7 @@ class Registered:
     """The result of the check whether a question was registered before its runs.
 
     Args:
-        holds: whether it was registered before the first run that counts.
+        holds: whether the question was registered before the first run that is judged.
         sentence: the result as a sentence, with the reason.
         time: time of the registration, in seconds since 1970; None if it was not registered.
     """

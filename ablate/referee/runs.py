@@ -17,7 +17,7 @@ ALL_RUNS = "all runs"  # the only arm of a table without arm columns
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs that count, with one row each.
+    """The runs that a design selects from a table, with one row each.
 
     Args:
         design: how the table is read.
@@ -114,10 +114,10 @@ def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
 
 
 def runs_of(table: Table, design: Design) -> Runs:
-    """Return the runs that count according to a design, with one result each.
+    """Return the runs that a design selects from a table, with one result each.
 
     Raises:
-        UserError: a column is missing or has a wrong value, or no run counts.
+        UserError: a column is missing or has a wrong value, or no run is selected.
     """
     counts = {"rows": table.rows}
     if design.where:

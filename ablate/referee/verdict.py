@@ -35,7 +35,7 @@ class ClaimVerdict:
         judged: the decision and its numbers.
         headline: the answer in a sentence.
         evidence: estimate, interval, runs and margin in one line.
-        details: sentences for a reviewer.
+        details: sentences on the decision rule, the tests, and runs that were left out.
         trust: sentences on how far to trust the verdict.
     """
 
@@ -152,7 +152,9 @@ class Verdict:
 
     @property
     def details(self) -> list[str]:
-        """The sentences for a reviewer, of all claims."""
+        """Sentences on the statistical details of all claims: decision rules, tests, runs that were
+        left out.
+        """
         return [sentence for claim in self.claims for sentence in claim.details]
 
     def __str__(self) -> str:
@@ -228,7 +230,7 @@ def verdict(
 
     Args:
         question: the question.
-        runs: the runs that count.
+        runs: the runs that the design selects from the table.
         judged: the decision on each claim.
         registered: whether the question was registered before the runs.
     """

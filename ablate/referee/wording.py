@@ -225,8 +225,11 @@ class Wording:
         return f"{100 * level:.3g} % CI {number(ends[0], error)} to {number(ends[1], error)}"
 
     def details(self, claims: int) -> Iterator[str]:
-        """Yield sentences for a reviewer; `claims` is the number of claims that share the error
-        budget.
+        """Yield sentences on the statistical details of a claim: the decision rule, the tests, runs
+        that were left out, and margins at which the answer would change.
+
+        Args:
+            claims: number of claims that are tested together, for which Holm's correction is made.
         """
         claim, measured, effect = self.claim, self.judged.measured, self.judged.measured.effect
         kind = KINDS[claim.kind]

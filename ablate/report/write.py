@@ -29,7 +29,7 @@ def write_report(evidence: Evidence, folder: Path) -> Verdict:
 
 def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     """Write the verdict, the figures, the report and the page into a folder; return the content of
-    verdict.json without its seal.
+    verdict.json without the digest that seals the file.
 
     Replications are read from contest.json in the folder. Figures of an earlier report are deleted.
 

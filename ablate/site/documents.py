@@ -43,8 +43,10 @@ def sections(document: Document, entries: list[Entry]) -> list[Section]:
 
 
 def places(claim: Claim) -> dict[str, list[str]]:
-    """Return the sections that make a claim, by the title of the document; text may add an item or
-    step.
+    """Return the sections of documents that make a claim, by the title of the document.
+
+    A section is given by its name, after which an item or a step may follow, as in "Section 3,
+    item 2".
     """
     by_title = {claim.document: [place for place in claim.section.split("; ") if place]}
     title = claim.document

@@ -59,11 +59,11 @@ class Part:
 
     @property
     def of_mean(self) -> float:
-        """The contribution of this part to the variance of the effect."""
+        """The contribution of this term to the variance of the estimated effect."""
         return self.variance.value * self.weight / self.runs
 
     def planned(self, runs: int) -> tuple[float, float]:
-        """Return the contribution of this part to the variance of the effect in a plan with `runs`
+        """Return the contribution of this term to the variance of the effect in a plan with `runs`
         runs of each arm, and the degrees of freedom of this contribution.
         """
         df = self.variance.df if self.variance.source else float(runs - 1)

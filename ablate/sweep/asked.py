@@ -125,11 +125,13 @@ def _levels(
 
 
 def _every(changes: Mapping[str, object]) -> dict[str, str]:
-    """Return the override that sweeps over the baseline and all variants of a screen.
+    """Return the override that sweeps over the baseline and all variants of a screen, that is, of a
+    study that compares a list of variants with one baseline.
 
-    The result is {} without one.
+    The result is {} if the study is no screen.
 
-    A screen is a study that compares a list of variants with one baseline.
+    Args:
+        changes: what each variant changes, by name of the variant; empty if the study is no screen.
     """
     return {FACTOR: ",".join((BASELINE, *changes))} if changes else {}
 

@@ -26,7 +26,8 @@ AT_LEAST_ONE = ("budget.seeds", "n_jobs")
 
 
 def begin(config: DictConfig) -> None:
-    """Check the study of a sweep, register it, and write study.json with its seal.
+    """Check the study of a sweep, register it, and write study.json with a seal: digests by which
+    later changes are detected.
 
     If another process with the same command has started the sweep, these files exist already.
 
@@ -41,7 +42,7 @@ def begin(config: DictConfig) -> None:
 
 
 def checked(config: DictConfig) -> Study | None:
-    """Return the study of a sweep, None without one, after checking it.
+    """Return the study of a sweep after checking it; None if the sweep has no study.
 
     Settings that depend on the machine, such as the precision, are resolved in `config`.
 

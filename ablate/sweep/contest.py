@@ -80,7 +80,9 @@ class Contest:
         )
 
     def lines(self) -> Iterator[str]:
-        """Write contest.json with both verdicts into the folder of the new sweep, and yield a
+        """Compare the verdict on the committed evidence with the verdict on new seeds.
+
+        Write both verdicts to contest.json in the folder of the new sweep, and yield the lines of a
         report.
         """
         sweeps = AnalysisLog.read(self.results).sweeps

@@ -90,9 +90,10 @@ def _judged(evidence: Evidence, registration: Registration) -> tuple[list[Findin
 
 
 def _regime(evidence: Evidence) -> Regime:
-    """Return the setting of a study.
+    """Return the setting of a study: corpus, model, sizes, budget of steps, device and so on.
 
-    A size or other setting that is a factor has the list of its levels instead of the default.
+    If a factor of the study varies a part of the setting, such as the model size, this part is the
+    list of the factor's levels as text.
     """
     setting: Any = dict(evidence.regime)
     for factor in evidence.study["factors"]:

@@ -12,7 +12,7 @@ from ablate.verdict.kind.base import Finding
 def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
     """Return for every claim its statistical result, its Holm-adjusted p-values, and its decision.
 
-    Exact claims have no random error and therefore no p-values.
+    Exact claims (a condition must hold in every case) have no random error and no p-values.
 
     Raises:
         UserError: the recorded BLEU of a run and its statistics per sentence disagree.

@@ -187,8 +187,10 @@ def _draws(runs: list[Run], evidence: Evidence) -> int | None:
 
 
 def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, float] | None:
-    """Return an arm that the claim is not about and that violates the rule of the claim, with its
-    distance from 0. The result is None if no such arm violates the rule.
+    """Return an arm that the claim does not name and that violates the rule of the claim (a
+    tolerance or a margin), with the distance of the arm's value from 0.
+
+    Such an arm shows that the check can fail. The result is None if there is no such arm.
     """
     inside = {run["cell"] for run in cases.runs}
     for run in evidence.runs:

@@ -13,8 +13,9 @@ def load_evidence(folder: Path) -> Evidence:
     """Read the evidence of a study, and check that it is complete and can be judged.
 
     Raises:
-        UserError: a file is missing, damaged, malformed or differs from its seal, runs in the
-            analysis log are missing, or no rule can decide a claim; the message names the file.
+        UserError: a file is missing, damaged or malformed, or was changed after its digest was
+            stored in study.json (its seal); runs that the analysis log names are missing; or no
+            rule can decide a claim. The message names the file.
     """
     evidence = Evidence.load(folder)
     check_manifest(folder, evidence)

@@ -69,7 +69,9 @@ def _towards(effect: float, interval: Sequence[float], other: float) -> float:
 
 
 class Short(TypedDict):
-    """The fields of a claim's result that are stored with its replication."""
+    """The fields of a claim's result that contest.json, the file of a replication with new seeds,
+    stores for the original seeds and for the new seeds.
+    """
 
     verdict: str
     grade: str
@@ -96,7 +98,8 @@ class Replication(TypedDict):
 def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> list[Replication]:
     """Return the replication of each claim, from the verdicts of one study on old and new seeds.
 
-    Exact claims are left out, since new seeds add nothing to them.
+    Exact claims (a condition must hold in every case) are left out, since new seeds add nothing to
+    them.
 
     Args:
         first: the original verdict.

@@ -26,7 +26,9 @@ class ContrastError(UserError):
 class Side:
     """An arm in the comparison of a claim: its weight, its levels, and its runs by seed.
 
-    The runs of each seed are in the same order of their levels.
+    `weight` is the weight of the arm's mean in the effect, such as 1 and -1 for a difference. The
+    runs of each seed are sorted by their levels, so that the runs of two arms at the same place of
+    their lists form a pair.
     """
 
     weight: float

@@ -4,7 +4,8 @@
 decided, or if it is unlikely to be decided: if the conditional power of both decisions, given the
 trend so far, is below 10 %. Stopping for a low conditional power is non-binding: alpha is spent as
 if no claim stopped for this reason (ablate.stats.spending). An arm stops when every claim that uses
-it is over. Exact claims keep no arm running, because their cases are no sample.
+it is over. An exact claim (a condition that must hold in every case) keeps no arm running, because
+it is not decided by a statistical test that needs more seeds.
 
 Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional power).
 """

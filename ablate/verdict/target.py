@@ -69,7 +69,10 @@ def _curves(entry: Entry, evidence: Evidence, side: int) -> list[object]:
 
 
 def _needed(early: list[Run], late: list[Run]) -> list[float]:
-    """Return the steps for each pair of runs; infinite if the long run never reaches the target.
+    """Return, for each pair of runs, the steps that the baseline needs to reach the target: the
+    validation nll of the treatment at the short budget.
+
+    The number is infinite if the baseline never reaches the target.
 
     Args:
         early: runs of the treatment at the short budget.

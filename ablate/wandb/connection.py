@@ -135,7 +135,7 @@ def settle(wanted: str) -> Mode:
 
 
 def has_key() -> bool:
-    """Return whether a user is logged in, without a prompt."""
+    """Return whether an API key of W&B is stored or set, without asking the user for a key."""
     # silent: otherwise login would contact the server
     wandb.setup(settings=wandb.Settings(silent=True))
     try:

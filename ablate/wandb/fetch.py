@@ -94,8 +94,10 @@ def fetch(api: Any, project: str, group: str) -> Fetched:
 
 @contextmanager
 def asking(what: str) -> Iterator[None]:
-    """Convert errors of W&B's client, which are of many types, to a UserError; `what` is
-    requested.
+    """Convert every error of W&B's client, which raises errors of many types, to a UserError.
+
+    Args:
+        what: for the message, the object that is requested from W&B inside of the context.
     """
     try:
         yield
@@ -151,11 +153,13 @@ def _elsewhere(api: Any, project: str, identity: str | None) -> Any:
 
 
 def _result(line: Run, run: Any) -> Run | None:
-    """Return a run of the sweep, with the result that its W&B run has; None if that is another
-    result.
+    """Return a run of the sweep with the result that its W&B run stores.
+
+    The result is None if there is no W&B run, or if the W&B run ended at another time, so that it
+    stores the result of another execution.
 
     Args:
-        line: the run with its result as the artifact has it.
+        line: the run with its result, as runs.jsonl in the W&B artifact of the sweep has it.
         run: the W&B run; None if there is none.
     """
     if run is None or run.summary_metrics.get("ended") != line["ended"]:

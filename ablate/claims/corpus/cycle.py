@@ -50,7 +50,9 @@ class Cycle(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return different words as source, and consecutive words of their cycle as target."""
+        """Return different words as source. Return as target `answer` of these words in the same
+        order, from a random word on; the last word of the source is followed by the first.
+        """
         words = named("s", distinct(choose, self.symbols, self.length))
         start = choose(self.length)
         return words, [words[(start + t) % self.length] for t in range(self.answer)]

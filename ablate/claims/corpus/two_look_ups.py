@@ -42,7 +42,9 @@ class TwoLookUps(Synthetic):
         )
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
-        """Return random words as source and the pairs of words as target."""
+        """Return random words as source, and as target for each position t the word that joins the
+        source words at positions t + `first` and t + `second`.
+        """
         words = named("s", [choose(self.symbols) for _ in range(self.length)])
         return words, [words[i] + words[j] for i, j in self._places()]
 

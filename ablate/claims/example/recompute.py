@@ -50,8 +50,12 @@ def registered_rule() -> Rule:
 
 @dataclass(frozen=True)
 class Result:
-    """The comparison of a block of printed numbers with both recomputations of the numbers. Blocks
-    that are inputs, and blocks whose operands are not printed, have no recomputed numbers.
+    """The comparison of a block, a matrix of numbers that a document prints, with the numbers that
+    its operation gives.
+
+    `local` is computed from the operands as printed, and `chain` from the first inputs of the
+    example without rounding. Inputs, and blocks whose operands are not printed, cannot be
+    recomputed; there, `local` and `chain` are the printed numbers.
     """
 
     block: Block

@@ -38,7 +38,10 @@ class PaddingCounted(Loss):
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the nll of all positions over the divisor, and the nll of real tokens."""
+        """Return the sum of the nll of all positions, padding included, divided by the number that
+        `divisor` selects (of real tokens or of all positions). Return also the mean nll of the real
+        tokens.
+        """
         rows, real = F.cross_entropy(logits, targets, reduction="none"), targets != PAD
         n = real.sum() if self.divisor == "real" else len(targets)
         return rows.sum() / n, rows.detach()[real].mean()

@@ -114,8 +114,10 @@ def entries() -> tuple[Word, ...]:
 
 
 def features(words: set[str]) -> dict[str, Feature]:
-    """Return the classifications of some words, by name; word forms with two meanings only have a
-    part of speech.
+    """Return classifications of words of the artificial source language, by name: the part of
+    speech, whether a noun is `living`, whether a verb is about `mind` or body, and the gender.
+
+    An ambiguous noun, whose form has two meanings, is classified by its part of speech alone.
     """
     groups = (NOUNS, VERBS, ADJECTIVES, ADVERBS, PREPOSITIONS)
     speech = {word.mirel: number for number, group in enumerate(groups) for word in group}

@@ -50,7 +50,9 @@ class DeltaRule(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the values that the queries read from the matrix."""
+        """Return the values that the queries read from the matrix S of each head, to which the keys
+        and values are written one after the other.
+        """
         reading, writing = mask.sides(q.size(2), k.size(2), q.device)
         queries, keys, strength = features(q), features(k), self.strength(k).sigmoid() * writing
         state = keys.new_zeros(*keys.shape[:2], keys.size(3), v.size(3))

@@ -68,7 +68,9 @@ class Differential(Kernel):
         self.initial = 0.8 - 0.6 * exp(-0.3 * layer)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Initialise a vector of lambda randomly, or the gain with ones, in place."""
+        """Initialise a parameter in place: the vectors from which lambda, the weight of the second
+        softmax, is computed with random numbers, or the gain of the norm with ones.
+        """
         if parameter.dim() > 1:
             nn.init.normal_(parameter, std=STD, generator=generator)
         else:

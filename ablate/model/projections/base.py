@@ -42,7 +42,9 @@ class Repeated(nn.Module):
 
     @property
     def weight(self) -> Float[Tensor, "E D"]:
-        """The weight matrix to all heads, in which repeated heads have equal rows."""
+        """The weight matrix of the linear map to all heads. Heads of the same group have the same
+        rows.
+        """
         return self._repeat(self.group.weight)
 
     @property

@@ -32,7 +32,9 @@ Apply = Callable[[Tensor], Tensor]  # a sub-layer
 
 
 class Depth(NamedTuple):
-    """The numbers of layers and sub-layers in a model, seen from one of its stacks."""
+    """The number of sub-layers of a stack (the encoder or the decoder), and the numbers of layers
+    in the whole model. Residual connections whose scale depends on the depth use these numbers.
+    """
 
     stack: str  # encoder | decoder
     sublayers: int  # of this stack; shared or parallel ones count once

@@ -35,7 +35,9 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Finding:
-    """The statistical result of a claim before its verdict: estimate, p-values, and obstacles."""
+    """The statistical result of a claim, from which its verdict follows: the estimate, the
+    p-values, and the reason why the claim cannot be judged, if there is one.
+    """
 
     claim: Claim
     result: Tested | Exact
@@ -110,9 +112,10 @@ class Kind(ABC):
         return replace(finding, p=halved(finding.p))
 
     def by_failures(self, rates: Rates, alpha: float) -> Tests | None:
-        """Return the p-values of failure rates, tested at half of alpha.
+        """Return the p-values of the tests that the treatment fails less often or more often than
+        the baseline, doubled, because these tests have only half of alpha.
 
-        The result is None if neither is significant.
+        The result is None if neither of the two tests is significant.
         """
         tests = halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
         return tests if min(self.scaled(tests).values()) <= alpha else None

@@ -83,9 +83,10 @@ class Stability(Superiority):
 
 
 def rates(claim: Claim, evidence: Evidence) -> Rates:
-    """Return the numbers of failed runs of both arms, whether their seeds are paired or not.
+    """Return the numbers of failed runs and of all ended runs in both arms.
 
-    The arm with positive weight in the difference comes first.
+    The runs of a seed count even if only one of the arms has runs with this seed. The arm with
+    positive weight in the difference comes first.
     """
     counts = []
     arms = sides(claim, evidence)

@@ -41,10 +41,11 @@ class Superiority(Kind):
     )
 
     def tests(self, estimate: Any, margin: float) -> Tests:
-        """Return the p-values of the decisions and their grades.
+        """Return the one-sided p-value of each status and grade that a verdict can have.
 
-        They are those of a true effect of at most 0, of at least m, of at most m, and of at least
-        0, where m is the margin.
+        The null hypotheses on the true effect are, with the margin m: at most 0 for SUPPORTED, at
+        least m for REFUTED, at most m for LARGE, and at least 0 for OPPOSITE. Without a margin, the
+        grades have no tests of their own.
         """
         p = {SUPPORTED: estimate.p_at_most(0.0), REFUTED: estimate.p_at_least(margin)}
         if not margin:

@@ -254,7 +254,9 @@ def _of_age(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
 
 
 def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
-    """Yield caveats on claims whose noise causes more wrong answers than the level allows."""
+    """Yield caveats on claims whose paired differences have a distribution, such as a skewed one,
+    with which the test gives more false verdicts in simulations than alpha allows.
+    """
     claims: dict[SeenNoise, list[Claim]] = {}
     for finding in findings:
         if noise := seen_noise(finding):
@@ -278,7 +280,10 @@ def _of_intervals(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
 
 
 def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
-    """Yield caveats on interim analyses, earlier attempts, and other settings of each question."""
+    """Yield caveats from the history of each claim in the analysis log: interim analyses, earlier
+    sweeps that asked the same question, and other settings (data, size, budget) in which the
+    question was asked.
+    """
     groups: dict[str, list[Entry]] = {}
     for entry in claims:
         for line in _asked_before(entry, evidence):

@@ -21,11 +21,13 @@ SCALES = {"linear": "per unit", "log": "per doubling", "log_log": "as an exponen
 
 
 def details(claim: Claim, answer: Any) -> dict[str, str]:
-    """Return the details of an answer in words, by the name of the field.
+    """Return the statistical details of a claim's result as text, by name, such as "Estimate",
+    "Interval" and "Margin".
 
     Args:
         claim: the claim in the study.
-        answer: the claim in verdict.json, or its answer at the short budget.
+        answer: the claim with its result in verdict.json, or its result at the short budget of
+            steps, if its runs were tested at two budgets.
     """
     parts = (_question, _estimate, _tests, _runs, _exact, _outlook, _budget)
     fields = (field for part in parts for field in part(claim, answer))

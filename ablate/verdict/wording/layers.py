@@ -189,8 +189,8 @@ def _effect(claim: Claim, answer: Answer, condition: str, *, brief: bool = False
 
 
 def _elsewhere(claim: Claim) -> str:
-    """Return a phrase for the levels at which the second difference of an interaction is taken,
-    with which the first difference is compared.
+    """Return the label of the levels at which the second difference of an interaction was measured,
+    that is, the difference that is subtracted from the first; "" if there is none.
     """
     where = claim["where"]
     return arm_label({k: v for k, v in claim["minus"].items() if where.get(k, ...) != v})

@@ -103,7 +103,9 @@ class AttentionAlgebra(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements under one set of weights, on sentences of two lengths."""
+        """Return the measurements, by name, for one set of random weights and two sentence
+        lengths.
+        """
         width = model.embedding.output_weight().size(1)
         first, apart = (
             int(torch.randint(*span, (), generator=generator))

@@ -52,7 +52,7 @@ class AttentionWeights(RandomModels):
         return extremes(measurements, LEAST)
 
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements under one set of weights."""
+        """Return the measurements, by name, for one set of random weights."""
         lengths = [self.length, self.length // 2]
         src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))
         sides = {

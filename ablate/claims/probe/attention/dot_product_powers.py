@@ -56,7 +56,9 @@ class DotProductPowers(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws; see the functions below for the measurements."""
+        """Return the largest or smallest value of each measurement over all draws of random
+        weights; the functions below describe the measurements.
+        """
         attention = next(part for part in model.modules() if isinstance(part, SelfAttention))
         if attention.n_heads > 1 or attention.d_head != attention.query.in_features:
             raise UserError(
@@ -69,7 +71,7 @@ class DotProductPowers(RandomModels):
 
     @torch.no_grad()
     def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements under one set of weights."""
+        """Return the measurements, by name, for one set of random weights."""
         width = attention.d_model
         x = torch.randn(self.length, width, generator=generator, dtype=torch.float64)
         measurements = {

@@ -56,7 +56,9 @@ class FastWeights(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws; see the functions below for the measurements."""
+        """Return the largest or smallest value of each measurement over all draws of random
+        weights; the functions below describe the measurements.
+        """
         modules = (part for part in model.modules() if isinstance(part, SelfAttention))
         causal = next(attention for attention in modules if attention.causal)
         if not isinstance(causal.kernel, LinearAttention):
@@ -67,7 +69,7 @@ class FastWeights(RandomModels):
         return extremes(measurements, LEAST)
 
     def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements under one set of weights."""
+        """Return the measurements, by name, for one set of random weights."""
         width = attention.d_model
         x, wanted = torch.randn(2, self.length, width, generator=generator, dtype=torch.float64)
         with torch.no_grad():
@@ -82,8 +84,11 @@ class FastWeights(RandomModels):
 def answers(
     source: Float[Tensor, "H L E"], to: Float[Tensor, "H L W"], given: Float[Tensor, "H L E"]
 ) -> Float[Tensor, "H L W"]:
-    """Return the output of a fast weight programmer: at each step, the outer product of `to` and
-    `source` is added to a matrix, which is then applied to `given`.
+    """Return W_t g_t for each word t: the output of a fast network, that is, a network whose weight
+    matrix W changes at each word.
+
+    W_t is the sum of the outer products of `to` and `source` at the words up to t, and g_t is the
+    vector of word t in `given`.
     """
     fast, out = torch.zeros_like(to[:, 0, :, None] * source[:, 0, None]), []
     for t in range(to.size(1)):

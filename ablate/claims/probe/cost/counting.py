@@ -95,8 +95,8 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def counted(work: Callable[[], object]) -> dict[str, float]:
-    """Return the counts named in COUNTS for a computation; recurrent layers are counted step by
-    step.
+    """Return the costs of a computation that are named in COUNTS, such as products and peak bytes;
+    recurrent layers are counted step by step.
 
     The number of dependent steps refers to the tensors that `work` returns or leaves, such as
     gradients.
@@ -119,8 +119,11 @@ def counted(work: Callable[[], object]) -> dict[str, float]:
 
 
 def dependent_steps(work: Callable[[], object]) -> float:
-    """Return only the number of dependent steps of a computation, which is much faster than all
-    counts.
+    """Return the number of dependent steps of a computation: the length of the longest chain of
+    operations in which each operation needs the result of the one before.
+
+    `counted` returns this number among others. This function takes much less time, because it does
+    not count the products.
     """
     with in_single_steps(), Counter() as counter:
         left = work()

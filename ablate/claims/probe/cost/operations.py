@@ -57,11 +57,22 @@ class Operations(OfWork):
     longest: Annotated[int, Range(2)]
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the counts, their growth, and the largest errors over all draws.
+        """Return the costs of the workload (operations, memory, dependent steps), their growth with
+        the length, and the largest errors over all draws.
 
-        Names ending in `each` are per token of a sentence; those ending in `of_explicit` are
-        relative to softmax attention of these sizes; control is the smallest difference if the
-        values are shifted by one token.
+        Returns:
+            products, numbers, peak_bytes, steps, calls: the costs that
+                ablate.claims.probe.cost.counting defines.
+            share: fraction of a layer's products that the workload has.
+            COST_each: the cost divided by the number of tokens of a sentence.
+            COST_of_explicit: the cost divided by the cost of explicit softmax attention, for inputs
+                of equal sizes.
+            COST_exponent: exponent with which the cost grows with the length.
+            COST_from_N: this exponent minus N.
+            error_TYPE: largest difference between the results of two implementations of the
+                workload, in a number type such as float32.
+            control: smallest such difference if one implementation gets values that are shifted by
+                one token.
         """
         costs, half = (self.counts(sizes) for sizes in (self.sizes, self.halved()))
         rest = counts_of("rest", self.sizes, self.seed)["products"]
@@ -78,7 +89,7 @@ class Operations(OfWork):
         }
 
     def counts(self, sizes: Sizes) -> dict[str, float]:
-        """Return the counts of the workload at some sizes."""
+        """Return the costs of the workload, for inputs of some sizes."""
         return counts_of(self.work, sizes, self.seed)
 
     def halved(self) -> Sizes:
@@ -110,7 +121,10 @@ class Operations(OfWork):
 
 
 def counts_of(work: str, sizes: Sizes, seed: int) -> dict[str, float]:
-    """Return the counts of a workload, computed on shapes only."""
+    """Return the costs of a workload, such as products and peak bytes, by name.
+
+    The costs are counted on tensors that have shapes but no values.
+    """
     with without_values(True), torch.no_grad():
         done = made(work, sizes, seed)
         return counted(partial(done.do, *done.inputs))

@@ -77,7 +77,7 @@ class Dataflow(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements under one set of weights."""
+        """Return the measurements, by name, for one set of random weights."""
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         inputs = Seq2Seq(src, tgt)
         other_inputs = Seq2Seq(*(each_replaced(ids)[1:].diagonal()[None] for ids in inputs))

@@ -25,7 +25,9 @@ class Influence(RandomModels):
     measures = ("encoder_other", "source", "decoder_future", "decoder_past")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws.
+        """Return the smallest or largest influences over all draws of random weights and sentences.
+
+        The influence of a token on an output is the change of the output if the token is replaced.
 
         encoder_other: smallest influence of another token on an encoder output; source: smallest
         influence of a source token on a decoder output; decoder_future: largest influence of a
@@ -47,8 +49,11 @@ class Influence(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> list[Tensor]:
-        """Return the influence matrix I of the encoder, of source tokens on the decoder, and of
-        target tokens on the decoder.
+        """Return three matrices, for one set of random weights and sentences: the influence of
+        source tokens on encoder outputs, of source tokens on decoder outputs, and of target tokens
+        on decoder outputs.
+
+        Row i, column j of a matrix is the largest change of output i if token j is replaced.
         """
         lengths = [self.length]
         src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))

@@ -29,13 +29,15 @@ class TeacherForcing(RandomModels):
     measures = ("prefix", "step", "control")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest differences of logits from those of decoding a whole target at once,
-        over all draws.
+        """Return differences of logits between ways to decode a target, the largest over all draws
+        of random weights and sentences.
 
         Returns:
-            prefix: difference if each prefix is decoded from scratch.
-            step: difference if the target is decoded token by token with caches.
-            control: the difference `prefix` for a decoder without causal mask, smallest over the
+            prefix: difference between decoding the whole target at once and decoding each prefix of
+                the target from scratch.
+            step: difference between decoding the whole target at once and decoding token by token
+                with caches.
+            control: the first difference for a decoder without a causal mask, the smallest over all
                 draws.
         """
         measurements = torch.stack([self.draw(*drawn) for drawn in self.models(model)])

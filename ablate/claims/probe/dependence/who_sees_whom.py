@@ -1,12 +1,14 @@
 """Check which states of a text depend on which tokens, for attention and recurrence.
 
-Equation: the influence as in `influence`, for the states of one stack; for a permutation s of the
-    tokens, |f(x)_s(i) - f(x_s)_i|; and q_i k_j of the same two words in the first layer at growing
-    distances.
+Equation: for the states f of one stack and a text x, the influence of token j on state i is
+    max |f_i(x) - f_i(x')|, where x' has another token j; for a permutation s of the tokens,
+    |f(x)_s(i) - f(x_s)_i|; and the score q_i k_j of the same two words in the first layer, at
+    growing distances.
 Source: arXiv:1706.03762, section 4 and table 1: maximum path length 1 in self-attention, n in a
     recurrent layer.
-What differs: random weights in float64. The decoder of `model=rnn` is read without attention over a
-    source, that of a Transformer with the memory of a fixed one.
+What differs: random weights in float64. The decoder of `model=rnn` is read without attention to a
+    source. The decoder of a Transformer attends to the encoder output of one source, which stays
+    the same.
 What to expect: a recurrent layer sees the past and its order; a bidirectional one sees everything;
     attention sees everything that is not masked, at any distance, but no order without positions.
     Then scores do not depend on distance, but weights shrink as sentences grow.
@@ -79,18 +81,28 @@ class WhoSeesWhom(RandomModels):
     position: Annotated[str, OneOf(tuple(POSITIONS))]
 
     def __call__(self, model: Model) -> dict[str, float]:
-        """Return the extremes over all draws.
+        """Return the largest or smallest measurements over all draws of random weights and texts.
 
-        later: largest influence of a token on an earlier state; earlier, other: smallest influence
-        of an earlier token on a later state, and of any token on another token's state; order:
-        smallest change of the states under a permutation that is undone afterwards; order_largest:
-        the largest; order_control: smallest change by replacing a token; far: smallest influence of
-        the first of FAR tokens on the last state. For unidirectional recurrence, held: change of
-        later states by an earlier token if the state between them is fixed; held_control: if it is
-        not. For attention, skipping: `far` with all tokens between masked; score: change of the
-        score of two words with their distance; score_control: by replacing one of them; weight:
-        smallest relative decrease of a weight between `length` and FAR tokens; weight_control: its
-        size in the shorter text.
+        The influence of a token on a state is the change of the state if the token is replaced.
+
+        Returns:
+            later: largest influence of a token on an earlier state.
+            earlier: smallest influence of an earlier token on a later state.
+            other: smallest influence of any token on the state of another token.
+            order: smallest change of the states if the tokens are permuted and the states are then
+                put into the original order.
+            order_largest: the largest such change.
+            order_control: smallest change of the states if the first token is replaced.
+            far: smallest influence of the first of FAR tokens on the last state.
+            held: for unidirectional recurrence, influence of an earlier token on later states if
+                the state between them is fixed.
+            held_control: the same if the state between them is not fixed.
+            skipping: for attention, `far` if all tokens between the two are masked.
+            score: for attention, change of the score of two words with their distance.
+            score_control: change of this score if one of the words is replaced.
+            weight: for attention, smallest relative decrease of the weight of a word from a text of
+                `length` tokens to a text of FAR tokens.
+            weight_control: size of this weight in the shorter text.
 
         Raises:
             UserError: the model is neither recurrent nor a Transformer, or a recurrent one is to
@@ -118,7 +130,7 @@ class WhoSeesWhom(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Model, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements under one set of weights."""
+        """Return the measurements, by name, for one set of random weights."""
         near, far, source = (
             random_sentences(model, [n], generator) for n in (self.length, FAR, self.length)
         )

@@ -75,7 +75,7 @@ class Blocks(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float | Tensor]:
-        """Return the measurements under one set of weights."""
+        """Return the measurements, by name, for one set of random weights."""
         lengths = torch.randint(2, self.length + 1, (2,), generator=generator).tolist()
         width = model.encoder.d_model
         tokens, real = [], []

@@ -39,11 +39,13 @@ NORM_EPS = 1e-5  # constant that layer norms add to the variance
 
 @dataclass(kw_only=True)
 class Depth(Probe):
-    """A probe that runs random sentences through the encoder, and a token through its first skip
-    connection.
+    """A probe that measures how gradients and outputs of an encoder depend on its depth.
+
+    Random sentences pass through all layers. Random tokens pass through the first residual
+    connection alone, around a sub-layer that is constructed to stop their gradient.
 
     Args:
-        draws: number of tokens for the constructed sub-layer.
+        draws: number of tokens for which such a sub-layer is constructed.
         length: tokens of a sentence.
         seed: seed of sentences, directions and tokens.
 
@@ -121,8 +123,9 @@ def stops(
     """Yield sub-layers (matrix and bias) that are constructed to stop the gradient at the input x.
 
     The first sub-layer subtracts x, so that the sum with the skip connection is `target` for any x.
-    The second is for residuals that read u = norm(x): it removes everything except the direction of
-    u, which the next norm removes.
+    The second sub-layer is for residual connections with a norm before the sub-layer. Around it,
+    the output is x, and the gradient keeps only the part along the centred x and the part along the
+    constant vector. The norm at the end of the stack removes both parts.
     """
     identity = torch.eye(len(x), dtype=x.dtype)
     yield -identity, target

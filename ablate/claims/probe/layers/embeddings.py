@@ -67,7 +67,8 @@ class Embeddings(RandomModels):
     scheme: Scheme
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws, and which words the vocabulary can represent.
+        """Return the largest or smallest measurements over all draws of random weights, and which
+        words the vocabulary can represent.
 
         lookup: largest difference between look-up and one-hot product; lookup_control: smallest
         difference for another token's one-hot vector; token: largest difference between two vectors
@@ -92,7 +93,7 @@ class Embeddings(RandomModels):
         }
 
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements under one set of weights."""
+        """Return the measurements, by name, for one set of random weights."""
         src, tgt = (random_sentences(model, [self.length] * 2, generator) for _ in range(2))
         with torch.no_grad():
             measurements = {**lookup(model.embedding, src, tgt), **output(model, src, tgt)}
@@ -129,7 +130,13 @@ def lookup(
 def output(
     model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
 ) -> dict[str, float]:
-    """Return the deviation of sums over the output layer from 1."""
+    """Return how far sums over the vocabulary are from 1.
+
+    Returns:
+        sum: for the output probabilities, the largest deviation over all positions.
+        sum_control: for the logits, the smallest deviation.
+        behind: for the output layer applied to a softmax of the states, the smallest deviation.
+    """
     states = model(Seq2Seq(src, tgt))
     logits = model.head(states)
 

@@ -80,15 +80,24 @@ class CausalMasks(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws.
+        """Return the largest or smallest measurements over all draws of random weights and
+        sentences. A row is the output of a stack at one position.
 
-        WAY_later: largest change of an earlier decoder row by a later word; after_row_error:
-        deviation of a row sum of weights from 1; renormalised_difference: difference from the
-        outputs of "before"; renormalised_far: fraction of NaN in a row whose later score is larger
-        by FAR, in float32; past_only_nan: fraction of NaN in outputs; own_word: change of a row by
-        its word with the usual mask, and own_past_only with past_only_finite; encoder_later:
-        smallest change of an encoder row by a later word; source: smallest change of a decoder row
-        by a source word.
+        Returns:
+            before_later, after_later, none_later, inverted_later, past_only_later: largest change
+                of a decoder row if a later word is replaced, for each placement of the causal mask.
+            after_row_error: how far the sum of the attention weights of a query is from 1 if the
+                mask is applied after the softmax.
+            renormalised_difference: difference between the outputs of the placements "renormalised"
+                and "before".
+            renormalised_far: with "renormalised", fraction of attention weights that are NaN in
+                float32 if the score of a later word is larger by FAR.
+            past_only_nan: fraction of NaN in the outputs if each word sees only earlier words.
+            own_word: largest change of a decoder row if the word at this position is replaced.
+            own_past_only: the same if each word sees only earlier words, and masked scores are the
+                smallest finite number instead of -inf.
+            encoder_later: smallest change of an encoder row if a later word is replaced.
+            source: smallest change of a decoder row if a source word is replaced.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {
@@ -98,7 +107,7 @@ class CausalMasks(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements under one set of weights."""
+        """Return the measurements, by name, for one set of random weights."""
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         words, sources = each_replaced(tgt), each_replaced(src)
         memory = model.encode(src.expand_as(words))

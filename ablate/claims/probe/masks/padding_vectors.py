@@ -73,7 +73,7 @@ class PaddingVectors(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements under one set of weights."""
+        """Return the measurements, by name, for one set of random weights."""
         ids = random_sentences(model, [self.length, self.length // 2], generator)
         real = ids != PAD
         memory = memory_rows(model, ids, real)
@@ -155,8 +155,15 @@ def zero_score(
 
 
 def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, Tensor]:
-    """Return the padding vectors after one self-attention in which padding gets zeros: without
-    biases, with biases, with the residual connection and with the norm.
+    """Return the size (largest absolute entry) of the vectors at padding, after the encoder's first
+    self-attention if padding attends to nothing and gets zeros.
+
+    Returns:
+        bare_rows: the largest of these sizes if the projections have no biases.
+        rows_with_bias, rows_with_residual, rows_with_norm: the smallest size if the biases, the
+            residual connection or the norm are added.
+        unmasked_moves: change of the output of cross-attention to these vectors if padding is not
+            masked.
     """
     layer: dict[str, MultiHeadAttention] = [*model.encoder.layers][0]
     with_bias = copy.deepcopy(layer["self_attention"])

@@ -133,7 +133,9 @@ def reads_pad(batch: Batch) -> bool:
 
 
 def gradients(model: Transformer, generator: torch.Generator, batch: Batch) -> dict[str, Tensor]:
-    """Return the largest gradients at padding under one set of weights, for several losses."""
+    """Return, for several losses, the largest gradient at the positions of padding, for one set of
+    random weights.
+    """
     inputs, real = batch.inputs, batch.targets != PAD
     memory = model.encode(inputs.src)
     x = model.embedding.embed_tgt(inputs.tgt_in).detach().requires_grad_()

@@ -50,13 +50,19 @@ class PositionFormula(Probe):
     farthest: Annotated[int, Range(2)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return properties of the encodings that exist.
+        """Return properties of the position encodings p[pos] at positions below `farthest` *
+        `max_length`. A component may be unable to encode all of them: a table of positions ends.
 
-        longest_position: number of existing positions among those analysed; missing: number of
-        missing ones; beyond: 1 if there are more than max_length; table: number of trained
-        parameters; norm_smallest, norm_largest; range_excess: distance of values from [-1, 1];
-        closest: smallest distance between two positions up to max_length; finite: fraction of
-        finite values.
+        Returns:
+            longest_position: number of positions that the component can encode.
+            missing: number of positions that it cannot encode.
+            beyond: 1 if it can encode more than max_length positions, else 0.
+            table: number of trained parameters.
+            norm_smallest, norm_largest: smallest and largest Euclidean norm of an encoding.
+            range_excess: how far the entry farthest outside [-1, 1] is from this interval.
+            closest: smallest Euclidean distance between the encodings of two positions below
+                max_length.
+            finite: fraction of entries that are finite.
         """
         position = model.encoder.position
         d_model = model.embedding.output_weight().size(1)

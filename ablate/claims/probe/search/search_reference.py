@@ -4,8 +4,9 @@ Equation: let l(v | y) be the log-probabilities after all prefixes y of up to `l
     computed by full forward passes. Greedy search takes argmax l at every step; a beam of two keeps
     the two unfinished y v with the largest sums of l, and accepts an ending that is among the two
     best continuations.
-Source: beam search as in arXiv:1409.3215, section 3.2; alternative algorithms are those that the
-    documents describe.
+Source: beam search as in arXiv:1409.3215, section 3.2. The alternative algorithms, such as one that
+    keeps two continuations of every hypothesis, are those of the documents (texts about the
+    Transformer) whose claims this project tests.
 What differs: the vocabulary is cut to EOS and the first `words` ids after it, so that enumeration
     is possible; PAD and BOS are excluded, ties do not occur, and the references have no early
     stopping and no length penalty.
@@ -88,7 +89,7 @@ class SearchReference(RandomModels):
         return {name: float(value) for name, value in {**shares, **extremes}.items()}
 
     def draw(self, model: Transformer, generator: torch.Generator) -> list[dict[str, Any]]:
-        """Return the measurements of each sentence under one set of weights."""
+        """Return the measurements of each sentence, by name, for one set of random weights."""
         few = FewWords(model, self.words)
         src = random_sentences(model, [self.length] * SENTENCES, generator)
         settings = {"max_ratio": 0, "max_extra": self.longest}
