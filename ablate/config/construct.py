@@ -34,12 +34,13 @@ def construct(node: Any, **arguments: Any) -> Any:
 
 
 def _node_at(key: str, node: Any) -> Any:
-    """Return the node that Hydra names by a full key.
+    """Return the part of a constructed config node that Hydra's error message names by its full
+    key, such as `model.encoder.attention`; the whole node if there is no such part.
 
     Args:
         key: full key of the node in the config.
-        node: the node that was constructed; its own key is unknown, so every suffix of `key` is
-            tried.
+        node: the constructed node. It may be any part of the config, and its key is unknown.
+            Therefore every suffix of `key` is looked up in the node, the longest first.
     """
     parts = key.split(".")
     inner = (OmegaConf.select(node, ".".join(parts[i:])) for i in range(len(parts)))

@@ -125,10 +125,11 @@ def segments_of(text: str, end: str) -> Iterator[Segment]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Cut a text before spaces or line feeds, so that no subword crosses a cut.
+    """Return a text cut into parts. Cuts are before spaces or line feeds, so that no subword
+    crosses a cut.
 
-    Text without spaces or line feeds is cut after LONGEST characters. The last part of the text may
-    contain the start of a separator.
+    Text without spaces or line feeds is cut after LONGEST characters. If the text is a block of a
+    longer text, its end may be the first characters of the separator between two documents.
     """
     pieces, start = [], 0
     while cut := _cut(text, start):

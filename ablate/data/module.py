@@ -91,10 +91,12 @@ class TextData(pl.LightningDataModule):
 
     @cached_property
     def fingerprints(self) -> Fingerprints:
-        """Hashes of the training text, and of the additional text that a test of each split reads.
+        """Hashes of the training text and, for each split, of text that only a test of this split
+        reads, such as the test sentences.
 
         Raises:
-            UserError: the number of group names of a split differs from its number of lines.
+            UserError: a split has a file with the group of each line, such as the document that the
+                line is from, and the number of its lines differs from the split's.
         """
         tests = {split: self.fingerprint_of_test(split) for split in self._corpus.splits}
         read = {split: fingerprint for split, fingerprint in tests.items() if fingerprint}

@@ -36,7 +36,7 @@ class LazyLines(Sequence[str]):
 
     @abstractmethod
     def read(self, start: int, stop: int) -> list[str]:
-        """Return the lines `start` to `stop - 1`; there must be at least one."""
+        """Return the lines `start` to `stop - 1`; `stop` must be above `start`."""
 
     @overload
     def __getitem__(self, at: SupportsIndex) -> str: ...
@@ -80,7 +80,7 @@ class FileLines(LazyLines):
         self._bounds = self._bounds[: count + 1]
 
     def read(self, start: int, stop: int) -> list[str]:
-        """Return the lines `start` to `stop - 1`; there must be at least one."""
+        """Return the lines `start` to `stop - 1`; `stop` must be above `start`."""
         begin, end = int(self._bounds[start]), int(self._bounds[stop])
         text = os.pread(self._file, end - begin, begin).decode().replace("\r\n", "\n")
         text = text.removesuffix("\n")
@@ -98,7 +98,9 @@ class Column(LazyLines):
         return len(self._lines)
 
     def read(self, start: int, stop: int) -> list[str]:
-        """Return this column of the lines `start` to `stop - 1`; there must be at least one."""
+        """Return the column's text in the lines `start` to `stop - 1`; `stop` must be above
+        `start`.
+        """
         return [line.split("\t")[self._column] for line in self._lines[start:stop]]
 
 

@@ -1,4 +1,4 @@
-"""Run cells in this process: `n_jobs` runs at a time on this machine.
+"""Run the cells of a sweep in this process: `n_jobs` runs at a time on this machine.
 
 If the same command is started several times, here or elsewhere, the processes share one sweep.
 """
@@ -10,7 +10,8 @@ from ablate.engine.base import Engine
 
 
 class Local(Engine):
-    """An engine that runs cells in this process.
+    """An engine that runs the cells of a sweep in this process. A cell is one run: one combination
+    of values and one seed.
 
     With `stay`, the process waits while other processes run the last cells; otherwise it exits.
     """

@@ -23,6 +23,8 @@ def command(overrides: Iterable[str], *flags: str, config_dirs: Iterable[str] = 
 
 
 def _relative(path: Path) -> str:
-    """Return a path relative to the current folder, or FOLDER if it is outside."""
+    """Return a path relative to the current folder, or the word "FOLDER" if the path is not in this
+    folder.
+    """
     here, path = Path.cwd(), path.absolute()
     return str(path.relative_to(here)) if path.is_relative_to(here) else ELSEWHERE

@@ -69,7 +69,7 @@ class Evidence:
         """The evidence at the short budget, a smaller number of steps after which every run was
         tested as well.
 
-        The value is None if the runs have only one budget.
+        The value is None if the runs have only one number of steps (budget).
         """
         steps = self.regime.get("short")
         if steps is None:
@@ -106,8 +106,8 @@ class Evidence:
         self.seal(folder)
 
     def seal(self, folder: Path) -> None:
-        """Write registered.json, and study.json with a seal of the files that are already
-        written.
+        """Write registered.json, and study.json with a seal: the digests of the files that are
+        already written, by which later changes are detected.
         """
         about: Any = {part: getattr(self, part) for part in PARTS}
         write_about(folder, about, self.registered, seal_of(folder, self.runs, self.screening))

@@ -103,12 +103,16 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
 
 
 def _ends(link: Link) -> list[Link | Outcome]:
-    """Return the outcomes of a run: at its full budget, and at the short budget if there is one."""
+    """Return the outcomes of a run: after its full number of training steps, and after the short
+    number if there is one.
+    """
     return [link, link["short"]] if "short" in link else [link]
 
 
 def _end(link: Link | Outcome) -> End:
-    """Return the outcome of a run at one of its budgets, in the form of runs.jsonl."""
+    """Return the outcome of a run after its full or its short number of training steps, in the form
+    of runs.jsonl.
+    """
     folder = Path(link["folder"]) if "folder" in link else None
     if folder:
         _check(folder, link["training"])

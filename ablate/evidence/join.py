@@ -51,7 +51,8 @@ class Piece:
 
     @classmethod
     def read(cls, folder: Path) -> "Piece":
-        """Read the evidence in a folder, and check by the stored digests that it was not changed.
+        """Read the evidence in a folder, that is, the results of a sweep, and check the stored
+        digests of all runs and files (the seal).
 
         Raises:
             UserError: the folder has no finished sweep, a file is damaged, or the study differs
@@ -77,14 +78,15 @@ class Piece:
 
     @property
     def hash(self) -> str:
-        """The hash that identifies the registered form of the study."""
+        """The hash that identifies the study as it was registered before its runs."""
         return self.evidence.registration["hash"]
 
     @property
     def runs(self) -> dict[str, Run]:
         """The runs with a result, by arm and seed.
 
-        Failed runs are left out, because another piece may repeat them.
+        Failed runs are left out, because they may have succeeded in another piece, that is, in the
+        part of the study that ran on another machine.
         """
         return {_of(run): run for run in self.evidence.runs if run["status"] != "failed"}
 

@@ -7,8 +7,9 @@ better sentence or another folder does not make a verdict exploratory. A study i
 decision rule is not the registered one, or if it had earlier runs. The analysis log records when
 each form of a study was first started (ablate.evidence.analysis_log).
 
-`registered.json` has the registered form. Older evidence stores the whole study in this file, and
-its hash is computed in another way.
+The file registered.json has the study as it was registered: everything that decides a verdict, and
+nothing else. Older evidence stores the whole study in this file, and its hash is computed in
+another way.
 """
 
 import hashlib
@@ -49,7 +50,8 @@ class Deciding(TypedDict):
 
 
 class Form(TypedDict):
-    """The form of a study that is registered before its runs.
+    """The description of a study that is registered before its runs, the content of
+    registered.json.
 
     `levels` has a digest of the settings of each `factor=level`. `arms` has a digest of all
     settings of each arm.
@@ -87,7 +89,8 @@ def study_hash(study: Mapping[str, object]) -> str:
 
 
 def form(study: Study, levels: Mapping[str, Sets], arms: Iterable[Sets]) -> Form:
-    """Return the form of a study that is registered before its runs.
+    """Return the description of a study that is registered before its runs, the content of
+    registered.json.
 
     Args:
         study: the study.
@@ -106,7 +109,15 @@ def form(study: Study, levels: Mapping[str, Sets], arms: Iterable[Sets]) -> Form
 
 
 def registration_hash(registered: Mapping[str, Any]) -> str:
-    """Return a hash of 16 hexadecimal digits of a registered form, independent of level names."""
+    """Return a hash that identifies a study as it was registered before its runs: 16 hexadecimal
+    digits.
+
+    The names of levels (values of the compared factors) do not change the hash. The settings behind
+    the names do.
+
+    Args:
+        registered: the content of registered.json.
+    """
     if "arms" not in registered:
         return _former_hash(registered)
     return digest([deciding(registered["study"], registered["levels"]), registered["arms"]])
@@ -145,8 +156,10 @@ def departures(
 
     Args:
         study: the present study.
-        registration: the registration, with the hash of the registered form.
-        registered: the registered form; if it is empty, the study cannot be compared.
+        registration: the entry of study.json on the registration, with the hash of the registered
+            study.
+        registered: the content of registered.json, that is, the study as it was registered before
+            its runs; if it is empty, the study cannot be compared.
         runs: the runs. Each stores the hash of the form under which it was started (key `study`),
             except runs of older versions.
     """
@@ -178,7 +191,13 @@ def departures(
 
 
 def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Mapping[str, Any]:
-    """Return the study in a registered form; {} if the form does not have the expected hash."""
+    """Return the registered study if its hash is the expected one, else {}.
+
+    Args:
+        registered: the content of registered.json, which describes the study as it was registered
+            before its runs.
+        expected_hash: the hash in study.json; None if the study was not registered.
+    """
     study: Any = registered.get("study", registered)
     try:
         same = registration_hash(registered) == expected_hash and bool(deciding(study))

@@ -30,13 +30,14 @@ Runs = list[Run]
 
 
 def write_about(folder: Path, about: About, registered: Mapping[str, object], seal: Seal) -> None:
-    """Write study.json with a seal, that is, digests by which changes are detected, and
-    registered.json with the registered form of the study.
+    """Write study.json with its seal (the digests by which later changes are detected), and
+    registered.json with the study as it was registered before its runs.
 
     Args:
         folder: the folder of the evidence.
         about: the content of study.json, with the keys `PARTS`.
-        registered: the registered form; empty if it is not known, so that no file is written.
+        registered: the content of registered.json; empty if it is not known, so that no file is
+            written.
         seal: the digests of the other files.
     """
     if registered:
@@ -47,7 +48,10 @@ def write_about(folder: Path, about: About, registered: Mapping[str, object], se
 
 
 def read_about(folder: Path) -> About:
-    """Return the content of study.json after checking its digest in the seal.
+    """Return the content of study.json after checking its digest.
+
+    The digest is stored in the seal, the key of study.json that holds digests of all files of the
+    evidence.
 
     The key `registered` has the content of registered.json, {} without this file.
 

@@ -190,7 +190,9 @@ class Cases(TypedDict):
 
 
 class ClaimResult(TypedDict):
-    """The result of a claim, computed from the runs of its arms."""
+    """The result of a claim: the verdict with its statistics, computed from all runs of the
+    compared arms that are not excluded from the analysis.
+    """
 
     verdict: str
     grade: str
@@ -226,7 +228,7 @@ class ClaimResult(TypedDict):
 
 
 class Answer(ClaimResult):
-    """The result of a claim at one of the budgets of the runs."""
+    """The result of a claim after a number of training steps, the full number or the short one."""
 
     failed_runs: int
     exploratory: bool

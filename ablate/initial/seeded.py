@@ -42,7 +42,7 @@ class AdjustsInitialValues(Protocol):
     """A module that changes the initial values of its parameters after all parameters are drawn."""
 
     def adjust_initial_values(self) -> None:
-        """Change the module's parameters in place."""
+        """Change the initial values of the module's parameters in place, such as their scale."""
 
 
 def initialise(model: nn.Module, seed: int) -> None:

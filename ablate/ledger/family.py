@@ -68,7 +68,9 @@ class Changes:
     by_holm: int
 
     def __str__(self) -> str:
-        """Return the sentence for the summary of the ledger."""
+        """Return a sentence on how many verdicts remain after the correction, for the summary of
+        the ledger (the list of all claims with their verdicts).
+        """
         return (
             f"With a correction for testing all {self.tested} statistical claims at once, "
             f"{self.decided - self.by_holm} of {self.decided} verdicts remain (Holm)."

@@ -52,10 +52,11 @@ def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str
 
 
 def _committed_and_kept() -> Iterator[tuple[str, Path]]:
-    """Yield the verdicts of the project, and the verdicts in the user's folder `experiments`.
+    """Yield (origin, path of a verdict.json) for the verdicts of the project, with origin
+    `COMMITTED`, and for the other verdicts in the user's folder `experiments`, with origin `KEPT`.
 
-    If both have the same verdict, it is yielded once as committed, with the user's path, because
-    the user's folder has the runs.
+    A verdict that is the same in both places is yielded once: with the origin `COMMITTED`, and with
+    the path in the user's folder, because the runs are there.
     """
     here = {path.relative_to(LOCAL): path for path in _within(LOCAL)}
     for path in _within(PROJECT):

@@ -27,9 +27,11 @@ class Reading:
 
 @cache
 def read_readings() -> dict[tuple[str, str], Reading]:
-    """Return the readings of all claims with several readings, by (claim id, name of the reading).
+    """Return the readings, that is, the possible meanings, of all ambiguous claims, by (claim id,
+    name of the reading).
 
-    A claim that no document makes has no readings here: its experiment defines its meaning.
+    A claim that no document makes is not in the file, because the experiment on the claim defines
+    what the claim means.
     """
     text = (files("ablate") / "claims" / "ledger" / "readings.yaml").read_text(encoding="utf-8")
     return {

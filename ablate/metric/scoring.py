@@ -86,9 +86,12 @@ class Lowered(Cased):
 
 
 def as_in_papers(language: str, tokenize: str) -> Scoring:
-    """Return the preparation with lower case that papers use for a language.
+    """Return how papers usually prepare sentences of a language before BLEU is computed: in lower
+    case, and for most languages tokenised by the rules of Moses.
 
-    The text is tokenised by Moses' rules if `tokenize`, the usual tokeniser of the language, is 13a
-    or intl.
+    Args:
+        language: code of the target language.
+        tokenize: sacreBLEU's usual tokeniser for the language. If it is 13a or intl, the sentences
+            are tokenised by Moses. Any other tokeniser, such as zh, is kept.
     """
     return Tokenised(language) if tokenize in (USUAL, "intl") else Lowered(tokenize)

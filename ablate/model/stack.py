@@ -65,8 +65,8 @@ class Stack(nn.Module):
 
     @property
     def reads(self) -> list[tuple[int, int]]:
-        """The pairs (number of a residual connection, number of its sub-layers), in order of
-        execution.
+        """The residual connections in order of execution, as pairs: index of the connection, and
+        how many sub-layers read the residual stream through this connection.
         """
         first = [sum(len(sizes) for sizes in self.sizes[:i]) for i in range(len(self.sizes))]
         return [(first[i] + j, size) for i in self.order for j, size in enumerate(self.sizes[i])]

@@ -105,7 +105,9 @@ class Slots:
 
     @property
     def width(self) -> int:
-        """The number of used slots, rounded up to a multiple of VECTOR."""
+        """The number of slots (positions of the key-value cache) that are read at this step: all
+        used slots, rounded up to a multiple of VECTOR for vector instructions.
+        """
         return -(-self.new.stop // VECTOR) * VECTOR
 
     @property

@@ -38,7 +38,9 @@ class LayerGradients(Callback):
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Compute the norms on the device, without waiting for the GPU."""
+        """Compute the gradient norm of the whole model and of each layer. The norms stay on the
+        device, so that this callback does not wait for the GPU.
+        """
         norms = parameter_norms(self.parameters)
         self.total = total_norm(norms.values())
         self.last = layer_norms(self.layers, norms)

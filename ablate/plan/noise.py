@@ -45,7 +45,9 @@ class Noise:
     runs: int
 
     def entry(self) -> dict[str, int | float]:
-        """Return the values under the names that the registry uses."""
+        """Return the standard deviations and counts as plain data, with the keys of the registry of
+        earlier runs, a file from which later sweeps are planned.
+        """
         return {
             "between_seeds": round(self.seed, 5),
             "difference_between_seeds": round(self.difference, 5),

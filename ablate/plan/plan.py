@@ -86,8 +86,8 @@ class Plan:
 
     @property
     def guessed(self) -> list[Arm]:
-        """Arms that still have to run and whose estimate comes from other variants of the same
-        size.
+        """Arms that still have to run and whose estimate of the run time comes from other model
+        variants of the same size.
         """
         return [arm for arm in self.everything if arm.cost and arm.cost.guessed and arm.left]
 
@@ -127,7 +127,8 @@ def _each(arms: Sequence[Arm]) -> Iterator[float]:
 
 
 def make(sweep: Composed) -> Plan:
-    """Compose and check the cells of a sweep and return its plan, without costs.
+    """Return the plan of a sweep after composing and checking the config of every run. The plan has
+    no estimates of run times yet.
 
     Raises:
         UserError: the sweep is invalid.
@@ -188,10 +189,12 @@ def _done(cells: list[Cell], data: dict[str, Fingerprints]) -> int:
 
 
 def _steps(config: DictConfig) -> tuple[int, int]:
-    """Return the number of optimiser steps of a run and the number of its budgets; a probe takes no
-    steps.
+    """Return how many optimiser steps a run takes, and for how many numbers of training steps the
+    run has a result: 1, or 2 if the study also asks about shorter training.
 
-    With a second, shorter budget, the steps that only the shorter training needs are added.
+    In the second case, the steps that only the shorter training takes are added, for example
+    because its learning rate decays earlier. A probe (a run that measures a model without training)
+    takes no steps.
     """
     if config.probe is not None:
         return 0, 1

@@ -59,7 +59,14 @@ def _level(
 
 
 def _given(node: Any) -> Levels:
-    """Return overrides whose value is a list or a node: Hydra's choices omit options in a list."""
+    """Return the overrides of a run whose value is a list or a mapping, as key to value.
+
+    These overrides are parsed here, because Hydra's record of the chosen options
+    (hydra.runtime.choices) does not contain options that were chosen as a list.
+
+    Args:
+        node: Hydra's node in the config of the run, or None.
+    """
     words = [] if node is None else [word for word in node.overrides.task if "=" in word]
     given = OverridesParser.create().parse_overrides([w for w in words if "[" in w or "{" in w])
     values = {override.key_or_group: override.value() for override in given}

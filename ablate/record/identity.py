@@ -122,8 +122,11 @@ def evaluation_parts(
 
 
 def _without_repeats(model: dict[str, object]) -> dict[str, object]:
-    """Return the config of a model without overrides of a stack that repeat the model's
-    component.
+    """Return the config of a model in a canonical form.
+
+    The encoder or the decoder may override a component of the model, such as the norm. An override
+    with the component that the model has anyway is replaced by None, because the two configs build
+    the same model.
     """
     overrides = {
         k: v for k, v in model.items() if isinstance(v, dict) and v.get("_target_") == OVERRIDES

@@ -20,14 +20,20 @@ from ablate.verdict.exact import Case, Exact
 
 
 class Cases(Exact):
-    """The deviations of all runs from a number, or of all pairs of runs from each other."""
+    """The differences between the result of each run and a number that a claim names, or between
+    the results of each pair of runs.
+    """
 
     method = "every case is checked"
 
     @property
     def effect(self) -> float:
-        """The largest deviation; for a claim with a margin, the smallest deviation; NaN if there is
-        none.
+        """The deviation that decides the claim; NaN if there are no runs.
+
+        A deviation is the distance of a run's value from the number that the claim names, or from
+        the value of the paired run. A claim that deviations are at most a tolerance is decided by
+        the largest deviation. A claim that they are at least a margin is decided by the smallest
+        one.
         """
         return math.nan if self.worst is None else self.worst
 
@@ -62,5 +68,10 @@ def _cases(claim: Claim, deviations: Numbers) -> Cases:
 
 
 def joined(claim: Claim, parts: Iterable[Cases]) -> Cases:
-    """Return the deviations of several datasets as one object."""
+    """Return the deviations of the runs on all datasets as one object.
+
+    Args:
+        claim: a claim that must hold in every run.
+        parts: the deviations on each dataset.
+    """
     return Cases([case for part in parts for case in part.cases], [], claim.tolerance, claim.margin)

@@ -157,10 +157,12 @@ def _problem(arms: tuple[Arm, ...], effect: Effect) -> str:
 
 
 def _with_failures(measured: Measured) -> Measured:
-    """Return the effect with the p-values of failure rates if these decide the claim, else of the
-    mean.
+    """Return the measured effect with the p-values that decide the claim.
 
-    If failure rates could have decided, the test of the mean has half of alpha, as in a sweep.
+    A claim about means can also be decided by the proportions of failed runs in its arms. If the
+    test of these proportions is significant, its p-values are returned. Otherwise the p-values of
+    the test of means are returned, multiplied by 2 if the first test could have decided, because
+    the two tests then share alpha.
     """
     kind, alpha, rates = (
         KINDS[measured.claim.kind],

@@ -1,4 +1,5 @@
-"""Check the values of a question in a table's study file: one function per type of value.
+"""Check the values in a study file that asks a question about a table of runs: one function per
+type of value.
 
 Each function takes a key (for the error message) and a value, and returns the value. It raises
 UserError for a value that is not allowed.

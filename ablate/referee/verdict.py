@@ -229,8 +229,8 @@ def verdict(
     """Return the verdict: the decisions on all claims with their sentences.
 
     Args:
-        question: the question.
-        runs: the runs that the design selects from the table.
+        question: the claims, and the design, that is, how the table of runs is read.
+        runs: the runs of the table that the design selects, with one result each.
         judged: the decision on each claim.
         registered: whether the question was registered before the runs.
     """

@@ -39,7 +39,11 @@ def contrast(claim: ReportedClaim) -> list[str]:
 
 
 def named_metric(evidence: Evidence, key: str) -> Metric:
-    """Return a metric; where the table of metrics lacks it, with the name that a claim gives it."""
+    """Return the description of a metric, with its name and unit.
+
+    For a metric that is not in the project's table of metrics, such as the measurement of a probe,
+    the name is taken from the key `measures` of a claim about the metric.
+    """
     if key.rpartition("/")[2] in METRICS:
         return metric_of(key)
     names = (c.get("measures") for c in evidence.study["claims"] if c["metric"] == key)

@@ -41,8 +41,8 @@ class View:
 
     @property
     def place(self) -> str:
-        """A short text on where the verdict holds: how the sentence is read, the corpus, the number
-        of steps.
+        """A short text on where the verdict holds: the reading of the claim (one of the meanings of
+        an ambiguous claim), the corpus, and the number of training steps.
         """
         parts = [self.finding.reading, self.setting, self.source.by_user]
         return "; ".join(part for part in parts if part)
@@ -173,7 +173,7 @@ def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:
 
 
 def whole(entry: Entry, site: Site) -> dict[str, object]:
-    """Return the variables of the template for the page of a claim."""
+    """Return the variables of the HTML template for the page of a claim."""
     all_views = views(entry, site)
     deciding = [view for view in all_views if view.decides]
     return {

@@ -88,8 +88,10 @@ def shown(site: Site) -> list[Document]:
 
 
 def whole(document: Document, site: Site) -> dict[str, object]:
-    """Return the variables of the template for the page of a document, which the list of documents
-    uses too.
+    """Return the variables of the HTML template for the page of a document, which lists the
+    document's claims.
+
+    The page that lists all documents uses the same variables of each document.
     """
     counts = count(within(site.entries, document))
     all_sections = sections(document, site.entries)

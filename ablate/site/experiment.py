@@ -126,9 +126,11 @@ def _linked(html: str, pages: dict[str, str]) -> str:
 
 
 def _drawn(source: Source) -> list[tuple[Forest, list[tuple[int, Row]]]]:
-    """Return the effects that have a difference for each seed, grouped by axis.
+    """Return the forest plots of an experiment: the effects that have a difference for each seed,
+    one plot for the effects that share a horizontal axis.
 
-    Each effect comes with the number of its claim in the experiment, for links to its seeds.
+    Each effect comes with the number of its claim, so that the plot can link to the results of each
+    seed.
     """
     if source.evidence is None:
         return []

@@ -19,7 +19,9 @@ SHOWN = ("document", "factor", "verdict", "group", "kind")
 
 
 def whole(site: Site) -> dict[str, object]:
-    """Return the variables of the template for the page."""
+    """Return the variables of the HTML template for the first page of the site, which lists all
+    claims with filters.
+    """
     entries = site.entries
     filters = {key: FILTERS[key] for key in SHOWN}
     if any(entry.by_user or entry.beside for entry in entries):

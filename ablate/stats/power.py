@@ -37,8 +37,11 @@ def has_spread(estimate: Any) -> bool:
 
 
 def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tuple[Values, Values]:
-    """Return the lower and the upper half-widths of the interval that a sweep may measure, as
-    equally likely values.
+    """Return how wide the confidence interval of a planned sweep may be: the distances from the
+    estimate to the lower end and to the upper end.
+
+    The width depends on the variance and the skewness that the sweep will measure. So each distance
+    is an array of equally likely values.
 
     Args:
         noise: an earlier estimate, with the variance and skewness on which the plan is based.

@@ -19,8 +19,10 @@ NONE = "no such key"
 
 
 def free_keys(study: Study) -> list[str]:
-    """Return the config keys that may differ between runs of a study before a parameter is
-    tuned.
+    """Return the config keys that may have different values in different runs of a study: the
+    compared factors, nuisance parameters, keys by which arms are matched, and seeds.
+
+    A key that is tuned is not included.
     """
     match = study.get("match")
     matched = keys(match) if match else ()

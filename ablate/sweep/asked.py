@@ -139,7 +139,8 @@ def _every(changes: Mapping[str, object]) -> dict[str, str]:
 def _variants(
     config: DictConfig, changes: Mapping[str, Mapping[str, object]]
 ) -> dict[str, dict[str, object]]:
-    """Return the settings that each variant of a screen changes.
+    """Return the settings that each variant of a screen changes; a screen is a study that compares
+    many variants with one baseline.
 
     Returns:
         settings by dotted key, for each variant.

@@ -32,7 +32,8 @@ def begin(config: DictConfig) -> None:
     If another process with the same command has started the sweep, these files exist already.
 
     Raises:
-        UserError: no decision rule applies to the study, or the config selects another launcher.
+        UserError: no decision rule applies to the study, or the config selects a Hydra launcher
+            other than ablate's.
     """
     study = checked(config)
     about = regime(config)
@@ -47,7 +48,8 @@ def checked(config: DictConfig) -> Study | None:
     Settings that depend on the machine, such as the precision, are resolved in `config`.
 
     Raises:
-        UserError: no decision rule applies to the study, or the config selects another launcher.
+        UserError: no decision rule applies to the study, or the config selects a Hydra launcher
+            other than ablate's.
     """
     check_name("name", config.name)
     for key in AT_LEAST_ONE:

@@ -49,7 +49,9 @@ def _rows(folder: Path, curves: bool) -> Iterator[Row]:
 
 
 def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
-    """Yield every run of a sweep at each of its budgets, with the levels of the study's factors."""
+    """Yield the outcomes of every run of a sweep after each of its one or two numbers of training
+    steps, with the run's levels of the study's factors.
+    """
     if not (folder / RUNS).exists():
         check_cells(folder)
         evidence = gather(folder)

@@ -60,8 +60,8 @@ class Check:
 
 
 def checks(folder: Path | str, places: dict[str, tuple[str, ...]] | None = None) -> list[Check]:
-    """Return one check for every option in a config folder and every law that applies to the
-    option; a law is a property that every option must have.
+    """Return one check for every option in a config folder and every law (a property that is tested
+    for all options) that applies to the option.
 
     Args:
         folder: the root of the configs, as for `--config-dir`: it has `model/FACTOR/LEVEL.yaml`.

@@ -16,16 +16,14 @@ from ablate.verdict.judge import ASKED
 
 
 def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:
-    """Return the claims of verdict.json at the long budget, each with its result at the short
-    budget.
-
-    The result at the short budget is in the key `short`.
+    """Return the claims of verdict.json after the full number of training steps, each with its
+    result after the short number in the key `short`.
 
     Args:
-        long: the judged claims at the long budget.
-        early: the judged claims at the short budget.
-        evidence: the runs at the long budget.
-        short: the runs at the short budget.
+        long: the judged claims after the full number of training steps.
+        early: the judged claims after the short number of training steps.
+        evidence: the runs after the full number of training steps.
+        short: the runs after the short number of training steps.
     """
     asked = list(zip(evidence.study["claims"], long, early, strict=True))
     early_entries = [
@@ -41,10 +39,11 @@ def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evide
 
 
 def _confirmed(claim: Claim, late: Entry, early: Entry) -> Entry:
-    """Return the result of a claim at the short budget, or "undecided" if longer training differs.
+    """Return the result of a claim after the short number of training steps, or "undecided" if the
+    result of longer training differs.
 
-    Only a claim that an arm *cannot* do something may become undecided: if the result at the long
-    budget does not support the claim, the arm may only have been too slow.
+    Only a claim that an arm cannot do something (key `cannot`) may become undecided: if the result
+    of longer training does not support the claim, the arm may only have been too slow.
     """
     if late["verdict"] == SUPPORTED:
         return early

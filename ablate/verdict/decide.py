@@ -1,4 +1,6 @@
-"""Decide every claim of a study; the sentences about it are written in ablate.verdict.wording."""
+"""Decide every claim of a study, by a statistical test or, for exact claims, by a check of every
+case. The module ablate.verdict.wording writes the sentences on the decisions.
+"""
 
 from ablate.evidence.folder import Evidence
 from ablate.progress import track

@@ -100,7 +100,9 @@ def was_trained(verdict: Verdict) -> bool:
 
 
 def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
-    """Yield every claim of verdict.json, followed by the same claim at its short budget, if any."""
+    """Yield every claim of verdict.json, followed by its result after the short number of training
+    steps, if there is one.
+    """
     for claim in claims:
         yield claim
         if "short" in claim:

@@ -56,10 +56,13 @@ def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> s
 
 
 def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return the reason why an arm that failed to learn leaves a claim undecided; "" if none does.
+    """Return the reason why a claim is undecided because one of its arms failed to learn the task;
+    "" if there is no such reason.
 
-    A score may compare an arm that learned with one that did not. Other claims are about models
-    that learned: measurements inside a model, interactions, and the loss against a baseline.
+    A claim about a score, such as BLEU, may compare an arm that learned with an arm that did not,
+    because the failure may be the effect. All other claims presuppose that the arms learned: claims
+    about measurements inside a model, about interactions, and about no loss of quality against a
+    baseline (equivalence and non-inferiority).
     """
     place = claim["metric"].partition("/")[0]
     if place in (*UNLEARNED, "train") or claim["kind"] in UNLEARNED_KINDS:

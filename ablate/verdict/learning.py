@@ -49,9 +49,11 @@ def learning(claim: Claim, evidence: Evidence) -> Learning:
 
 
 def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
-    """Return the result of a claim, undecided if an arm *cannot* do something but still learns.
+    """Return the result of a claim; "undecided" replaces a decision if the claim says that an arm
+    cannot do something, and longer training might refute the claim.
 
-    Only a claim with the key `cannot`, about the limits of an arm, may become undecided.
+    Only a claim with the key `cannot` is about such a limit. Its result becomes undecided if an arm
+    may still have been improving at the end of training.
     """
     if not claim.get("cannot"):
         return entry

@@ -92,8 +92,13 @@ def copy_contest(source: Path, target: Path) -> None:
 def asked_again(claim: Entry, contest: Iterable[Replication]) -> Replication | None:
     """Return the replication of a claim.
 
-    The result is None if there is none, if the verdict has changed since the replication, or if the
-    claim is the one at the short budget.
+    The result is None if the claim was not replicated, or if its verdict has changed since the
+    replication. If a claim is judged after two numbers of training steps, only the result after the
+    full number has a replication, so for the short number the result is None too.
+
+    Args:
+        claim: the claim in verdict.json.
+        contest: the replications of all claims of the study.
     """
     if "short" in claim and claim["steps"] == claim["short"]["steps"]:
         return None

@@ -127,7 +127,11 @@ def _side(weight: float, levels: Levels, evidence: Evidence) -> Side:
 
 
 def _shared(sides: list[Side], factors: list[str]) -> list[Side]:
-    """Return the arms with only the runs at levels of the other factors that all arms have."""
+    """Return the arms with comparable runs only.
+
+    The arms of a claim fix the levels (values) of some factors. For the factors that they leave
+    free, a run is kept if every arm has runs with the same combination of levels.
+    """
     fixed = {factor for side in sides for factor in side.levels}
     free = [factor for factor in factors if factor not in fixed]
     groups = [{_group(r, free) for runs in s.runs.values() for r in runs} for s in sides]

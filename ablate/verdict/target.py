@@ -38,7 +38,7 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
     Args:
         entry: the claim.
         long: the evidence at the long budget.
-        short: the evidence at the short budget.
+        short: the evidence after the short number of training steps.
     """
     if entry["kind"] in WITHOUT or entry["minus"] or not entry["baseline"]:
         return None
@@ -75,7 +75,7 @@ def _needed(early: list[Run], late: list[Run]) -> list[float]:
     The number is infinite if the baseline never reaches the target.
 
     Args:
-        early: runs of the treatment at the short budget.
+        early: runs of the treatment, with their outcomes after the short number of training steps.
         late: runs of the baseline at the long budget.
     """
     steps = []

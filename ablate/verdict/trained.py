@@ -42,7 +42,9 @@ class TrainedValue(Estimate):
         return {SUPPORTED: far, REFUTED: near} if self.away else {SUPPORTED: near, REFUTED: far}
 
     def turns(self, alpha: float) -> list[MarginThreshold]:
-        """Return the decision for every bound from 0 on, as a list of thresholds."""
+        """Return the decision for every possible bound (the tolerance or margin of the claim), as a
+        list of the bounds from which a decision holds.
+        """
         low, high = self.interval(1 - 2 * alpha)
         first, last = (SUPPORTED, REFUTED) if self.away else (REFUTED, SUPPORTED)
         return [

@@ -17,13 +17,16 @@ BASES = (10, 100, 1_000, 100_000, 1_000_000)
 
 
 def slip(result: Result, printed: dict[str, Tensor], rule: Rule) -> str | None:
-    """Return a description of the mistake that explains every wrong number of a block; None unless
-    exactly one mistake does.
+    """Return a description of the single mistake, such as a wrong operand, that explains all wrong
+    numbers in a block of printed numbers.
+
+    A block is a matrix that a worked example of a document prints as the result of one operation.
+    The result is None if no mistake or more than one mistake explains all wrong numbers.
 
     Args:
-        result: the block with its recomputed numbers.
+        result: the block, with the numbers that the operation should give.
         printed: printed numbers of all blocks, by name.
-        rule: tolerances.
+        rule: tolerances for the difference between printed and recomputed numbers.
     """
     block = result.block
     operands = [printed[name] for name in block.operands]
@@ -32,8 +35,9 @@ def slip(result: Result, printed: dict[str, Tensor], rule: Rule) -> str | None:
 
 
 def candidates(block: Block, operands: list[Matrix]) -> Iterator[tuple[str, Matrix]]:
-    """Yield descriptions of possible mistakes in the computation of a block, each with the matrix
-    that the mistake would give.
+    """Yield descriptions of possible mistakes in the computation of a block (a matrix that a
+    document prints as the result of one operation), each with the matrix that the mistake would
+    give.
     """
     match block.by:
         case "exponents":

@@ -41,7 +41,10 @@ class Difference(Loss):
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the mean over tokens of the summed differences, and the mean nll."""
+        """Return the loss and the nll, both as means over tokens. The loss of a token is the sum
+        over the vocabulary of |p - y|^power, where p are the probabilities and y is the one-hot
+        target.
+        """
         log_p = logits.log_softmax(-1)
         p = log_p.exp()
         powers = p.pow(self.power).sum(1)

@@ -57,6 +57,13 @@ def sparsemax(x: Float[Tensor, "N V"]) -> Float[Tensor, "N V"]:
 def losses(
     x: Float[Tensor, "N V"], targets: Int[Tensor, " N"], p: Float[Tensor, "N V"]
 ) -> Float[Tensor, " N"]:
-    """Return the loss of each row; p maximises it, so the gradient through p is 0."""
+    """Return the sparsemax loss of each row of logits.
+
+    Args:
+        x: logits.
+        targets: id of the true token of each row.
+        p: sparsemax(x). Among all distributions, p maximises the expression for the loss, so the
+            gradient through p is 0.
+    """
     at_true = x.gather(1, targets[:, None])[:, 0]
     return (p * x - p * p / 2).sum(1) - at_true + 0.5

@@ -109,7 +109,9 @@ def whole_words(data: TextData) -> set[str]:
 
 
 def entries() -> tuple[Word, ...]:
-    """Return the dictionary entries (words) of the built-in corpus that have a class."""
+    """Return the words of the built-in corpus that have a part of speech: nouns, verbs, adjectives,
+    adverbs and prepositions.
+    """
     return (*NOUNS, *VERBS, *ADJECTIVES, *ADVERBS, *PREPOSITIONS)
 
 

@@ -88,7 +88,11 @@ def _numbered(node: Any, referents: dict[int, Referent], numbers: Iterator[int])
 
 
 def _places(tokens: list[Any]) -> dict[str, int]:
-    """Return the position of every number in a sentence; a Sodak word may contain two numbers."""
+    """Return the position of every numeral in a sentence, by numeral.
+
+    In such a sentence, numerals replace the words, so that a word can be traced to its translation.
+    A compound word of the target language (Sodak) contains two numerals.
+    """
     return {tag: i for i, token in enumerate(tokens) for tag in re.findall(r"\d+", token.form)}
 
 

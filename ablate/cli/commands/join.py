@@ -20,7 +20,9 @@ FIRST = "reading the pieces"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the folders of the pieces, and the folder to which the joined evidence is written."""
+    """Declare the command's arguments: the folders of the pieces (parts of a study that ran on
+    different machines), and the folder to which their joined results are written.
+    """
     parser.add_argument(
         "piece", metavar="PIECE", nargs="+", help="folder of a sweep of the study, or of evidence"
     )

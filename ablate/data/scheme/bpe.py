@@ -25,7 +25,7 @@ class Bpe(Scheme):
         return BPE(unk_token=RESERVED[UNK])
 
     def trainer(self, size: int) -> BpeTrainer:
-        """Return the library's trainer for `size` subwords."""
+        """Return a trainer of the `tokenizers` library for `size` subwords."""
         return BpeTrainer(vocab_size=size, special_tokens=RESERVED)
 
     def smallest(self, texts: Texts) -> int:

@@ -55,7 +55,7 @@ class Byte(Scheme):
 
 
 def letters() -> list[str]:
-    """Return the characters that the library uses for the bytes 0 to 255.
+    """Return the characters by which the `tokenizers` library represents the bytes 0 to 255.
 
     A byte that is a printable Latin-1 character is represented by that character; the other bytes
     are numbered from U+0100.

@@ -31,12 +31,12 @@ class Unigram(Scheme):
         return UnigramModel()
 
     def trainer(self, size: int) -> UnigramTrainer:
-        """Return the library's trainer for at most `size` subwords."""
+        """Return a trainer of the `tokenizers` library for at most `size` subwords."""
         return UnigramTrainer(vocab_size=size, special_tokens=RESERVED, unk_token=RESERVED[UNK])
 
     def smallest(self, texts: Texts) -> int:
-        """Return the number of different characters and special ids, plus one for the id that the
-        library adds.
+        """Return the smallest possible size of the vocabulary: the number of different characters
+        and special ids, plus one for the id that the `tokenizers` library adds.
         """
         return characters_and_specials(texts) + 1
 

@@ -28,5 +28,5 @@ class Word(Scheme):
         return WordLevel(unk_token=self.unknown)
 
     def trainer(self, size: int) -> WordLevelTrainer:
-        """Return the library's trainer for at most `size` words."""
+        """Return a trainer of the `tokenizers` library for at most `size` words."""
         return WordLevelTrainer(vocab_size=size, special_tokens=[*RESERVED[:UNK], self.unknown])

@@ -49,7 +49,9 @@ class Linformer(Kernel):
         self.value_mixtures = nn.Parameter(torch.empty(rank, max_length))
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill E or F with random values in place."""
+        """Fill E or F (the matrices that combine the keys and the values of all positions) in place
+        with values from a uniform Xavier distribution.
+        """
         nn.init.xavier_uniform_(parameter, generator=generator)
 
     def check(self, *, causal: bool, biased: bool) -> None:

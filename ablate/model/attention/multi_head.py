@@ -153,8 +153,8 @@ class SelfAttention(MultiHeadAttention):
         return self.merge(self.kernel(self.scaled(q), k, v, mask, bias), x)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return an empty cache with the state of the kernel and the current projection
-        matrices.
+        """Return the cache for decoding before the first step. The cache contains no keys and
+        values yet, but the query, key and value projection matrices, packed into one matrix.
         """
         return SelfCache(self.packed(), self.kernel.cache(slots))
 

@@ -15,5 +15,5 @@ class Serial(Block):
     """Gives each sub-layer a residual connection of its own."""
 
     def sizes(self, sublayers: Collection[str]) -> list[int]:
-        """Return a list with a 1 for each sub-layer."""
+        """Return a list of ones: each residual connection has exactly one sub-layer."""
         return [1] * len(sublayers)

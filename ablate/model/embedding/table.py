@@ -24,7 +24,7 @@ class Table(nn.Module):
         self.draw_initial_values(self.weight, None)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill the matrix with random values in place."""
+        """Fill the embedding matrix with random values in place."""
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
     def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:

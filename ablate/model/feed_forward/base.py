@@ -13,8 +13,12 @@ class FeedForward(Sublayer):
 
     @abstractmethod
     def transform(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        """Return the transformed tokens."""
+        """Return the output of the feed-forward network for each token, without the residual
+        connection.
+        """
 
     def forward(self, x: Float[Tensor, "B L D"], at: LayerContext) -> Float[Tensor, "B L D"]:
-        """Return the transformed tokens; positions and masks have no effect."""
+        """Return the output of the feed-forward network for each token; positions and masks have no
+        effect.
+        """
         return self.transform(x)

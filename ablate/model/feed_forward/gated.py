@@ -65,5 +65,5 @@ class Gated(FeedForward):
         self.dropout = Dropout(dropout)
 
     def transform(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        """Return the transformed tokens."""
+        """Return W2 (f(W_gate x) * W1 x) for each token, with dropout before W2."""
         return self.outer(self.dropout(self.activation(self.gate(x)) * self.inner(x)))

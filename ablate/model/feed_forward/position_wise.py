@@ -66,5 +66,5 @@ class PositionWise(FeedForward):
         self.dropout = Dropout(dropout)
 
     def transform(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        """Return the transformed tokens."""
+        """Return W2 f(W1 x) for each token, with the activation f and dropout before W2."""
         return self.outer(self.dropout(self.activation(self.inner(x))))

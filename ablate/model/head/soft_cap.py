@@ -43,6 +43,7 @@ class SoftCap(LinearHead):
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the means of objective and nll, from the logits of all rows at once.
 
-        The computation in chunks of `LinearHead` would lack the gradient of tanh.
+        `LinearHead` computes the logits and their gradient in chunks of rows. This class does not,
+        because that gradient would lack the factor of the tanh that limits the logits.
         """
         return loss(self(states), targets)

@@ -34,11 +34,15 @@ class Learned(Position):
 
     @property
     def longest(self) -> int:
-        """The number of rows of the table."""
+        """The largest number of positions that a sequence may have: the number of rows of the
+        position table.
+        """
         return self.table.size(0)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill the table with random values in place."""
+        """Fill the position table in place with normal random values of standard deviation
+        d_model^-0.5.
+        """
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
     def embed(

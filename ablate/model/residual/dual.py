@@ -23,7 +23,9 @@ class Dual(Residual):
         self.final_norm = norm()
 
     def enter(self, x: Tokens, real: Real) -> Stream:
-        """Return the two streams, which both start with the embedded tokens."""
+        """Return the two residual streams as (p, q): p is normalised after every addition, as in
+        Post-LN, and q never. Both start with the embedded tokens.
+        """
         return x, x
 
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:

@@ -27,5 +27,5 @@ class PreLN(Residual):
         return stream + self.dropout(sublayer(self.norms[i](stream, real)))
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
-        """Return the final norm of the stream."""
+        """Return the residual stream after the last sub-layer, normalised by the final norm."""
         return self.final_norm(stream, real)

@@ -27,7 +27,7 @@ def draw_runs(
     """Draw a row of dots for each arm, with the arm's mean as a line.
 
     Args:
-        metric: label of the metric.
+        label: label of the metric, for the axis.
         points: seed, value and status of every run, by arm.
         means: the mean of each arm.
     """

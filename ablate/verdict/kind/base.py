@@ -210,10 +210,12 @@ class Kind(ABC):
         return has_spread(estimate)
 
     def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
-        """Return the smallest true effect for which the claim would be supported with power .8.
+        """Return the smallest true effect for which the claim would be supported with power 0.8.
 
-        For a kind that asserts a difference within the margin, return the smallest such margin
-        instead.
+        For a claim that the difference is within a margin (equivalence, non-inferiority), return
+        instead the smallest margin with which the claim would be supported with this power if there
+        is no effect. The result is None if the number of seeds cannot be planned for this kind of
+        claim.
         """
         if not self.planned(estimate):
             return None
@@ -277,7 +279,14 @@ def check_arms(name: str, claim: Claim) -> None:
 
 
 def distinct(turns: list[MarginThreshold]) -> list[MarginThreshold]:
-    """Return the thresholds without those whose interval of margins is empty; the first is at 0."""
+    """Return the thresholds of the margin at which the decision changes, the first at 0.
+
+    Each threshold holds up to the next one. A threshold that no margin from 0 on falls under is
+    removed.
+
+    Args:
+        turns: the thresholds, in ascending order; the first may be negative.
+    """
     kept = [t for t, after in zip(turns, [*turns[1:], None], strict=True) if _wide(t, after)]
     return [MarginThreshold(max(0.0, turn.margin), turn.decision) for turn in kept]
 

@@ -75,7 +75,9 @@ class Stability(Superiority):
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the exact power for `pairs` runs of each arm, if no run of the other arm fails."""
+        """Return the exact power of the test for `pairs` runs of each arm, if a proportion `effect`
+        of the runs of one arm fails and no run of the other arm fails.
+        """
         from scipy import stats
 
         chance = stats.binom.pmf(np.arange(pairs + 1), pairs, effect)

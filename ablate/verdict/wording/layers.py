@@ -137,8 +137,10 @@ def _against(claim: Claim) -> list[str]:
 
 
 def with_layers(claim: Claim, entry: Entry) -> Entry:
-    """Return a claim of verdict.json with headline, evidence and details, at each of its
-    budgets.
+    """Return a claim of verdict.json with headline, evidence and details.
+
+    If the runs were evaluated after two numbers of training steps, the result after the short
+    number (key `short`) gets these texts, too.
     """
     if "short" in entry:
         entry = cast(Entry, entry | {"short": entry["short"] | _layers(claim, entry["short"])})

@@ -103,8 +103,8 @@ class AttentionAlgebra(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, by name, for one set of random weights and two sentence
-        lengths.
+        """Return the measurements, which the functions of this module describe, for one model with
+        random weights, on sentences of two lengths.
         """
         width = model.embedding.output_weight().size(1)
         first, apart = (

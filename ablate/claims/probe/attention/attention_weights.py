@@ -40,7 +40,8 @@ class AttentionWeights(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws, layers, heads and rows.
+        """Return the largest or the smallest value of each measurement over all draws, layers,
+        heads and rows of attention weights.
 
         row_error: deviation of a row sum from 1; future: largest weight on a later target token;
         past: largest weight on the current or an earlier token, minimum over layers and heads;
@@ -52,7 +53,7 @@ class AttentionWeights(RandomModels):
         return extremes(measurements, LEAST)
 
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements that `__call__` describes, for one model with random weights."""
         lengths = [self.length, self.length // 2]
         src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))
         sides = {

@@ -71,7 +71,9 @@ class DotProductPowers(RandomModels):
 
     @torch.no_grad()
     def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements of attention scores, which the functions of this module describe,
+        for one attention with random weights.
+        """
         width = attention.d_model
         x = torch.randn(self.length, width, generator=generator, dtype=torch.float64)
         measurements = {

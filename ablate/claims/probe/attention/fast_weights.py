@@ -69,7 +69,9 @@ class FastWeights(RandomModels):
         return extremes(measurements, LEAST)
 
     def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements, which the functions of this module describe, for one attention
+        with random weights.
+        """
         width = attention.d_model
         x, wanted = torch.randn(2, self.length, width, generator=generator, dtype=torch.float64)
         with torch.no_grad():

@@ -67,7 +67,17 @@ class BatchCost(RandomModels):
     repeats: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return counts, times and differences; `..._each` is per real target token."""
+        """Return the cost of forward passes over the batches, and how much the outputs depend on
+        batching.
+
+        Returns:
+            batches: number of batches.
+            padding: fraction of positions that are padding.
+            products_each: operations in matrix products, per target token without padding.
+            seconds: time of a pass over all lines.
+            tokens_per_second, log2_speed: target tokens without padding per second, and its log2.
+            difference, control: see `compared`.
+        """
         pairs = self.pairs(model)
         real = sum(int((pair.tgt_in != PAD).sum()) for pair in pairs)
         positions = sum(ids.numel() for pair in pairs for ids in pair)

@@ -95,11 +95,11 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def counted(work: Callable[[], object]) -> dict[str, float]:
-    """Return the costs of a computation that are named in COUNTS, such as products and peak bytes;
-    recurrent layers are counted step by step.
+    """Return the cost of a computation: the numbers of operations, written elements, bytes,
+    dependent steps and calls (see COUNTS). Recurrent layers are counted step by step.
 
-    The number of dependent steps refers to the tensors that `work` returns or leaves, such as
-    gradients.
+    The number of dependent steps is the length of the longest chain of operations that must run one
+    after the other to compute the tensors that `work` returns or leaves, such as gradients.
     """
     with (
         in_single_steps(),

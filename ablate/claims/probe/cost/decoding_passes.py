@@ -44,8 +44,9 @@ class DecodingPasses(RandomModels):
     sentences: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the mean number of decoder passes per sentence for both algorithms, the
-        difference, and the fraction of translations that differ.
+        """Return the mean number of decoder passes per sentence for greedy search (greedy) and for
+        Jacobi decoding (jacobi), the difference of the two (saved), and the fraction of
+        translations that differ (different).
         """
         greedy, jacobi = Greedy(**LIMITS), Jacobi(**LIMITS)  # type: ignore[arg-type]
         passes, different = [], []

@@ -57,17 +57,25 @@ class Dataflow(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws, layers and positions.
+        """Return the largest or the smallest value of each measurement over all draws, layers and
+        positions.
 
-        Largest: self_bypass, cross_bypass, beside_top, embedding_bypass: change of tensors whose
-        edge is fixed (queries, keys and values of self-attention and of cross-attention, outputs of
-        the decoder, outputs of a stack); later_words, source_on_attention: effect of a later target
-        word on any row, and of a source word after the first self-attention; network_moves: effect
-        of other weights of the last feed-forward network on the scores of a fixed state. Smallest:
-        change of the same tensors if only their edge is replaced (self_moved, cross_moved,
-        block_moved), or with a different wiring (layerwise, embedding_everywhere); effect of
-        visible words; own_word: the largest effect of a word on its row. keys_apart, layerwise and
-        embedding_everywhere need more than one layer.
+        An edge is the input of a sub-layer in the residual stream, or the encoder output that the
+        decoder reads. If an edge is fixed, every word of the sentences is replaced while the edge
+        keeps its values. If an edge is replaced, the words stay and the edge gets random values.
+
+        Largest values: self_bypass, cross_bypass, beside_top and embedding_bypass are the changes
+        of tensors whose edge is fixed (queries, keys and values of self-attention and of
+        cross-attention, outputs of the decoder, outputs of a stack); later_words is the effect of a
+        later target word on the state at an earlier position; source_on_attention is the effect of
+        a source word on the target states after the first self-attention; network_moves is the
+        effect of other weights of the last feed-forward network on the scores of a fixed state.
+
+        Smallest values: self_moved, cross_moved and block_moved are the changes of these tensors if
+        only their edge is replaced; layerwise and embedding_everywhere are the changes in a model
+        with different connections; source_on_first and first_on_second are effects of words that
+        the state may depend on; own_word is the effect of a word on the state at its own position.
+        keys_apart, layerwise and embedding_everywhere need more than one layer.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {
@@ -77,7 +85,7 @@ class Dataflow(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements that `__call__` describes, for one model with random weights."""
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         inputs = Seq2Seq(src, tgt)
         other_inputs = Seq2Seq(*(each_replaced(ids)[1:].diagonal()[None] for ids in inputs))
@@ -109,10 +117,12 @@ class Edges:
         self.layers = {name: len(getattr(model, name).layers) for name in SUBLAYERS}
 
     def holding(self, stack: str, at: int) -> Trace:
-        """Return the activations for the other words, with the residual stream at one place fixed
-        to its values for the original words.
+        """Return the activations for the second sentence pair, with the residual stream before one
+        sub-layer fixed to its values for the first sentence pair.
 
-        `at` is the number of the sub-layer in the stack whose input is fixed.
+        Args:
+            stack: "encoder" or "decoder".
+            at: number of the sub-layer in the stack whose input is fixed.
         """
         return trace(self.model, self.other_inputs, {stack: (at, self.base.streams[stack][at])})
 

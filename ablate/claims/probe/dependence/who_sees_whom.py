@@ -130,7 +130,7 @@ class WhoSeesWhom(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Model, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements that `__call__` describes, for one model with random weights."""
         near, far, source = (
             random_sentences(model, [n], generator) for n in (self.length, FAR, self.length)
         )

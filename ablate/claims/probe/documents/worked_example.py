@@ -1,12 +1,14 @@
 """Check whether the printed numbers of a worked example follow from earlier printed numbers.
 
-Equation: an entry whose last printed decimal has the unit u follows if it is within `follows` u of
-    the result of its operation in float64, either for the printed operands (local) or computed from
-    the first inputs without rounding (chain).
+Equation: let u be the unit of the last decimal of a printed number. The number follows from earlier
+    numbers if its distance from the recomputed number is at most t u, where the tolerance t is the
+    setting `follows`. The number is recomputed twice in float64: from the operands as printed
+    (local), and from the first inputs without any rounding (chain). One match is enough.
 Source: the worked examples of a document, in ablate/claims/ledger/examples; ablate.claims.example
     recomputes them.
 What differs: operations use components of this project where possible.
-What to expect: no expectation; the control shows whether a wrong number would be detected.
+What to expect: no expectation. As a control, one input is changed and the numbers that move by more
+    than u are counted, which shows whether a wrong number would be detected.
 """
 
 from ablate.claims.example.block import read

@@ -54,7 +54,7 @@ class Blocks(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws.
+        """Return the largest or the smallest value of each measurement over all draws.
 
         Largest: twin_difference: difference between the outputs of both stacks and torch's;
         wrong_parts: number of layers whose parts or norms differ from LAYERS; shape_changes: number
@@ -75,7 +75,7 @@ class Blocks(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float | Tensor]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements that `__call__` describes, for one model with random weights."""
         lengths = torch.randint(2, self.length + 1, (2,), generator=generator).tolist()
         width = model.encoder.d_model
         tokens, real = [], []

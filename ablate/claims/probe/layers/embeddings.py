@@ -67,15 +67,24 @@ class Embeddings(RandomModels):
     scheme: Scheme
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest measurements over all draws of random weights, and which
-        words the vocabulary can represent.
+        """Return the largest or the smallest value of each measurement over all draws of weights
+        and sentences, and the fractions of words that the vocabulary of the corpus can represent.
 
-        lookup: largest difference between look-up and one-hot product; lookup_control: smallest
-        difference for another token's one-hot vector; token: largest difference between two vectors
-        of the same token; token_control: smallest for two tokens; sum: deviation of the sum of
-        probabilities from 1; sum_control: for logits; behind: for a linear layer applied to a
-        softmax of states; width: number of logits minus vocabulary size; width_control: for a
-        vocabulary with one more entry.
+        The names that are not listed here are described in the functions `learning`, `sharing` and
+        `writing` of this module.
+
+        Returns:
+            lookup: largest difference between the look-up of an embedding and the product of the
+                one-hot vector with the embedding matrix.
+            lookup_control: smallest such difference with the one-hot vector of another token.
+            token: largest difference between two embeddings of the same token.
+            token_control: smallest difference between the embeddings of two tokens.
+            sum: largest deviation from 1 of the sum of the output probabilities.
+            sum_control: smallest deviation from 1 of the sum of the logits.
+            behind: smallest deviation from 1 of the sum of the outputs if the linear output layer
+                comes after the softmax, that is, if it is applied to the softmax of the states.
+            width: number of logits minus the size of the vocabulary.
+            width_control: the same for a model with one more token in the vocabulary.
         """
         drawn = [self.draw(*arguments) for arguments in self.models(model)]
         by_name = {name: torch.tensor([draw[name] for draw in drawn]) for name in drawn[0]}
@@ -93,7 +102,9 @@ class Embeddings(RandomModels):
         }
 
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements of embeddings and output layer (see `__call__` and `learning`)
+        for one model with random weights.
+        """
         src, tgt = (random_sentences(model, [self.length] * 2, generator) for _ in range(2))
         with torch.no_grad():
             measurements = {**lookup(model.embedding, src, tgt), **output(model, src, tgt)}

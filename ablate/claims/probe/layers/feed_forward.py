@@ -38,7 +38,7 @@ class FeedForwardNetworks(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws.
+        """Return the largest or the smallest value of each measurement over all draws.
 
         Largest: width_change: between output and input; other_positions: difference from a
         convolution of width 1, from processing single positions and from another order, and change
@@ -56,7 +56,7 @@ class FeedForwardNetworks(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements for one network of random widths."""
+        """Return the measurements that `__call__` describes, for one network of random widths."""
         width, length = torch.randint(2, WIDEST, (2,), generator=generator).tolist()
         inner = width + int(torch.randint(1, 2 * WIDEST, (1,), generator=generator))
         network = PositionWise(d_model=width, d_ff=inner, dropout=0.0, activation="relu").double()

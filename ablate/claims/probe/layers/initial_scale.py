@@ -68,7 +68,7 @@ class InitialScale(Probe):
 
     @torch.no_grad()
     def sizes(self, model: Transformer) -> dict[str, float]:
-        """Return the measurements that depend only on initial values."""
+        """Return the measurements in `__call__` that depend on initial values only."""
         weight = next(m for m in model.modules() if isinstance(m, Table)).weight
         places = torch.arange(self.length)[None]
         empty = weight.new_zeros(1, self.length, weight.size(1))
@@ -89,7 +89,10 @@ class InitialScale(Probe):
 
     @torch.no_grad()
     def outputs(self, model: Transformer) -> dict[str, float]:
-        """Return the measurements of outputs; tokens are independent, so none predicts the next."""
+        """Return the measurements in `__call__` that compare the model's outputs with a uniform
+        prediction. The tokens of the sentences are drawn independently, so no token predicts the
+        next.
+        """
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
         lengths = [self.length] * self.sentences
         src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))

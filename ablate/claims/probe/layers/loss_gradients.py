@@ -57,7 +57,8 @@ class LossGradients(RandomModels):
     words: Annotated[int, Range(5)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return extremes over all draws; the model is ignored.
+        """Return the largest or the smallest value of each measurement over all draws of logits;
+        the model is ignored.
 
         subtraction: largest deviation of an entry of cross-entropy's gradient from p - y;
         subtraction_control: smallest for squared differences. divergence: the same between the
@@ -71,7 +72,7 @@ class LossGradients(RandomModels):
         return extremes(measurements, least)
 
     def draw(self, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements on one matrix of logits."""
+        """Return the measurements that `__call__` describes, for one random matrix of logits."""
         shape = self.length, self.words
         x = DEVIATION * torch.randn(shape, generator=generator, dtype=torch.float64)
         targets = torch.randint(PAD + 1, self.words, shape[:1], generator=generator)

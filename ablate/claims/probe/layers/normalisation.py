@@ -36,14 +36,21 @@ class Normalisation(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws and tokens.
+        """Return how far the outputs of a norm of the model, such as layer norm, deviate from
+        expectations: for each measurement, the largest or the smallest value over all random
+        vectors.
 
-        moments: largest deviation of a mean from 0 or of a variance from 1; formula, sentence:
-        largest difference from the formula with statistics of the token, and of its sentence;
-        modes: largest difference between training and evaluation; company: change of a token's
-        output if all other tokens change; control: smallest change if the token itself changes;
-        batch_modes, batch_company: smallest values for batch normalisation, the latter in training
-        mode.
+        Returns:
+            moments: largest deviation of an output token's mean from 0 or variance from 1.
+            formula: largest difference from (x - mean) / sqrt(variance + eps), with the mean and
+                the variance of each token.
+            sentence: the same with the mean and the variance of the token's sentence.
+            modes: largest difference between the outputs in training and in evaluation mode.
+            company: largest change of a token's output if all other tokens change.
+            control: smallest change of a token's output if the token itself changes.
+            batch_modes: the value of `modes` for batch normalisation, smallest over the draws.
+            batch_company: the value of `company` for batch normalisation in training mode, smallest
+                over the draws.
         """
         norm = copy.deepcopy(next(m for m in model.modules() if isinstance(m, Norm))).double()
         width = model.embedding.output_weight().size(1)
@@ -53,7 +60,7 @@ class Normalisation(RandomModels):
 
     @torch.no_grad()
     def draw(self, norm: Norm, width: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements on random vectors."""
+        """Return the measurements that `__call__` describes, for one set of random vectors."""
         shape = (2, SENTENCES, self.length, width)
         noise = torch.randn(shape, generator=generator, dtype=torch.float64)
         x, other = MEAN + DEVIATION * noise

@@ -76,7 +76,7 @@ class TorchLayers(RandomModels):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> dict[str, float | Tensor]:
-        """Return the measurements for layers of random sizes."""
+        """Return the measurements that `__call__` describes, for layers of one random size."""
         heads, width = torch.randint(1, 4, (2,), generator=generator).tolist()
         drawn = torch.randperm(self.length - 2, generator=generator)[:2] + 3
         n, m = (int(x) for x in drawn)

@@ -34,7 +34,12 @@ FAR = 200.0  # a later score larger by this leaves the others no weight in float
 
 
 class Masked(Kernel):
-    """An explicit attention kernel without dropout, with the causal mask placed as `way` says."""
+    """An attention kernel without dropout that applies the causal mask before or after the softmax.
+
+    Args:
+        way: one of WAYS, such as "before" (scores of masked keys are -inf), "after" (attention
+            weights of masked keys are 0) or "none"; the module docstring describes each.
+    """
 
     def __init__(self, way: str) -> None:
         super().__init__()
@@ -54,7 +59,7 @@ class Masked(Kernel):
         return self.weights(q @ k.mT * q.size(-1) ** -0.5) @ v
 
     def weights(self, scores: Float[Tensor, "*B Q K"]) -> Float[Tensor, "*B Q K"]:
-        """Return the weights of the keys."""
+        """Return the attention weights of the keys for each query, with the mask applied."""
         square = torch.ones(scores.shape[-2:], dtype=torch.bool)
         if self.way == "none":
             return scores.softmax(-1)
@@ -107,7 +112,7 @@ class CausalMasks(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements that `__call__` describes, for one model with random weights."""
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         words, sources = each_replaced(tgt), each_replaced(src)
         memory = model.encode(src.expand_as(words))

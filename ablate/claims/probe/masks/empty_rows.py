@@ -52,7 +52,10 @@ class EmptyRows(RandomModels):
         return {name: max(draw[name] for draw in measurements) for name in measurements[0]}
 
     def draw(self, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements on random vectors."""
+        """Return, for each implementation of attention, the fraction of numbers that are not finite
+        in the output of a query whose keys are all masked (outputs_NAME), and in the gradients of
+        the other outputs (gradients_NAME), for one set of random vectors.
+        """
         width = HEADS * WIDTH
         x = torch.randn(SENTENCES, self.length, width, generator=generator).double()
         keep = torch.ones(self.length, self.length, dtype=torch.bool)

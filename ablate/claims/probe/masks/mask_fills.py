@@ -42,7 +42,8 @@ class MaskFills(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes over all draws, fills and both ways to apply them.
+        """Return the largest or the smallest value of each measurement over all draws, the fills
+        (numbers that replace masked scores), and both ways to apply a fill.
 
         weight_TYPE: largest weight on a masked key, NaN if the type rejects a fill; held_TYPE: the
         same over the fills that the type can represent; refused_TYPE: number of fills that it
@@ -61,7 +62,7 @@ class MaskFills(RandomModels):
         return {**extremes, "least_weight": float(far[1])}
 
     def draw(self, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements on random scores."""
+        """Return the measurements that `__call__` describes, for one random matrix of scores."""
         scores = SPREAD * torch.randn(ROWS, self.length, generator=generator).double()
         masked = torch.rand(ROWS, self.length, generator=generator) < 0.5
         masked[:, 0], masked[:, 1] = False, True

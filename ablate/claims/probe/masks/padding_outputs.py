@@ -74,7 +74,7 @@ class PaddingOutputs(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements that `__call__` describes, for one model with random weights."""
         src, tgt = (self._sentences(model, generator) for _ in range(2))
         batch = outputs(model, src, tgt)
         differences: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}

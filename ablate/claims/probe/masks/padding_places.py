@@ -68,7 +68,7 @@ class PaddingPlaces(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements that `__call__` describes, for one model with random weights."""
         pair = [random_sentences(model, [self.length], generator) for _ in range(2)]
         differences = {}
         for place in ("none", *PLACES):

@@ -73,7 +73,7 @@ class PaddingVectors(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, by name, for one set of random weights."""
+        """Return the measurements that `__call__` describes, for one model with random weights."""
         ids = random_sentences(model, [self.length, self.length // 2], generator)
         real = ids != PAD
         memory = memory_rows(model, ids, real)

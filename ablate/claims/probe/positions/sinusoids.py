@@ -85,8 +85,10 @@ class Sinusoids(RandomModels):
             raise UserError(f"probe.farthest is {self.farthest}: it must be at least {least}")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest deviations over positions, offsets and draws; see the methods for
-        details.
+        """Return the largest deviations from the mathematical properties of sinusoidal positions,
+        such as a shift that is a rotation, over positions, offsets and draws of random weights.
+
+        The methods of this class and the functions that they call describe each value.
 
         Raises:
             UserError: the model does not use sinusoids.
@@ -112,7 +114,9 @@ class Sinusoids(RandomModels):
         }
 
     def windows(self) -> Int[Tensor, " L"]:
-        """Return the positions that are analysed."""
+        """Return the positions for which sinusoids are checked: the first `max_length` positions,
+        and the last `max_length` positions before `farthest`.
+        """
         return torch.cat(
             [torch.arange(n, n + self.max_length) for n in (0, self.farthest - self.max_length)]
         )

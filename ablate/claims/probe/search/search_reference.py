@@ -89,7 +89,9 @@ class SearchReference(RandomModels):
         return {name: float(value) for name, value in {**shares, **extremes}.items()}
 
     def draw(self, model: Transformer, generator: torch.Generator) -> list[dict[str, Any]]:
-        """Return the measurements of each sentence, by name, for one set of random weights."""
+        """Return for each sentence the comparisons that `__call__` describes, for one model with
+        random weights.
+        """
         few = FewWords(model, self.words)
         src = random_sentences(model, [self.length] * SENTENCES, generator)
         settings = {"max_ratio": 0, "max_extra": self.longest}
@@ -160,7 +162,7 @@ class FewWords:
         return self.model.step(tokens, cache)
 
     def head(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
-        """Return the logits of the remaining ids."""
+        """Return the logits of the restricted vocabulary: PAD, BOS, EOS and a few words."""
         return self.model.head(states)[..., : self.words.stop]
 
 
