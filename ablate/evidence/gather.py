@@ -103,8 +103,8 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
 
 
 def _ends(link: Link) -> list[Link | Outcome]:
-    """Return the outcomes of a run: after its full number of training steps, and after the short
-    number if there is one.
+    """Return the outcomes of a run: after all its steps, and at its short budget, a smaller number
+    of steps after which it was tested as well, if there is one.
     """
     return [link, link["short"]] if "short" in link else [link]
 

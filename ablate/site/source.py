@@ -70,7 +70,8 @@ class Source:
     def answers(self) -> list[ReportedClaim]:
         """The verdicts in `entries`, completed by the fields of their claims in the study.
 
-        Without the study, the tolerances of exact claims are unknown, so exact claims are left out.
+        An exact claim states that a value is within a tolerance of 0 in every case. Without the
+        study, these tolerances are unknown, so the claims are left out.
         """
         if self.evidence is not None:
             return [*at_each_budget(claims(self.evidence, self.verdict))]

@@ -100,8 +100,8 @@ def was_trained(verdict: Verdict) -> bool:
 
 
 def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
-    """Yield every claim of verdict.json, followed by its result after the short number of training
-    steps, if there is one.
+    """Yield every claim of verdict.json. If the runs of a claim were tested at a short budget (a
+    smaller number of steps) as well, the claim follows again with its result at this budget.
     """
     for claim in claims:
         yield claim

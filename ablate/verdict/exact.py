@@ -60,7 +60,7 @@ class Exact:
     margin: float  # 0: none
     one_sided: bool = False  # whether negative values satisfy the claim
     draws: int | None = None  # random draws behind each value; None if not recorded
-    elsewhere: tuple[str, float] | None = None  # an arm outside the claim that breaks its rule
+    elsewhere: tuple[str, float] | None = None  # an arm outside the claim that violates the rule
 
     @property
     def counted(self) -> list[Case]:
@@ -119,16 +119,17 @@ class Exact:
 
     @property
     def control(self) -> float | None:
-        """The smallest response of the negative control among the cases that count.
+        """The smallest deviation that the negative control, a deliberate fault, caused in a case of
+        `counted`.
 
-        The value is None for a claim without a control.
+        The value is None for a claim without a negative control.
         """
         moved = (case.control for case in self.counted if case.control is not None)
         return min(moved, default=None)
 
     @property
     def verdict(self) -> str:
-        """The status of the claim: supported, refuted, or inconclusive if no case counts."""
+        """The status of the claim: supported, refuted, or inconclusive if `counted` is empty."""
         if not self.counted:
             return INCONCLUSIVE
         return REFUTED if self.broken else SUPPORTED

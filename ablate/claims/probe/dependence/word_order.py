@@ -34,13 +34,18 @@ class WordOrder(RandomModels):
     length: Annotated[int, Range(3)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how much another order of the tokens changes the outputs.
+        """Return how much the outputs change if the tokens are reordered. Each value is the largest
+        over all draws of random weights and sentences, unless stated otherwise.
 
-        encoder: largest change over the draws, of the encoder's output by another order of the
-        source; source: the same of the decoder's output; target: of the decoder's last output by
-        another order of the target before it. largest: the maximum of the three. encoder_least,
-        source_least, target_least: smallest change over the draws. control: smallest change of the
-        decoder's output when the first source token is replaced.
+        Returns:
+            encoder: change of the encoder outputs if the source is reordered; the outputs are
+                compared word by word.
+            source: change of the decoder outputs if the source is reordered.
+            target: change of the last decoder output if the target tokens before it are reordered.
+            largest: the maximum of these three.
+            encoder_least, source_least, target_least: the smallest change over all draws.
+            control: the smallest change, over all draws, of the decoder outputs if the first source
+                token is replaced.
         """
         changes = [self.draw(*drawn) for drawn in self.models(model)]
         encoder, source, target, control = torch.tensor(changes, dtype=torch.float64).unbind(1)

@@ -45,7 +45,7 @@ class Depth(Probe):
     connection alone, around a sub-layer that is constructed to stop their gradient.
 
     Args:
-        draws: number of tokens for which such a sub-layer is constructed.
+        draws: number of random tokens, for each of which a sub-layer is constructed.
         length: tokens of a sentence.
         seed: seed of sentences, directions and tokens.
 

@@ -166,10 +166,14 @@ def learning(
 ) -> dict[str, float]:
     """Return which rows of the embeddings change in training.
 
-    without_gradient: number of tokens of a batch whose row has no gradient; gradient: largest
-    gradient of the rows; other_rows: fraction of target rows outside the batch that have a
-    gradient; adam_rows: fraction of rows without gradient in the second batch that Adam changes;
-    frozen: rows that change without being trained.
+    Returns:
+        without_gradient: number of embedding tables in which the row of at least one token of the
+            first batch has no gradient.
+        gradient: largest absolute entry of the gradients of the tables.
+        other_rows: fraction of the target rows of tokens outside the batch that have a gradient.
+        adam_rows: of the target rows with a gradient in the first batch and none in the second, the
+            fraction that Adam changes after the second batch.
+        frozen: number of rows that change although they are not trained.
     """
     tables = [part.weight for part in model.embedding.modules() if isinstance(part, Table)]
     named = [set(ids.flatten().tolist()) for ids in (src, tgt[:, :-1])]
