@@ -38,7 +38,13 @@ class LoRA(Adapt):
         self.rank, self.alpha, self.maps = rank, alpha, maps
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Freeze the model, and add the updates."""
+        """Freeze all parameters of the model, and add a trainable low-rank update to the weight of
+        each linear map that a pattern in `maps` matches.
+
+        Args:
+            model: the model, which is changed in place.
+            seed: seed of the initial values of the updates.
+        """
         every = model.named_modules(remove_duplicate=False)
         linear = {n: part for n, part in every if isinstance(part, nn.Linear)}
         updated: dict[nn.Linear, str] = {}
@@ -57,7 +63,13 @@ class LoRA(Adapt):
 
 
 class LowRank(nn.Module):
-    """A matrix with a low-rank update."""
+    """A parametrization that adds a trainable low-rank update to a frozen weight matrix.
+
+    Args:
+        weight: the frozen matrix, whose shape, dtype and device the update follows.
+        rank: rank of the update.
+        factor: the update is multiplied by this number.
+    """
 
     def __init__(self, weight: Float[Tensor, "E D"], rank: int, factor: float) -> None:
         super().__init__()

@@ -34,7 +34,7 @@ class Stretch(NamedTuple):
 
 
 class TextFiles(Documents):
-    """A corpus of the documents in some files and folders.
+    """A corpus whose documents are read from some of the user's text files and folders.
 
     Args:
         files: text of train, and of every split without files of its own; it may be empty if no
@@ -73,7 +73,7 @@ class TextFiles(Documents):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits."""
+        """Names of the splits into which the text is divided: train, validation and test."""
         return SPLITS
 
     def segments(self, split: str) -> Iterator[Segment]:

@@ -56,7 +56,7 @@ class HubData:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits."""
+        """Names of the splits of the corpus: train, validation and test."""
         return "train", "validation", "test"
 
     def rows(self, split: str) -> Any:
@@ -216,7 +216,8 @@ class HuggingFacePairs(HubData, Corpus):
 
 
 class Field(Sequence[str]):
-    """The sentences in a field (column) of a data set, in the order of the rows.
+    """The sentences in a field (column) of a data set, in the order of the rows, as a sequence that
+    reads the rows when they are needed.
 
     Raises:
         UserError: a row is empty or has several lines.
@@ -255,7 +256,10 @@ class Field(Sequence[str]):
 
     @cached_property
     def _all(self) -> list[str]:
-        """All sentences in memory; only evaluations access single sentences."""
+        """All sentences of the field, as a list in memory.
+
+        The list is built when a sentence is first accessed by its index, which only evaluations do.
+        """
         return list(self)
 
 

@@ -37,7 +37,7 @@ class Language(Corpus):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits."""
+        """Names of the splits of the corpus: train, validation and test."""
         return SPLITS
 
     def read(self, split: str) -> Pairs:

@@ -52,7 +52,7 @@ class Multi30k(Corpus):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits."""
+        """Names of the splits of the corpus: train, validation and test."""
         return tuple(FILES)
 
     def read(self, split: str) -> Pairs:

@@ -34,7 +34,7 @@ class Corpus(ABC):
     @property
     @abstractmethod
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits; they always include train, validation and test."""
+        """Names of the splits of the corpus, which always include train, validation and test."""
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ class Parallel(Corpus):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits."""
+        """Names of the splits of the corpus: train, validation and test."""
         return SPLITS
 
     def read(self, split: str) -> Pairs:

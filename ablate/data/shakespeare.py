@@ -39,7 +39,7 @@ class Shakespeare(Documents):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits."""
+        """Names of the splits of the corpus: train, validation and test."""
         return "train", "validation", "test"
 
     def segments(self, split: str) -> Iterator[Segment]:

@@ -1,5 +1,5 @@
 """Combine a sweep with earlier sweeps that asked the same questions, that is, compared the same
-arms in the same metrics.
+arms in the same metric.
 
 Seeds of earlier sweeps with the same settings are pooled with those of this sweep: seeds that were
 left out are included again, and new seeds count as a further interim analysis, which spends alpha
@@ -83,8 +83,8 @@ def _keep_lines(results: Path, sweep: Path, earlier: "EarlierSweeps") -> None:
 
 @dataclass(frozen=True)
 class EarlierSweeps:
-    """The earlier sweeps in the analysis log that tested at least one of the questions of the
-    current sweep. A question is a comparison of certain arms in a certain metric.
+    """The earlier sweeps that asked a question of the current sweep (compared the same arms in the
+    same metric), as listed in the analysis log, the list of all sweeps and analyses.
     """
 
     log: AnalysisLog
@@ -95,7 +95,15 @@ class EarlierSweeps:
 
     @classmethod
     def of(cls, log: AnalysisLog, current: Sweep, study: Study, read: Reader) -> "EarlierSweeps":
-        """Read the evidence of earlier sweeps that differ from `current` only in their seeds."""
+        """Read the evidence (the runs and their metrics) of the earlier sweeps that differ from the
+        sweep `current` only in their seeds.
+
+        Args:
+            log: the analysis log, which lists all sweeps.
+            current: the current sweep.
+            study: the study of the current sweep.
+            read: the function that returns the evidence of a sweep; None if it cannot be read.
+        """
         earlier = cls(log, current, study, [], set())
         for sweep in {
             s.folder: s for claim in earlier.claims for s in earlier.alike(claim)
@@ -113,7 +121,9 @@ class EarlierSweeps:
         return [claim for claim in self.study["claims"] if claim["kind"] != "exact"]
 
     def joined(self, evidence: Evidence) -> Evidence:
-        """Return the evidence pooled with earlier sweeps, with the history of each claim."""
+        """Return the evidence (runs and their metrics) pooled with the runs of earlier sweeps, with
+        the history of each claim added to the registration.
+        """
         return self.charged(pooled(evidence, self.current.replicate, self.parts))
 
     def charged(self, evidence: Evidence, *, whole: bool = True) -> Evidence:
@@ -135,7 +145,9 @@ class EarlierSweeps:
         )
 
     def look(self, evidence: Evidence) -> Analysis:
-        """Return the line for the analysis log that describes the analysis of this evidence."""
+        """Return an entry for the analysis log, which lists all analyses, that describes the
+        analysis of this evidence: the time, the seeds, and the seeds that failed.
+        """
         seeds: dict[bool, set[Seed]] = {False: set(), True: set()}
         for run in evidence.runs:
             seeds[run["status"] == "failed"].add(seed_of(run, self.current.replicate))
@@ -145,7 +157,8 @@ class EarlierSweeps:
         )
 
     def alike(self, claim: Claim) -> list[Sweep]:
-        """Return earlier sweeps that ask a claim's question and differ only in their seeds.
+        """Return earlier sweeps that tested a claim and differ from the current sweep only in their
+        seeds.
 
         A replication (`contest`) gets an empty list, because it is judged by its new seeds alone.
         """
@@ -154,8 +167,11 @@ class EarlierSweeps:
         return [sweep for sweep in self.before(claim) if not self._changed(sweep, claim)]
 
     def before(self, claim: Claim) -> list[Sweep]:
-        """Return the sweeps in other folders that asked a claim's question earlier in this
-        setting.
+        """Return the sweeps that tested a claim before the current sweep first tested it, in the
+        same setting (data, model size, budget, device), except sweeps in the same folder.
+
+        A sweep tests the same claim if it compares the same arms in the same metric, even if the
+        decision rule or other settings are different.
         """
         sweeps = self.log.before(self.current, question(claim), rule(claim, self.study))
         return [sweep for sweep in sweeps if sweep.folder != self.current.folder]

@@ -50,11 +50,11 @@ class Deciding(TypedDict):
 
 
 class Form(TypedDict):
-    """The description of a study that is registered before its runs, the content of
-    registered.json.
+    """The form of a study: everything that decides its verdicts. It is stored (registered) before
+    the runs in registered.json, so that later changes of the study can be detected.
 
-    `levels` has a digest of the settings of each `factor=level`. `arms` has a digest of all
-    settings of each arm.
+    `study` has the values in the study file that decide verdicts. `levels` has a digest of the
+    settings of each `factor=level`. `arms` has a digest of all settings of each arm.
     """
 
     study: Deciding
@@ -89,8 +89,11 @@ def study_hash(study: Mapping[str, object]) -> str:
 
 
 def form(study: Study, levels: Mapping[str, Sets], arms: Iterable[Sets]) -> Form:
-    """Return the description of a study that is registered before its runs, the content of
-    registered.json.
+    """Return the form of a study, that is, everything that decides its verdicts, such as the
+    compared arms, margins and seeds, but not its wording.
+
+    The form is stored (registered) before the runs, so that later changes of the study can be
+    detected.
 
     Args:
         study: the study.

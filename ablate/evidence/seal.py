@@ -33,6 +33,9 @@ def write_about(folder: Path, about: About, registered: Mapping[str, object], se
     """Write study.json with its seal (the digests by which later changes are detected), and
     registered.json with the study as it was registered before its runs.
 
+    A seal contains digests, by which edited files are detected. The registered form is everything
+    that decided the verdicts of the study before its runs.
+
     Args:
         folder: the folder of the evidence.
         about: the content of study.json, with the keys `PARTS`.

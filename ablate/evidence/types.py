@@ -53,7 +53,14 @@ class Asked(TypedDict):
 
 
 class Registration(TypedDict):
-    """The registration of a study: when it was first started, and what was analysed before."""
+    """The registration of a study, that is, of the claims, arms and decision rules that were fixed
+    before the runs, with the history of earlier analyses.
+
+    `hash` identifies everything that was fixed. `time` is the unix time when a sweep of the study
+    was first started. `earlier` lists the hashes of other versions of the study that were started
+    before this time. `looks` is the largest number of earlier analyses of a claim, and `asked` has
+    the history of each claim. `sweep` is the folder of the sweep.
+    """
 
     hash: str
     time: float
@@ -70,9 +77,11 @@ Seal = dict[str, str | dict[str, str]]  # digests by file; for runs, by cell
 
 
 class About(TypedDict):
-    """The content of study.json.
+    """The content of study.json: a study with its setting and its registration (the hash and the
+    time of the study as it was fixed before the runs).
 
-    `registered` comes from another file and may be empty.
+    `seal` has digests by which edited files are detected. `registered` is the content of
+    registered.json, the study as it was fixed before the runs; it may be empty.
     """
 
     name: str
@@ -84,8 +93,8 @@ class About(TypedDict):
 
 
 class End(TypedDict):
-    """The outcome of a run at one of its budgets of training steps: at the full budget, or at the
-    short budget, a smaller number of steps after which a study may test the run as well.
+    """The outcome of a run after all of its training steps, or after the fewer steps of a short
+    budget: its status, metrics and validation curve.
     """
 
     identity: str
@@ -143,7 +152,9 @@ class ControlOutcome(TypedDict):
 
 
 class Planned(TypedDict):
-    """A number of seeds for power 0.8 if `effect` is true; null if no number suffices."""
+    """A planned number of seeds, with which a decision has power 0.8 if the true effect is
+    `effect`. The number is null if no number of seeds is enough.
+    """
 
     effect: float
     seeds: int | None
@@ -154,7 +165,13 @@ Band = TypedDict("Band", {"from": float, "verdict": str, "grade": str})
 
 
 class Learning(TypedDict):
-    """The gain of every arm in the last quarter of training, and the arms that still improve."""
+    """How much every arm improved in the last quarter of its training steps.
+
+    `metric` is the validation metric, such as "val/nll". `gains` has the mean improvement of each
+    arm in the unit of this metric; a positive number is an improvement. `still` lists the arms that
+    improved by at least half the margin of the claim, so that longer training might change the
+    verdict.
+    """
 
     metric: str
     gains: dict[str, float]
@@ -162,9 +179,10 @@ class Learning(TypedDict):
 
 
 class Target(TypedDict):
-    """The number of steps that a baseline needs to reach a value of a metric.
+    """The number of training steps that the baseline needs to reach a value of a metric, with an
+    interval and with the number for each seed.
 
-    The number is null if it exceeds the long budget.
+    A number is null if the baseline does not reach the value within its training.
     """
 
     metric: str
@@ -175,14 +193,17 @@ class Target(TypedDict):
 
 
 class Cases(TypedDict):
-    """The cases of an exact claim, each a value that must be within a tolerance.
+    """The number of cases of an exact claim, that is, a claim that a value is within a tolerance of
+    0 in every case. A case is a run, or a pair of runs with the same seed.
 
-    A case counts if its check detected a deliberate fault.
+    `of` is the number of all cases. `counted` is the number of cases that decide the claim. If the
+    claim has a negative control, that is, a deliberate fault that must change the measured value,
+    cases in which the fault changed nothing are not counted.
     """
 
     of: int
     counted: int
-    broken: int  # violations among the cases that count
+    broken: int  # number of counted cases that violate the claim
     draws: int | None  # number of random draws behind each value
     control: float | None  # smallest deviation that the deliberate fault caused
     elsewhere: NotRequired[tuple[str, float]]  # an arm that violates the rule, and its deviation
@@ -228,7 +249,9 @@ class ClaimResult(TypedDict):
 
 
 class Answer(ClaimResult):
-    """The result of a claim after a number of training steps, the full number or the short one."""
+    """The result of a claim after one of the numbers of training steps (budgets) at which the runs
+    were tested.
+    """
 
     failed_runs: int
     exploratory: bool
@@ -237,7 +260,7 @@ class Answer(ClaimResult):
 
 
 class Short(Answer):
-    """The result of a claim at the short budget of steps, after which its runs were tested as well,
+    """The result of a claim after the smaller of two numbers of training steps (the short budget),
     and its time to target.
 
     The time to target is the number of steps that the baseline needs to reach the treatment's
@@ -248,7 +271,9 @@ class Short(Answer):
 
 
 class Entry(Question, Answer):
-    """A claim in verdict.json: the question and its answer."""
+    """A claim in verdict.json: the question, that is, the compared arms, the metric and the margin,
+    and the answer with its numbers.
+    """
 
     primary: bool
     arms: list[str]
@@ -265,9 +290,9 @@ class ReportedClaim(Entry):
 
 
 class Spread(TypedDict):
-    """Mean and standard deviation of a metric over seeds.
+    """Mean and standard deviation of a metric over the seeds of an arm.
 
-    The deviation of a single seed is null.
+    The standard deviation is null if there is a single seed.
     """
 
     mean: float
@@ -289,7 +314,9 @@ class Arm(TypedDict):
 
 
 class Verdict(TypedDict):
-    """The content of verdict.json."""
+    """The content of verdict.json: the results of all claims of an experiment, with its setting,
+    its registration, and the numbers of runs.
+    """
 
     experiment: str
     regime: Regime

@@ -1,1 +1,3 @@
-"""Read the ledger: the list of all claims that the documents make about models, with verdicts."""
+"""Read the ledger, that is, the list of all claims that some documents make about the Transformer,
+with the verdicts of experiments on these claims.
+"""

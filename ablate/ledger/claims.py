@@ -45,12 +45,17 @@ class Document:
 
 
 def read_claims() -> list[Claim]:
-    """Return all claims, in the order of their groups."""
+    """Return all claims of the documents, in the order of the file claims.csv, where claims of the
+    same group follow each other.
+    """
     return [Claim(**row) for row in _rows("claims.csv")]
 
 
 def read_documents() -> list[Document]:
-    """Return the documents, in the order of documents.csv."""
+    """Return the documents, that is, the texts about the Transformer whose claims are tested.
+
+    They have the order of the file documents.csv.
+    """
     headings: dict[str, dict[str, str]] = {}
     for row in _rows("documents.csv"):
         headings.setdefault(row["document"], {})[row["section"]] = row["original"]

@@ -202,7 +202,9 @@ def _stranger(finding: Finding) -> Claim:
 
 @cache
 def titles() -> tuple[str, ...]:
-    """Return the titles of the documents, in the order of documents.csv."""
+    """Return the titles of the documents (the texts about the Transformer whose claims are tested),
+    in the order of the file documents.csv.
+    """
     return tuple(document.title for document in read_documents())
 
 

@@ -1,4 +1,6 @@
-"""Read pairs of claims of the documents that contradict each other (pairs.yaml)."""
+"""Read the list of claims that contradict each other (pairs.yaml); the claims are sentences of
+documents about the Transformer.
+"""
 
 from dataclasses import dataclass
 from importlib.resources import files

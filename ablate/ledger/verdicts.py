@@ -32,7 +32,9 @@ REPORTS = ("report.html", "report.md", "verdict.json")
 
 @dataclass(frozen=True)
 class Finding:
-    """The verdict of one experiment on one claim in one setting."""
+    """The verdict of one experiment on one claim in one setting (data, model size, training steps,
+    device).
+    """
 
     claim: str
     statement: str
@@ -40,7 +42,7 @@ class Finding:
     kind: str
     verdict: str
     grade: str  # such as "direction only" or "too small to matter"; "" if there is none
-    reading: str  # the reading that was judged; "" if the claim has only one
+    reading: str  # the meaning of the claim that was judged; "" if the claim has only one
     metric: str
     effect: float
     interval: tuple[float, float] | None
@@ -68,11 +70,11 @@ class Finding:
     device: str = ""
     arms: str = ""  # the compared arms
     margin: float = 0.0  # 0 where the claim has none
-    asked: Reading | None = None  # the source of the reading
+    asked: Reading | None = None  # the judged meaning and its source, if there are several
 
     @property
     def regime(self) -> tuple[str, ...]:
-        """The key of a verdict: a later verdict with the same key replaces an earlier one.
+        """The key of a verdict: a later verdict replaces an earlier verdict with the same key.
 
         The origin is part of the key, so that sweeps of the user never replace a committed verdict.
         """
@@ -81,7 +83,7 @@ class Finding:
 
     @property
     def alike(self) -> dict[str, str]:
-        """The options and levels that both arms share, by config key."""
+        """The options and values that both compared arms have, by config key."""
         return dict(self.components) | dict(self.conditions)
 
     @property
@@ -107,7 +109,11 @@ class Finding:
 
     @property
     def remark(self) -> bool:
-        """Whether no document states the reading (the meaning of the claim) that was judged."""
+        """Whether the experiment judged a meaning of the claim that no document states.
+
+        A claim may have several meanings, which are judged separately. A meaning that no document
+        states is only a remark, and says nothing about the documents.
+        """
         return bool(self.asked and self.asked.remark)
 
     @property
@@ -280,7 +286,9 @@ def _size(regime: Regime) -> str:
 
 
 def _budget(claim: Entry) -> str:
-    """Return the number of steps of a verdict in words; "" for claims with a single budget."""
+    """Return the number of training steps of a verdict in words; "" if the claim was tested after a
+    single number of steps.
+    """
     if "steps" not in claim:
         return ""
     long = claim["steps"] != claim["short"]["steps"]

@@ -47,8 +47,8 @@ class LayerGradients(Callback):
         self.first = self.first or self.last
 
     def metrics(self) -> dict[str, float]:
-        """Return the norms by name, such as "gradient/first/encoder.0", and the ratio of each
-        stack.
+        """Return the gradient norms of all layers by name, such as "gradient/first/encoder.0", and
+        the ratio of each stack.
 
         The ratio is the largest norm of a layer divided by the smallest. Values that are not
         finite, as at the last step of a diverged run, are left out.
@@ -62,7 +62,7 @@ class LayerGradients(Callback):
 
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
         """Return the gradient norms of the first and the latest step for a checkpoint, so that a
-        resumed run still has those of its first step.
+        resumed run still reports the norms of its first step.
         """
         return {"first": self.first, "last": self.last}
 

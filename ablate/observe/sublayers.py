@@ -38,8 +38,8 @@ LEAST = 1e-12  # minimum variance, for channels that are constant
 
 
 class Reading(NamedTuple):
-    """The input, the output and the residual stream of one sub-layer, at all tokens except
-    padding.
+    """The input (`read`), the output (`given`) and the residual stream of one sub-layer, at all
+    tokens except padding.
     """
 
     read: Float[Tensor, "N D"]
@@ -48,7 +48,9 @@ class Reading(NamedTuple):
 
 
 class Sublayers(Callback):
-    """A callback that measures the sub-layers of a model at every validation."""
+    """A callback that measures, at every validation during training, the relative norm of the
+    output of each sub-layer and the drift of its inputs.
+    """
 
     def __init__(self) -> None:
         self.moments: Tensor | None = None
@@ -56,7 +58,10 @@ class Sublayers(Callback):
         self.added: list[float] = []
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Measure the sub-layers on some sentences, and the drift since the previous validation."""
+        """Measure, on some validation sentences, how large the output of each sub-layer is relative
+        to the residual stream, and how far the distribution of each sub-layer's inputs has drifted
+        since the previous validation.
+        """
         if trainer.state.fn != TrainerFn.FITTING:
             return
         data: Any = pl_module.data
@@ -72,7 +77,14 @@ class Sublayers(Callback):
         self.added = [float(ratio(reading).median()) for reading in readings]
 
     def metrics(self) -> dict[str, float]:
-        """Return the measurements by name; values that are not finite are left out."""
+        """Return the measurements of the sub-layers by name; values that are not finite are left
+        out.
+
+        Returns:
+            residual/added_most, residual/added_least: largest and smallest relative norm of the
+                output of a sub-layer, at the latest validation.
+            residual/drift: mean drift of the inputs between successive validations.
+        """
         metrics = {}
         if self.added:
             most, least, _ = NAMES
@@ -141,7 +153,9 @@ def noting(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Giv
 
 
 def ratio(reading: Reading) -> Float[Tensor, " N"]:
-    """Return for every token the output's norm divided by the residual stream's norm."""
+    """Return for every token the norm of the sub-layer's output divided by the norm of the residual
+    stream.
+    """
     return reading.given.norm(dim=1) / reading.stream.norm(dim=1)
 
 
@@ -152,7 +166,9 @@ def moments_of(x: Float[Tensor, "N D"]) -> Float[Tensor, "2 D"]:
 
 
 def drift(before: Float[Tensor, "*S 2 D"], after: Float[Tensor, "*S 2 D"]) -> Float[Tensor, "*S D"]:
-    """Return Bhattacharyya's distance between the two normal distributions of each channel."""
+    """Return for each channel Bhattacharyya's distance between its earlier and its later normal
+    distribution, each given by mean and variance.
+    """
     (mean, var), (later, wider) = before.unbind(-2), after.unbind(-2)
     both = var + wider
     return (later - mean).square() / (4 * both) + (both / (2 * (var * wider).sqrt())).log() / 2

@@ -18,7 +18,7 @@ from ablate.verdict.kind.base import Plan
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its decision.
+    """A claim about a table of runs, with the decision on it.
 
     Args:
         measured: the effect and its p-values.
@@ -40,7 +40,12 @@ class Judged:
 
 
 def judge_runs(question: Question, table: Table) -> tuple[Runs, list[Judged]]:
-    """Return the runs that a question selects from a table, and the decision on each of its claims.
+    """Return the runs in a table, reduced to one result per run, and the decision on each claim of
+    a question about the runs.
+
+    Args:
+        question: how to read the table, such as which column names the arm, and the claims.
+        table: the table of runs.
 
     Raises:
         UserError: the table lacks a column that the question names.
@@ -57,8 +62,10 @@ def judge_runs(question: Question, table: Table) -> tuple[Runs, list[Judged]]:
 
 
 def decide(measured: list[Measured]) -> list[Judged]:
-    """Decide every claim, given its measured effect, with one error budget for all claims (Holm's
-    correction).
+    """Return the decision on every claim, given its measured effect.
+
+    Holm's correction keeps the probability of at least one false decision among all claims below
+    alpha.
     """
     scaled = [KINDS[result.claim.kind].scaled(result.p) for result in measured]
     adjusted = adjust(scaled, [result.claim.alpha for result in measured])

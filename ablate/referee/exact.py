@@ -3,7 +3,8 @@ value of the paired run.
 
 The rule is that of ablate's own exact claims (ablate.verdict.exact), with one difference. The
 models of a sweep are a sample, so a property of all models is estimated. A claim about a table of
-foreign runs is only about the runs in the table. A run without a finite value violates the claim.
+runs that this package did not make is only about the runs in the table. A run without a finite
+value violates the claim.
 """
 
 import math

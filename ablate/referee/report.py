@@ -1,5 +1,5 @@
-"""Write the files of a verdict on foreign runs: verdict.json, report.md, report.html and the
-figure.
+"""Write the files of a verdict on runs that this package did not make: verdict.json, report.md,
+report.html and the figure.
 """
 
 from collections.abc import Iterator

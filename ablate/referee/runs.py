@@ -1,4 +1,6 @@
-"""Reduce a table of foreign runs to one value per run, and select the runs of an arm."""
+"""Reduce a table of runs, which this package did not make, to one value per run, and select the
+runs of an arm.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ ALL_RUNS = "all runs"  # the only arm of a table without arm columns
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs that a design selects from a table, with one row each.
+    """The runs in a table that are compared, reduced to one row and one result per run.
 
     Args:
         design: how the table is read.
@@ -114,10 +116,15 @@ def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
 
 
 def runs_of(table: Table, design: Design) -> Runs:
-    """Return the runs that a design selects from a table, with one result each.
+    """Return the runs in a table that are compared, reduced to one result per run.
+
+    Args:
+        table: the table of runs, with one or many rows per run.
+        design: how the table is read: which rows are used, and which columns have the result, the
+            arm and so on.
 
     Raises:
-        UserError: a column is missing or has a wrong value, or no run is selected.
+        UserError: a column is missing or has a wrong value, or no run is left.
     """
     counts = {"rows": table.rows}
     if design.where:

@@ -69,7 +69,7 @@ def _without_label(runs: Runs) -> Iterator[str]:
 
 
 def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
-    """Yield sentences on problems of the runs that concern a single claim."""
+    """Yield sentences on problems with the runs of the compared arms, for a single claim."""
     arms = judged.measured.arms
     yield from _other_columns(arms, runs)
     yield from _noise(arms, runs)

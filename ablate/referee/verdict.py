@@ -1,5 +1,5 @@
-"""The verdict on foreign runs: an object that can be printed, drawn, converted to plain data, and
-written to a folder.
+"""Define the verdict on runs that this package did not make, an object that can be printed, drawn,
+converted to plain data, and written to a folder.
 """
 
 import math

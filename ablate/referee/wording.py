@@ -1,4 +1,5 @@
-"""Write a verdict on foreign runs in three layers: the headline, the evidence, the details.
+"""Write a verdict on runs that this package did not make, in three layers: the headline, the
+evidence, the details.
 
 The headline has at most 25 words and the evidence at most 40, not counting the names of arms and
 columns, which are never shortened.

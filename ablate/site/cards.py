@@ -1,5 +1,5 @@
-"""Prepare two parts of the first page: cards with the most interesting claims, and common
-questions.
+"""Prepare two parts of the first page of the web site that shows the verdicts: cards with the most
+interesting claims, and common questions.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ DECIDED = (
 
 @dataclass(frozen=True)
 class Card:
-    """A claim on the first page, with a figure of one or two verdicts.
+    """A claim on the first page of the web site, with a figure of one or two verdicts.
 
     Args:
         entry: the claim with all of its verdicts.

@@ -79,7 +79,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Row:
-    """The effect of a claim, as a row of a forest plot."""
+    """The effect of a claim (the difference between two arms, with its interval), as a row of a
+    forest plot.
+    """
 
     claim: ReportedClaim
     label: list[str]  # the compared arms
@@ -87,8 +89,10 @@ class Row:
 
     @property
     def seeds(self) -> list[float]:
-        """The difference between the arms for every seed; for a claim that a condition holds in
-        every case, the deviation of every case.
+        """The difference between treatment and baseline for every seed.
+
+        For an exact claim, that is, a claim that a value is 0 (or far from 0) in every case, the
+        value of every case. A case is a run, or a pair of runs with the same seed.
         """
         return [value for value in self.claim["differences"] if value is not None]
 
@@ -110,7 +114,9 @@ class Row:
 
     @property
     def exact(self) -> bool:
-        """Whether the claim is exact: whether it must hold in every case."""
+        """Whether the claim is exact, that is, whether it must hold in every run without any
+        statistics.
+        """
         return is_exact(self.claim)
 
     @property
@@ -123,8 +129,8 @@ class Row:
 
     @property
     def intervals(self) -> list[tuple[str, list[float]]]:
-        """The CSS class and the ends of each confidence interval; the interval that decides
-        equivalence is last.
+        """The CSS class and the ends of each confidence interval of the effect; the interval that
+        decides equivalence is last.
         """
         both = ("", self.claim["interval"]), ("inner", self.claim.get("interval_equivalence"))
         return [(name, ends) for name, ends in both if ends]

@@ -1,4 +1,6 @@
-"""Prepare the first page: the list of all claims with filters."""
+"""Prepare the first page of the web site that shows the verdicts: the list of all claims, with
+filters.
+"""
 
 from collections import Counter
 from collections.abc import Callable

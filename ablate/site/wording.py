@@ -33,8 +33,11 @@ def counted(number: int, noun: str) -> str:
 
 
 def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
-    """Return sentences on what would change a verdict; `per_seed` is the time of a seed in
-    seconds.
+    """Return sentences on what would change the verdict on a claim, such as more seeds.
+
+    Args:
+        claim: the claim with its verdict.
+        per_seed: computing time of a seed in seconds; with 0, the sentences name no time.
     """
     sentences = _more_seeds(claim, per_seed)
     if claim.get("cannot") and claim["verdict"] == INCONCLUSIVE:
@@ -61,7 +64,15 @@ def rule(claim: ReportedClaim) -> str:
 
 
 def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
-    """Return sentences on how many seeds would show each answer if the planned effect were true."""
+    """Return sentences on how many seeds would be needed for a decision on a claim.
+
+    Each sentence is about a possible decision, such as supported, and a true effect that was
+    assumed when the study was planned: with this number of seeds, the decision has power 0.8.
+
+    Args:
+        claim: the claim with its verdict.
+        per_seed: computing time of a seed in seconds; with 0, the sentences name no time.
+    """
     pairs = claim["pairs"]
     return [
         f"{_how_many(plan['seeds'], pairs, per_seed)} would show that the claim is {side}, if "

@@ -1,4 +1,6 @@
-"""Describe a sweep for the analysis log: its questions, settings and seeds."""
+"""Describe a new sweep for the analysis log, the list of all sweeps that were started: which arms
+it compares in which metrics, with which settings and seeds.
+"""
 
 import itertools
 import os
@@ -34,8 +36,15 @@ MACHINE = ("threads",)  # keys of a setting that change numbers only by rounding
 
 
 def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form]:
-    """Return the line of the analysis log for a new sweep, and the form of its study to
-    register.
+    """Return the entry for a new sweep in the analysis log, and the form of its study.
+
+    The analysis log lists every sweep that was started. The form of a study is everything that
+    decides its verdicts; it is stored (registered) before the runs.
+
+    Args:
+        config: the config of the sweep, with Hydra's node.
+        study: the study in this config.
+        regime: the setting (data, model size, budget, device).
     """
     swept = _swept(config)
     settings = _settings(config, study)

@@ -173,10 +173,12 @@ def without_seed(overrides: Overrides) -> Overrides:
 
 
 def _without(overrides: Overrides, varied: str) -> Overrides:
-    """Return the overrides of an arm without the seed and, where possible, the key `varied`.
+    """Return the overrides of a run without the override of the seed and, where possible, without
+    the override of the key `varied`.
 
-    The key stays if other settings depend on it: if it is a config group, or in a node of
-    `SETTLED`.
+    Runs of the same arm get the same result. The override of `varied` stays if other settings
+    depend on the key: if the key is a config group, or if it is in a node of the config that
+    `SETTLED` names, such as `schedule`.
     """
     arm = without_seed(overrides)
     if "." not in varied or "/" in varied or varied.startswith(SETTLED):

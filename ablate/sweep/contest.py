@@ -27,8 +27,8 @@ LEFT_OUT = ("-m", "--multirun")
 
 @dataclass(frozen=True)
 class Contest:
-    """A replication: committed evidence, and the overrides that repeat its experiment with new
-    seeds.
+    """A replication: the committed evidence of an experiment (its runs and metrics), and the Hydra
+    overrides that repeat the experiment with new seeds.
 
     Committed evidence provides only the verdict and the replicate numbers of its seeds: its runs
     are not reused or pooled, and it spends no alpha of the new sweep.
@@ -41,18 +41,20 @@ class Contest:
 
     @classmethod
     def of(cls, name: str, experiments: Path, results: Path) -> "Contest":
-        """Read the evidence of an experiment, and choose a replicate number that has not been used.
+        """Prepare the replication of an experiment: read its evidence (runs and metrics), and
+        choose a replicate number that has not been used.
 
-        A replicate is a set of seeds, and its number is part of every random seed.
+        The replicate number is part of every random seed, so that seeds 0, 1, ... with another
+        replicate number give new runs.
 
         Args:
             name: name of the experiment.
             experiments: folder with the evidence of all experiments.
-            results: folder of all results of the new sweep.
+            results: folder in which the new sweep stores its results.
 
         Raises:
-            UserError: the evidence does not exist, its study has changed, its claims are all exact,
-                or its arms are replicates.
+            UserError: the evidence does not exist, its study has changed, its claims are all exact
+                (so that seeds do not matter), or the study itself varies the replicate number.
         """
         first = from_folder(experiments / name)
         given = shlex.split(first.registration["command"])[3:]
@@ -115,6 +117,8 @@ def _all_exact(first: Evidence) -> bool:
 
 def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:
     """Return the replicate numbers that committed evidence and its earlier replications have used.
+
+    A replicate number is part of every random seed of a sweep.
 
     Args:
         folder: folder of the evidence.

@@ -1,5 +1,8 @@
-"""Laws, that is, properties that a whole model with the tested option must have, on token ids with
-padding.
+"""Test laws, that is, properties that a whole model with the tested option must have, on token ids
+with padding.
+
+A function tests one law and yields a message for each violation. Its docstring states the law,
+because error messages quote the docstring (`ablate.testing.check`).
 """
 
 from collections.abc import Iterator

@@ -129,7 +129,7 @@ class Exact:
 
     @property
     def verdict(self) -> str:
-        """The status of the claim: supported, refuted, or inconclusive if `counted` is empty."""
+        """The verdict on the claim: supported, refuted, or inconclusive if `counted` is empty."""
         if not self.counted:
             return INCONCLUSIVE
         return REFUTED if self.broken else SUPPORTED

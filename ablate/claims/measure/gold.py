@@ -28,11 +28,13 @@ KINDS = ("verb_subject", "pronoun", "ambiguous_noun")
 
 
 class Gold(NamedTuple):
-    """A sentence pair as lists of words, with the correct links and alignments.
+    """A sentence pair as lists of words, with the correct grammatical links between source words,
+    and the correct alignment of target words with source words.
 
-    `links` are pairs of source positions by kind: a verb and its subject, a pronoun and its
-    antecedent, an ambiguous noun and the verb that disambiguates it. `aligned` are pairs of a
-    target and a source position of the same dictionary entry.
+    `links` has pairs of positions in the source sentence, for each kind of link: a verb and its
+    subject, a pronoun and its antecedent, an ambiguous noun and the verb that disambiguates the
+    noun. `aligned` has pairs of a target position and a source position whose words come from the
+    same dictionary entry.
     """
 
     src: list[str]
@@ -43,7 +45,9 @@ class Gold(NamedTuple):
 
 @cache
 def sentences(split: str, count: int) -> tuple[Gold, ...]:
-    """Return `count` different sentence pairs of a split: "validation" or "test"."""
+    """Return `count` different sentence pairs of a split ("validation" or "test") of the built-in
+    corpus, with grammatical links and word alignments.
+    """
     speaker = Speaker(USUAL, Random(f"gold {split}"))
     by_line: dict[str, Gold] = {}
     while len(by_line) < count:
@@ -58,7 +62,12 @@ def sentences(split: str, count: int) -> tuple[Gold, ...]:
 
 
 def gold(meaning: Sentence) -> Gold:
-    """Return the sentence pair for a meaning (tree), with its links and alignments."""
+    """Return the sentence pair that expresses a meaning (a syntax tree) in both languages of the
+    built-in corpus.
+
+    The result includes the grammatical links between words of the source sentence, such as a verb
+    and its subject, and the alignment of target words with source words.
+    """
     numbered = _numbered(meaning, {}, iter(range(1000)))
     src, tgt = (text(side.sentence(meaning)).split() for side in (mirel, sodak))
     sources = _places(mirel.sentence(numbered))
@@ -68,8 +77,14 @@ def gold(meaning: Sentence) -> Gold:
 
 
 def _numbered(node: Any, referents: dict[int, Referent], numbers: Iterator[int]) -> Any:
-    """Return a tree in which the form of every word is a number; a node that occurs twice in the
-    tree stays one object.
+    """Return a copy of a syntax tree in which the form of every word is a number, as text.
+
+    A noun with its number (`Referent`) that occurs twice in the tree stays a single object.
+
+    Args:
+        node: a node of the tree.
+        referents: the copies of referents that were made so far, by the id of the original.
+        numbers: the next numbers.
     """
     if isinstance(node, Referent) and id(node) in referents:
         return referents[id(node)]
@@ -88,10 +103,10 @@ def _numbered(node: Any, referents: dict[int, Referent], numbers: Iterator[int])
 
 
 def _places(tokens: list[Any]) -> dict[str, int]:
-    """Return the position of every numeral in a sentence, by numeral.
+    """Return the position in the sentence of every number that stands for a word.
 
-    In such a sentence, numerals replace the words, so that a word can be traced to its translation.
-    A compound word of the target language (Sodak) contains two numerals.
+    The tokens come from a tree whose words were replaced by numbers. A compound word of Sodak, the
+    target language, contains two numbers.
     """
     return {tag: i for i, token in enumerate(tokens) for tag in re.findall(r"\d+", token.form)}
 

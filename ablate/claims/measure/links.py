@@ -25,12 +25,13 @@ from ablate.model.transformer import Transformer
 
 
 class Offsets(Measure):
-    """A measurement without a model, as a baseline: grammatical links between words (a verb and its
-    subject, ...) are predicted by the best fixed distance in words.
+    """A measurement without a model, as a baseline: grammatical links between words, such as a verb
+    and its subject, are predicted by the best fixed distance in words.
 
     Args:
         sentences: number of validation sentences on which the distance is chosen, and of test
-            sentences on which the result is measured; few sentences may lack some kind of link.
+            sentences on which the result is measured; a rare kind of link may not occur if this
+            number is small.
     """
 
     measures = KINDS
@@ -56,7 +57,9 @@ class Seen(NamedTuple):
 
 
 def look(model: Transformer, data: TextData, gold: tuple[Gold, ...]) -> Seen:
-    """Run the model on sentences and return the sentences with the recorded attention weights."""
+    """Run the model on sentences, and return the sentences with their tokens and the attention
+    weights that the model computed.
+    """
     text = read(gold, data.tokenizers)
     with watched(model) as attended:
         model(text.inputs)
@@ -114,7 +117,12 @@ def offset_links(chosen: tuple[Gold, ...], judged: tuple[Gold, ...]) -> dict[str
 
 
 def mean_distances(attention: list[Float[Tensor, "H _ _"]]) -> Float[Tensor, " H"]:
-    """Return the mean attention distance of each head in words; the end token is left out."""
+    """Return for each head the mean distance in words between a word and the words to which the
+    head attends; the end token is left out.
+
+    Args:
+        attention: attention weights between the words of each sentence.
+    """
     distances = []
     for weights in attention:
         at = torch.arange(weights.size(1))

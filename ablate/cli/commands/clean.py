@@ -29,11 +29,14 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the files that are no longer needed by kind, with sizes and reasons; remove them on
-    request.
+    """Print the files of results that are no longer needed, with their sizes, and remove them if
+    `delete=true` is given.
+
+    The files are grouped by kind, such as weights, with the reason why a kind is not needed.
 
     Raises:
-        UserError: a kind does not exist, a folder has no results, or a path cannot be removed.
+        UserError: a kind does not exist, `delete` is neither true nor false, a folder has no
+            results, or a path cannot be removed.
     """
     from ablate.sweep.leftovers import KINDS, Folders, find_leftovers, remove
 

@@ -34,8 +34,9 @@ class FixedOffset(Kernel):
         self.offset = offset
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if a causal mask would hide the key, or if positions add a bias to
-        scores.
+        """Raise UserError if this attention cannot work in a sub-layer: if the key at the offset is
+        a later token that a causal mask would hide, or if the position option adds a bias to
+        attention scores, which this attention does not compute.
         """
         if biased:
             refuse_bias("fixed_offset")

@@ -167,7 +167,9 @@ class Kind(ABC):
 
     @abstractmethod
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Return the decision for p-values that are compared with alpha, adjusted or not."""
+        """Return the decision on a claim from its p-values on the scale of alpha, with or without
+        Holm's adjustment.
+        """
 
     def alone(self, estimate: Any, margin: float, alpha: float) -> Decision:
         """Return the decision on an estimate without Holm's correction for other claims."""
@@ -249,7 +251,12 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Plan:
-    """A number of seeds that gives power .8 if the effect is true; None if no number does."""
+    """A planned number of seeds for a decision.
+
+    Args:
+        effect: the true effect that is assumed.
+        seeds: number of seeds with which the decision has power 0.8; None if no number is enough.
+    """
 
     effect: float
     seeds: int | None

@@ -56,8 +56,10 @@ class DotProductPowers(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest value of each measurement over all draws of random
-        weights; the functions below describe the measurements.
+        """Return, for each measurement in `measures`, the largest value over all random weights, or
+        the smallest value if `LEAST` names the measurement.
+
+        Each function that makes measurements explains their names.
         """
         attention = next(part for part in model.modules() if isinstance(part, SelfAttention))
         if attention.n_heads > 1 or attention.d_head != attention.query.in_features:
@@ -172,7 +174,8 @@ def similarity(
     Returns:
         equal_order: without projections, for keys of equal length.
         unequal_order: without projections, for keys of random lengths.
-        cosine_order: the latter with cosine attention.
+        cosine_order: for keys of random lengths, with the weights of cosine attention in place of
+            the scores.
         opposed_order: for keys of equal length with W_K = -W_Q.
     """
     plain, _, _ = three_maps(attention)
@@ -200,11 +203,14 @@ def rank_correlation(values: Float[Tensor, " K"], other: Float[Tensor, " K"]) ->
 
 
 def symmetry(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Return how far scores and weights are from being symmetric matrices.
+    """Return how far matrices of attention scores and weights are from being symmetric.
 
-    symmetric_error: asymmetry of scores without projections and with a shared projection;
-    separate_asymmetry: with two projections; weights_asymmetry: of the weights without projections,
-    for vectors short enough that a word does not attend only to itself.
+    Returns:
+        symmetric_error: asymmetry (largest difference from the transpose) of the scores without
+            projections, or with one projection for queries and keys, whichever is larger.
+        separate_asymmetry: asymmetry of the scores with two projections.
+        weights_asymmetry: asymmetry of the weights without projections, for vectors that are short
+            enough that a word does not attend only to itself.
     """
     plain, tied, separate = three_maps(attention)
     apart = {of: asymmetry(scores(of, x, x)) for of in (plain, tied, separate)}
@@ -216,7 +222,7 @@ def symmetry(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, flo
 
 
 def asymmetry(square: Float[Tensor, "L L"]) -> float:
-    """Return the largest difference from the transpose."""
+    """Return the largest absolute difference between a matrix and its transpose."""
     return float((square - square.T).abs().max())
 
 

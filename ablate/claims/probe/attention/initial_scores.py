@@ -1,15 +1,17 @@
 """Measure scaled attention scores of an untrained model, depending on the head width.
 
 Equation: s = q . k / sqrt(d_head), q and k the rows of X W_Q and X W_K, X the input of the first
-    self-attention of the encoder. The projections are drawn by `unit`: no projection: q and k are
-    independent standard normal numbers, as the formula assumes; `linear`: uniform in
-    +-d_model^-0.5, as in torch.nn.Linear; `xavier`: uniform in +-sqrt(6 / (d_model + rows)), as in
-    this project; `fused_xavier`: uniform in +-sqrt(6 / (d_model + 3 rows)), as in
-    torch.nn.MultiheadAttention.
+    self-attention of the encoder. The setting `maps` chooses the distribution of W_Q and W_K, which
+    have `rows` outputs. With `linear` their entries are uniform in +-d_model^-0.5, as in
+    torch.nn.Linear. With `xavier` they are uniform in +-sqrt(6 / (d_model + rows)), as in this
+    project. With `fused_xavier` they are uniform in +-sqrt(6 / (d_model + 3 rows)), as in
+    torch.nn.MultiheadAttention. With `unit` there are no projections: the entries of q and k are
+    independent standard normal numbers, as the formula assumes.
 Source: arXiv:1706.03762, section 3.2.1, footnote 4.
 What differs: the sentences are random; biases are 0.
-What to expect: standard deviation 1 under the assumption, for any width; with projections it
-    depends on X, and on the width only if the number of rows does.
+What to expect: with `unit`, the scores have standard deviation 1 for any head width. With
+    projections, the standard deviation depends on X. It depends on the head width only if the
+    number of outputs of the projections does.
 """
 
 import copy
@@ -39,8 +41,8 @@ class InitialScores(Probe):
 
     Args:
         maps: distribution of the projections: unit | linear | xavier | fused_xavier.
-        draws: number of random projections and sentences.
-        seed: seed of both.
+        draws: number of random projections and batches of random sentences.
+        seed: seed of the projections and sentences.
 
     Raises:
         UserError: `draws` is below 1.

@@ -1,1 +1,3 @@
-"""Probes about numbers and code that documents print."""
+"""Check the worked examples and code listings in documents, the texts about the Transformer whose
+claims are tested.
+"""

@@ -31,8 +31,8 @@ class WorkedExample(Probe):
         example: name of a file in ablate/claims/ledger/examples.
         follows: largest difference, in units of the last printed decimal, with which a printed
             number follows from earlier numbers.
-        rounding: largest difference with which a number counts as loosely rounded, which does not
-            count against it.
+        rounding: largest difference, in units of the last printed decimal, with which a number
+            counts as carelessly rounded, and not as wrong.
 
     Raises:
         UserError: there is no such example.
@@ -48,13 +48,23 @@ class WorkedExample(Probe):
         self.example, self.rule = read(example), Rule(follows, rounding)
 
     def __call__(self, model: Model) -> dict[str, float]:
-        """Return how many printed numbers follow, are rounded loosely, differ, and so on.
+        """Return how many of the numbers that a document prints in a worked example are right,
+        wrong, and so on, after every number was recomputed from earlier numbers.
 
-        inherited: follow from printed operands that were already wrong; reprinted: printed again;
-        not_checkable: their operands are not printed; broken_laws: rows of weights whose sum is not
-        1, and means outside the range of their inputs; rows_off: only the former; unequal_twins:
-        blocks with equal computation but different printed numbers; control: entries that change if
-        one input changes by ten units.
+        Returns:
+            entries: all printed numbers.
+            follows: numbers that are equal to the recomputed number up to rounding.
+            rounding: numbers that differ a little more, as after careless rounding.
+            differing_entries: numbers that differ by more than that.
+            inherited: numbers that follow from operands that the document itself printed wrongly.
+            reprinted: numbers that only repeat earlier numbers.
+            not_checkable: numbers whose operands the document does not print.
+            rows_off: rows of attention weights whose sum is not 1.
+            broken_laws: these rows, and weighted means outside the range of the averaged numbers.
+            unequal_twins: pairs of matrices with the same operation and the same operands, but
+                with different printed numbers.
+            control: recomputed numbers that change if one input number is increased by ten units
+                of its last decimal. If there are none, the comparison detects no errors.
         """
         results = recompute(self.example, self.rule)
         count = totals(results)

@@ -32,11 +32,14 @@ class Additivity(RandomModels):
 
     @torch.no_grad()
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return errors of additivity: the largest over the draws; for the control, the smallest.
+        """Return how far the encoder f is from being additive, that is, the relative error of
+        f(x + y) = f(x) + f(y) - f(0) for pairs of random sentences x and y.
 
-        computed: attention weights are computed from the tokens; frozen: they are fixed to those of
-        the first sentence; behind_relu: frozen, with a ReLU at the end of the stack, as the
-        control.
+        Returns:
+            computed: largest error over the draws, if every input has its own attention weights.
+            frozen: largest error, if the attention weights for x are used for all inputs.
+            behind_relu: smallest error, if additionally a ReLU follows the encoder. This is a
+                control: it must be large, because a ReLU is not additive.
         """
         errors = [self.draw(drawn.encoder, generator) for drawn, generator in self.models(model)]
         computed, frozen, behind_relu = zip(*errors, strict=True)
@@ -46,8 +49,9 @@ class Additivity(RandomModels):
         """Return three errors of additivity, |f(x + y) - f(x) - f(y) + f(0)| / |f(x + y) - f(0)|,
         where f is the encoder, and x and y are random sentences.
 
-        The errors are with attention weights computed from each input, with the attention weights
-        of x for all inputs, and the latter with a ReLU at the end of the encoder.
+        For the first error, attention weights are computed from each input. For the second error,
+        the attention weights of x are used for all inputs. For the third error, a ReLU is applied
+        to the outputs of the second case.
         """
         shape = (2, 1, self.length, encoder.d_model)
         x, y = torch.randn(shape, generator=generator, dtype=torch.float64)
@@ -63,8 +67,8 @@ class Additivity(RandomModels):
 
 
 def error(both: Tensor, x: Tensor, y: Tensor, zero: Tensor) -> float:
-    """Return the relative error of additivity, from an affine map's outputs for x + y, x, y and
-    0.
+    """Return the relative error of additivity, |f(x + y) - f(x) - f(y) + f(0)| / |f(x + y) - f(0)|,
+    given the outputs of a map f for x + y (`both`), x, y and 0.
     """
     return float((both - x - y + zero).norm() / (both - zero).norm())
 

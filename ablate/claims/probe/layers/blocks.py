@@ -30,7 +30,7 @@ from ablate.model.transformer import Transformer
 
 SENTENCES = 3
 DROPOUT = 0.1
-# the sub-layers of a layer according to the documents
+# the sub-layers of a layer of the original Transformer (arXiv:1706.03762, section 3.1)
 LAYERS = {
     "encoder": ["self-attention", "feed-forward"],
     "decoder": ["masked self-attention", "cross-attention", "feed-forward"],
@@ -54,16 +54,27 @@ class Blocks(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or the smallest value of each measurement over all draws.
+        """Return measurements of encoder and decoder: the largest or smallest value over random
+        weights and inputs.
 
-        Largest: twin_difference: difference between the outputs of both stacks and torch's;
-        wrong_parts: number of layers whose parts or norms differ from LAYERS; shape_changes: number
-        of sub-layers and stacks that change the shape. Smallest: other_order: difference from
-        torch's stacks with the other norm placement; extra_norms: difference from
-        torch.nn.Transformer; other_parts: wrong_parts of the encoder against the list of the
-        decoder; cut_short: shape_changes of sub-layers that drop the last token; added_silently and
-        refused: number of wrong shapes that torch broadcasts, and that it rejects;
-        training_row_error: deviation of a row sum of weights from 1 under dropout.
+        Returns:
+            twin_difference: largest difference between the outputs of encoder and decoder and the
+                outputs of torch's stacks with the same weights.
+            other_order: smallest such difference if torch's layers have the other norm placement,
+                Pre-LN for Post-LN or the reverse.
+            extra_norms: smallest such difference if torch's stacks end with a norm, as in
+                torch.nn.Transformer.
+            wrong_parts: largest number of layers whose sub-layers differ from the list LAYERS,
+                plus the number of missing or additional norms.
+            other_parts: smallest such number if the encoder is compared with the decoder's list.
+            shape_changes: largest number of sub-layers and stacks whose output does not have the
+                shape of the input.
+            cut_short: smallest number of sub-layers with this fault if the last token of each
+                output is dropped.
+            added_silently, refused: smallest number of wrong shapes that torch broadcasts when a
+                tensor is added to the tokens, and that it rejects.
+            training_row_error: smallest deviation of a sum of attention weights from 1 under
+                dropout; for each draw, the deviation is the largest over the queries.
 
         Raises:
             UserError: the head width or the residual has no equivalent in torch.
@@ -144,7 +155,14 @@ def outputs(
 
 
 def parts(model: Transformer) -> dict[str, float | Tensor]:
-    """Return the number of layers whose sub-layers differ from the documented list."""
+    """Return how many layers of a model have other sub-layers than the original Transformer, whose
+    sub-layers are listed in LAYERS.
+
+    Returns:
+        wrong_parts: number of such layers in encoder and decoder, plus the number of missing or
+            additional norms.
+        other_parts: the same number if the encoder is compared with the list for decoder layers.
+    """
     encoder, decoder = (
         wrong(stack, LAYERS[name])
         for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
@@ -165,7 +183,9 @@ def wrong(stack: Stack, expected: list[str]) -> int:
 
 
 def name(part: nn.Module) -> str:
-    """Return the name that the documents use for a sub-layer, such as "cross-attention"."""
+    """Return the usual name of a kind of sub-layer, as in the list LAYERS: "self-attention",
+    "masked self-attention", "cross-attention" or "feed-forward"; "other" for any other module.
+    """
     if isinstance(part, SelfAttention):
         return "masked self-attention" if part.causal else "self-attention"
     kinds = {CrossAttention: "cross-attention", FeedForward: "feed-forward"}
@@ -175,7 +195,18 @@ def name(part: nn.Module) -> str:
 def shapes(
     model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
 ) -> dict[str, float | Tensor]:
-    """Return the number of sub-layers and stacks whose output differs in shape from their input."""
+    """Return the number of sub-layers and stacks whose output does not have the shape of their
+    input, and the same number for outputs without their last token.
+
+    Args:
+        model: the model.
+        tokens: source and target vectors.
+        real: masks of the source and target vectors, False at padding.
+
+    Returns:
+        shape_changes: number of sub-layers and stacks that change the shape.
+        cut_short: number of sub-layers whose output without its last token has another shape.
+    """
     changes, shortened = [], []
 
     def compare(module: Sublayer, given: tuple[Any, ...], output: Tensor) -> None:
@@ -193,8 +224,8 @@ def shapes(
 
 
 def sums(x: Float[Tensor, "B L D"]) -> dict[str, float | Tensor]:
-    """Return how many of some wrong shapes torch broadcasts when they are added to x, and how many
-    it rejects.
+    """Return for how many wrong shapes torch silently broadcasts a tensor that is added to x, and
+    for how many it raises an error.
     """
     _, n, width = x.shape
     counts = {"added_silently": 0.0, "refused": 0.0}

@@ -45,7 +45,7 @@ class Depth(Probe):
     connection alone, around a sub-layer that is constructed to stop their gradient.
 
     Args:
-        draws: number of random tokens, for each of which a sub-layer is constructed.
+        draws: number of random tokens that are run through the first residual connection.
         length: tokens of a sentence.
         seed: seed of sentences, directions and tokens.
 
@@ -64,18 +64,27 @@ class Depth(Probe):
     seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the effects of depth, and how much a sub-layer can reduce the gradient through a
-        skip.
+        """Return gradient norms and similarities of tokens in the encoder, and the factor by which
+        a residual connection scales a gradient.
 
-        first_over_last: log10 of the gradient norm of the first layer divided by that of the last;
-        vanishing: how far it is below 0; last_gradient, input_gradient: log10 of the gradient norms
-        of the last layer and of the stack's input. token_cosine: mean cosine between outputs of
-        different tokens; stable_rank: of a sentence's outputs, divided by its number of tokens;
-        layer_cosine: between a token's outputs after the last two layers; deletion: relative change
-        of the outputs without the last layer; kept: fraction of tokens whose output is most similar
-        to their embedding. constructed, random: largest factor by which one residual connection
-        scales a gradient, around a sub-layer that was constructed to stop the gradient (largest
-        over the draws) and around a random sub-layer (smallest over the draws).
+        Returns:
+            first_over_last: log10 of the gradient norm of the first layer divided by the gradient
+                norm of the last layer.
+            vanishing: how far first_over_last is below 0; 0 if it is above.
+            last_gradient, input_gradient: log10 of the gradient norm of the last layer, and of the
+                encoder's input.
+            token_cosine: mean cosine between the outputs of different tokens of a sentence.
+            stable_rank: stable rank of the matrix of a sentence's outputs, divided by its number
+                of tokens.
+            layer_cosine: mean cosine between the outputs for a token after the last two layers.
+            deletion: relative change of the outputs if the last layer is left out.
+            kept: fraction of tokens whose output is most similar to their own embedding, among the
+                embeddings of the sentence.
+            constructed: largest singular value of d(output) / d(input) of the first residual
+                connection, around a sub-layer that was constructed to stop the gradient; the
+                largest such value over the draws.
+            random: the same singular value around a random linear sub-layer; the smallest such
+                value over the draws.
         """
         fixed = copy.deepcopy(model).double().eval()
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))

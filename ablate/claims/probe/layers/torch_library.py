@@ -80,8 +80,10 @@ class TorchLibrary(RandomModels):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> dict[str, float]:
-        """Return the attention weights on keys that a mask marks, for random inputs and masks of
-        every type, and related measurements.
+        """Return the largest attention weight on the keys that a mask marks, for random inputs and
+        for each argument and type of the mask, and the other measurements of masks.
+
+        `__call__` explains the names of the measurements.
         """
         x = torch.randn(SENTENCES, self.length, HEADS * WIDTH, generator=generator).double()
         module = nn.MultiheadAttention(HEADS * WIDTH, HEADS, batch_first=True).double()
@@ -243,8 +245,10 @@ def faults(kept: str) -> float:
 
 
 def step(kept: str) -> float:
-    """Return how much one training step changes a table that is stored as `kept` ("buffer" or
-    "parameter").
+    """Return the largest absolute change of a constant table in a module by one training step.
+
+    Args:
+        kept: how the module stores the table: "buffer" or "parameter".
     """
     module, plain = Constant(torch.ones(4, 2), kept), torch.ones(4, 2)
     weight = nn.Parameter(torch.ones(2))

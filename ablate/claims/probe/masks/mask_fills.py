@@ -31,7 +31,9 @@ FAR = 200.0  # a score lower by this has a weight that float32 cannot represent
 
 
 class MaskFills(RandomModels):
-    """A probe that replaces masked random scores by fill values; the model is ignored."""
+    """A probe of attention weights after masked scores were replaced by fill values, such as -1e9,
+    in several number types; the scores are random, and the model is ignored.
+    """
 
     measures = (
         "unmasked",
@@ -42,16 +44,27 @@ class MaskFills(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or the smallest value of each measurement over all draws, the fills
-        (numbers that replace masked scores), and both ways to apply a fill.
+        """Return attention weights for random scores, number types and fill values; each value is
+        the largest over the draws, except `unmasked`.
 
-        weight_TYPE: largest weight on a masked key, NaN if the type rejects a fill; held_TYPE: the
-        same over the fills that the type can represent; refused_TYPE: number of fills that it
-        rejects with an error; apart_TYPE: largest difference of weights between the fills COMPARED,
-        in rows that keep a key; empty_apart_TYPE: in rows without keys, NaN if any weight is NaN.
-        empty_weight: largest weight in such a row, filled with -1e9 in float64. unmasked: total
-        weight of masked keys without a mask, smallest over draws; least_weight: weight of a key
-        whose score is lower by FAR, in float32.
+        A fill value either replaces a masked score, or is added to it. TYPE is a number type, such
+        as float16.
+
+        Returns:
+            weight_TYPE: largest weight on a masked key, over all fill values and both ways; NaN if
+                the type cannot represent one of the fill values.
+            held_TYPE: largest weight on a masked key, over the fill values that the type can
+                represent.
+            refused_TYPE: number of combinations of a fill value and a way for which torch raises
+                an error, because the type cannot represent the fill value.
+            apart_TYPE: largest difference between the weights for -1e9, -1e10 and minus infinity
+                in place of masked scores, if at least one key is not masked.
+            empty_apart_TYPE: the same difference if all keys are masked; NaN if a weight is NaN.
+            empty_weight: largest weight if all keys are masked and get -1e9 in float64.
+            unmasked: mean total weight of the masked keys if no mask is applied; smallest over the
+                draws.
+            least_weight: weight in float32 of a key whose score is 200 (FAR) below the only other
+                score.
         """
         measurements = [self.draw(generator) for _, generator in self.models(model)]
         values = {
@@ -104,8 +117,10 @@ def applied(
 
 
 def apart(weights: dict[tuple[str, float], Tensor | None]) -> float:
-    """Return the largest difference between the weights for the fill values in COMPARED, each put
-    in place of masked scores.
+    """Return the largest difference between the weights for different fill values in place of
+    masked scores: those in COMPARED that the number type can represent.
+
+    The result is NaN if a weight is NaN, or if fewer than two of the values can be represented.
     """
     filled = [weights["filled", fill] for fill in COMPARED]
     first, *remaining = [w.double() for w in filled if w is not None]

@@ -26,7 +26,7 @@ SENTENCES = 4
 
 
 class Outputs(NamedTuple):
-    """The last states of both stacks."""
+    """The outputs of encoder and decoder for a batch, before the projection to the vocabulary."""
 
     encoder: Float[Tensor, "B S D"]
     decoder: Float[Tensor, "B T D"]
@@ -37,7 +37,7 @@ class PaddingOutputs(RandomModels):
     """A probe that compares single random sentences with padded batches.
 
     Args:
-        draws: number of random weights and batches.
+        draws: number of models with random weights, each with a batch of random sentences.
         length: tokens of a sentence, at most.
         padding: columns of PAD beyond the longest sentence of a batch.
         seed: seed of weights and batches.
@@ -57,11 +57,17 @@ class PaddingOutputs(RandomModels):
     padding: Annotated[int, Range(0)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest differences, fractions of NaN, and the effect of another token.
+        """Return the differences between the outputs for a sentence alone and for the same sentence
+        in a padded batch, and how many outputs are NaN.
 
-        encoder_difference and decoder_difference are NaN if an output at a real position is;
-        nan_share is over all outputs of the batches, nan_share_real over those at real positions;
-        control is the smallest change of a single sentence by another first source token.
+        Returns:
+            encoder_difference, decoder_difference: largest absolute difference at tokens that are
+                not padding; NaN if an output at such a token is NaN.
+            nan_share: fraction of NaN among all outputs for the batches, including padding.
+            nan_share_real: fraction of NaN among the outputs at tokens that are not padding.
+            control: largest change of the outputs for a single sentence if its first source token
+                is replaced: the smaller one of encoder and decoder, and the smallest over the
+                draws. If the value is not large, the comparison detects no differences.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {
@@ -99,20 +105,20 @@ class PaddingOutputs(RandomModels):
 
 
 def outputs(model: Transformer, src: Tensor, tgt_in: Tensor) -> Outputs:
-    """Run encoder and decoder, and return their last states."""
+    """Return the outputs of encoder and decoder for source ids and the decoder's input ids."""
     memory = model.encode(src)
     return Outputs(memory.states, model.decode(tgt_in, memory))
 
 
 def nan_share(parts: list[Tensor]) -> Tensor:
-    """Return the fraction of NaN among all numbers."""
+    """Return the fraction of NaN among all numbers of some tensors."""
     numbers = torch.cat([part.flatten() for part in parts])
     return numbers.isnan().double().mean()
 
 
 def control(model: Transformer, src: Tensor, tgt_in: Tensor) -> Tensor:
-    """Return the change of the outputs by another first source token, for encoder or decoder,
-    whichever changes less.
+    """Return the largest change of an output if the first source token is replaced, for encoder or
+    decoder, whichever changes less.
     """
     pairs = zip(
         outputs(model, src, tgt_in), outputs(model, each_replaced(src)[1:2], tgt_in), strict=True

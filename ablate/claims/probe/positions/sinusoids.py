@@ -52,7 +52,7 @@ class Sinusoids(RandomModels):
     """A probe of the encoder's sinusoidal positions.
 
     Args:
-        draws: number of offsets and random weights.
+        draws: number of random offsets, and of models with random weights.
         length: tokens of the sentences for random weights.
         max_length: number of positions from 0 on, and before `farthest`.
         farthest: end of the range of positions.
@@ -122,12 +122,20 @@ class Sinusoids(RandomModels):
         )
 
     def shifts(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
-        """Return how well p[pos + k] follows from p[pos]; the largest deviation over offsets k.
+        """Return how well the encoding p[pos + k] can be computed from the encoding p[pos]: the
+        largest deviations over positions and random offsets k.
 
-        shift_TYPE: difference between p[pos + k] and p[pos] with each pair rotated by k w;
-        shift_control: the same for sines without cosines; product: difference between p[pos + k]
-        and the pairwise product of p[pos] and p[k]; product_control: of p[pos] and p[k + 1]; sum:
-        difference from a p[pos] + b p[k] with the best a and b for each k.
+        A pair is a sine and a cosine of the same frequency w, regarded as a complex number.
+
+        Returns:
+            shift_TYPE: difference between p[pos + k] and p[pos] with each pair rotated by k w, if
+                encodings are rounded to a number type, such as bfloat16.
+            shift_control: difference between sin((pos + k) w) and cos(k w) sin(pos w), which is
+                large, because sines alone do not suffice.
+            product: difference between p[pos + k] and the product of p[pos] and p[k], pair by pair.
+            product_control: difference between p[pos + k] and the product of p[pos] and p[k + 1].
+            sum: difference between p[pos + k] and a p[pos] + b p[k], with the best numbers a and b
+                for each k.
         """
         generator = torch.Generator().manual_seed(stream(self.seed, "offsets"))
         at, by_name = self.windows(), dict[str, list[float]]()
@@ -151,11 +159,16 @@ class Sinusoids(RandomModels):
     def extension(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
         """Return how position encodings behave at positions beyond `max_length`.
 
-        aperiodic_missing: number of positions at which a function that is not periodic is not
-        finite, or has the same value as at the previous position; the largest number over several
-        such functions, all applied to the angles of the sinusoids. table_missing: number of
-        positions for which a learned table of max_length rows has no row. excess: distance of the
-        sinusoids from [-1, 1]. excess_control: the same for the logarithm of the angles.
+        Returns:
+            aperiodic_missing: number of positions for which encodings without periods would fail.
+                Each function in NEVER_PERIODIC, such as the logarithm, takes the place of sine and
+                cosine. A position fails if, in every column, the value is infinite, NaN, or equal
+                to the value at the previous position. The function with most failures is reported.
+            table_missing: number of the first 2 max_length positions for which a learned table of
+                max_length rows has no row.
+            excess: by how much the largest absolute value of the sinusoids exceeds 1.
+            excess_control: by how much the largest value exceeds 1 if log(1 + angle) takes the
+                place of the sine of the angle.
         """
         beyond = self.windows()[self.max_length :]
         pair = torch.arange(d_model // 2, dtype=torch.float64)
@@ -178,16 +191,20 @@ class Sinusoids(RandomModels):
 
 
 def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float]:
-    """Return the differences between other readings of the paper's formula and the model's
-    encodings.
-
-    spelling: exponents c / d and (c - 1) / d by column, spelling_control: c / d in odd columns too;
-    index: 2i / d with i a column; parity: sines at even positions and cosines at odd ones;
-    parity_columns: sines in even columns and cosines in odd ones, parity_control: the reverse.
+    """Return the largest differences between the model's encodings and encodings by other
+    interpretations of the paper's formula.
 
     Args:
         p: encodings of the model.
         at: positions.
+
+    Returns:
+        spelling: exponents c / d_model in even columns c, and (c - 1) / d_model in odd columns c.
+        spelling_control: exponents c / d_model in all columns.
+        index: exponents 2i / d_model, where i is the number of the column, not of the pair.
+        parity: sines at even positions and cosines at odd positions.
+        parity_columns: sines in even columns and cosines in odd columns.
+        parity_control: cosines in even columns and sines in odd columns.
     """
     readings = {
         "spelling": spelled.by_column,
@@ -203,14 +220,16 @@ def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float
 def against_paper(
     p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], at: Int[Tensor, " L"]
 ) -> dict[str, float]:
-    """Return the differences between the model's encodings and the paper's formula.
-
-    paper: compared pair by pair, for any layout of the columns; paper_control: column by column.
+    """Return the largest differences between the model's encodings and the paper's formula.
 
     Args:
         p: encodings of the model.
-        z: the same encodings, each pair of sine and cosine as a complex number.
+        z: encodings of the model, each pair of sine and cosine as a complex number.
         at: positions.
+
+    Returns:
+        paper: difference between pairs, which does not depend on the order of the columns.
+        paper_control: difference between columns.
     """
     theirs = spelled.paper(at, p.size(1))
     return {

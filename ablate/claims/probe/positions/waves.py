@@ -17,7 +17,11 @@ TOKENS = (20, 100, 512)  # lengths within which a pair may complete a period
 
 
 def waves(p: Float[Tensor, "L D"], layout: str) -> Complex[Tensor, "L P"]:
-    """Return the pairs of encodings as complex numbers, in float64."""
+    """Return each pair (sine, cosine) of position encodings as a complex number, in float64.
+
+    `layout` says which columns of `p` form a pair: neighbours if it is "interleaved", otherwise a
+    column of the first half and a column of the second half.
+    """
     axis = 2 if layout == "interleaved" else 1
     sin, cos = p.double().view(len(p), *((-1, 2) if axis == 2 else (2, -1))).unbind(axis)
     return torch.complex(cos, sin)
@@ -41,11 +45,18 @@ def frequencies(z: Complex[Tensor, "L P"]) -> Float[Tensor, " P"]:
 def shift(
     position: Sinusoidal, at: Int[Tensor, " L"], offset: int, d_model: int, dtype: torch.dtype
 ) -> tuple[float, float]:
-    """Return the largest difference between p[pos + k] and p[pos] with each pair rotated by k w,
-    rounded to `dtype`.
+    """Return the largest difference between the encodings p[pos + k] and the encodings p[pos] with
+    each pair of frequency w rotated by k w, where encodings are rounded to `dtype`.
 
-    The second value is the difference between sin(pos + k) and cos(k w) sin(pos): sines alone do
-    not suffice for a shift.
+    The second value is the largest difference between sin((pos + k) w) and cos(k w) sin(pos w). It
+    is large, because sines alone do not suffice for a shift.
+
+    Args:
+        position: the sinusoidal positions, which compute p.
+        at: the positions pos.
+        offset: the offset k.
+        d_model: width of an encoding.
+        dtype: number type of the encodings.
     """
     now, then = (
         waves(position.formula(where, d_model).to(dtype), position.layout)
@@ -65,11 +76,22 @@ def best_sum(then: Float[Tensor, "L D"], *parts: Float[Tensor, "L D"]) -> float:
 
 
 def pairs(p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], layout: str) -> dict[str, float]:
-    """Return properties of the periods of the columns. pair: deviation of sin^2 + cos^2 of columns
-    2i and 2i + 1 from 1; pair_control: of columns 2i + 1 and 2i + 2; ratio: relative deviation of
-    neighbouring frequencies from the ratio 10000^(-2 / d_model); ratio_control: from 10000^(-1 /
-    d_model); rises: number of columns with a higher frequency than the previous one; rises_control:
-    in reverse order; unfinished_N: fraction of pairs that do not complete a period within N tokens.
+    """Return properties of the columns of position encodings and of their frequencies.
+
+    Args:
+        p: the encodings.
+        z: the encodings, each pair of sine and cosine as a complex number.
+        layout: which columns form a pair, as in `waves`.
+
+    Returns:
+        pair: largest deviation from 1 of the sum of squares of columns 2i and 2i + 1.
+        pair_control: the same deviation for columns 2i + 1 and 2i + 2.
+        ratio: largest relative deviation of the ratio of neighbouring frequencies from
+            10000^(-2 / d_model).
+        ratio_control: the same deviation from 10000^(-1 / d_model).
+        rises: number of columns with a higher frequency than the previous column.
+        rises_control: the same number if the order of the columns is reversed.
+        unfinished_N: fraction of pairs that do not complete a period within N tokens.
     """
     d_model, rate = p.size(1), frequencies(z)
     by_column = rate.repeat_interleave(2) if layout == "interleaved" else rate.repeat(2)

@@ -43,11 +43,11 @@ PENALTIES = (
 
 @dataclass(kw_only=True)
 class SearchReference(RandomModels):
-    """A probe that translates random sentences under random weights, by the project's searches and
-    by reference algorithms.
+    """A probe that translates random sentences with models of random weights, by the project's
+    greedy search and beam search and by simple reference algorithms.
 
     Args:
-        draws: number of random weights, with SENTENCES sentences each.
+        draws: number of models with random weights, each with 4 random sentences.
         length: tokens of a source.
         words: number of allowed ids besides EOS.
         longest: maximum number of words of a translation.
@@ -66,17 +66,32 @@ class SearchReference(RandomModels):
     longest: Annotated[int, Range(2, 5)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return fractions of sentences whose translation differs from the reference.
+        """Return for several pairs of search algorithms the fraction of sentences for which the two
+        algorithms return different translations.
 
-        greedy, beam_one, beam_one_usual, beam_one_large: greedy search, and beams of one without
-        length penalty and with those of PENALTIES, against the most likely word at each step;
-        greedy_control: the least likely word at each step; beam_two: both translations of a beam of
-        two against the reference; exhaustive: a beam as wide as the number of translations against
-        the best of all; size_matters: a beam of one against two; first_word: choosing between two
-        words by the next word against a beam of two. Not fractions: gap: smallest difference
-        between the two most likely choices; kept: largest deviation of the number of hypotheses per
-        step from two; missing: how many of two translations are not returned, at most; branching:
-        number of hypotheses above two if the two best continuations of each are kept.
+        The reference algorithms are `greedy_search`, which takes the most likely word at each step,
+        and `beam_search`, both without length penalty. The project's searches are `Greedy` and
+        `Beam`.
+
+        Returns:
+            greedy: `Greedy` against `greedy_search`.
+            greedy_control: the least likely word at each step against `greedy_search`.
+            beam_one: `Beam` of size 1 without length penalty against `greedy_search`.
+            beam_one_usual: `Beam` of size 1 with length penalty 0.6 against `greedy_search`.
+            beam_one_large: `Beam` of size 1 with length penalty 5 against `greedy_search`.
+            beam_two: both translations of `Beam` of size 2 against the two best of `beam_search` of
+                size 2.
+            exhaustive: `Beam` against `beam_search`, both so large that no hypothesis is dropped.
+            size_matters: `beam_search` of size 1 against size 2.
+            first_word: the algorithm of `by_what_follows` against `beam_search` of size 2.
+            gap: no fraction, but the smallest difference in log-probability between the two most
+                likely choices at any step. If it is above 0, there are no ties.
+            kept: no fraction, but the largest deviation of the number of unfinished hypotheses from
+                2 at any step of `Beam` of size 2.
+            missing: no fraction, but the largest number of translations that `Beam` of size 2
+                returns too few.
+            branching: no fraction, but the largest number of hypotheses, minus 2, if the two best
+                continuations of every hypothesis were kept.
         """
         sentences = [sentence for drawn in self.models(model) for sentence in self.draw(*drawn)]
         values = {
@@ -129,8 +144,8 @@ class SearchReference(RandomModels):
 
     @torch.no_grad()
     def tables(self, few: "FewWords", src: Int[Tensor, "B S"]) -> list[Table]:
-        """Return the log-probabilities after every prefix, for each sentence, by full forward
-        passes.
+        """Return for each sentence the log-probabilities of the next word after every possible
+        prefix of the translation, computed by full forward passes.
         """
         tables: list[Table] = [{} for _ in src]
         for length in range(self.longest + 1):
@@ -144,8 +159,8 @@ class SearchReference(RandomModels):
 
 
 class FewWords:
-    """A model whose vocabulary is restricted to PAD, BOS, EOS and a few words, and which counts the
-    hypotheses of each decoder step.
+    """A model whose target vocabulary is restricted to PAD, BOS, EOS and a few words. The attribute
+    `rows` records the number of hypotheses of each decoder step.
     """
 
     def __init__(self, model: Transformer, words: int) -> None:
@@ -153,11 +168,13 @@ class FewWords:
         self.rows: list[int] = []
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Any:
-        """Return the decoder's initial state for some sources."""
+        """Return the decoder's initial state for `beams` hypotheses of each source sentence."""
         return self.model.start(src, beams)
 
     def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
-        """Return the states after each row's last token."""
+        """Return the decoder's outputs for the last token of each hypothesis, and record the number
+        of hypotheses.
+        """
         self.rows.append(len(tokens))
         return self.model.step(tokens, cache)
 
@@ -182,7 +199,14 @@ def greedy_search(table: Table, longest: int, sign: int = 1) -> Ids:
 
 
 def beam_search(table: Table, longest: int, size: int) -> list[Ids]:
-    """Return the finished hypotheses of a beam by likelihood; no early stopping, no penalty."""
+    """Return the finished hypotheses of beam search without early stopping or length penalty, most
+    likely first.
+
+    Args:
+        table: log-probabilities of the next word after every prefix.
+        longest: largest number of words of a hypothesis.
+        size: number of unfinished hypotheses that are kept at each step.
+    """
     live: dict[Ids, float] = {(): 0.0}
     finished: dict[Ids, float] = {}
     for step in range(longest + 1):
@@ -217,8 +241,8 @@ def two_best(row: list[float]) -> list[int]:
 
 
 def by_what_follows(table: Table, longest: int) -> Ids:
-    """Return the translation whose word at each step is chosen between the two most likely words by
-    the likelihood of the best word after each.
+    """Return the translation by a search that looks one word ahead: at each step the search takes,
+    of the two most likely words, the word after which the best next word is more likely.
     """
     prefix: Ids = ()
     while len(prefix) < longest:
