@@ -200,13 +200,17 @@ class EarlierSweeps:
         }
 
     def _changed(self, sweep: Sweep, claim: Claim) -> list[str]:
-        """Return the changes since an earlier sweep that concern a claim."""
+        """Return the changes of settings between an earlier sweep and the current sweep that
+        concern a claim, as phrases.
+        """
         return sweep.changes(
             self.current, [level for level in sweep.levels if concerns(claim, level)]
         )
 
     def _otherwise(self, claim: Claim) -> list[str]:
-        """Describe earlier sweeps with other settings or with other rules for a claim."""
+        """Return phrases for the earlier sweeps that tested a claim with other settings or by
+        another decision rule.
+        """
         current_rule, asked = rule(claim, self.study), question(claim)
         if self.current.contest:
             return [f"{_title(sweep)}, as a contest" for sweep in self.before(claim)]
@@ -220,8 +224,8 @@ class EarlierSweeps:
         return descriptions
 
     def _in_family(self, claim: Claim) -> list[str]:
-        """Describe earlier sweeps that measured a claim's contrast in another metric or study
-        file.
+        """Return phrases for the earlier sweeps that compared the two levels of a claim in another
+        metric, or in another study file.
         """
         begun = min(sweep.time for sweep in self.log.sweeps if sweep.same(self.current))
         earlier = [
@@ -258,11 +262,15 @@ class EarlierSweeps:
         )
 
     def _spent(self, looks: list[set[Seed]], seeds: set[Seed]) -> list[str]:
-        """Describe an analysis that spent all of alpha, and seeds that are missing now."""
+        """Return the reasons why the verdict on these seeds is exploratory, as phrases: an earlier
+        analysis spent all of alpha, or seeds are missing.
+        """
         return spent(self.study["seeds"], looks, seeds, self.lost)
 
     def _regimes(self, asked: str) -> int:
-        """Return the number of other settings in which a question was asked, except smoke tests."""
+        """Return the number of other settings (data, model size, budget, device) in which a
+        question was asked, except smoke tests.
+        """
         asking = [s.regime for s in self.log.sweeps if asked in s.questions]
         regimes = [regime for regime in asking if regime.get("scale") != SMOKE]
         return len(
@@ -355,9 +363,8 @@ def seed_of(run: Run, replicate: int) -> Seed:
 
 
 def _evidence(sweep: Sweep, results: Path) -> Evidence | None:
-    """Return the evidence of an earlier sweep.
-
-    The result is None if the files of the sweep cannot be read any more.
+    """Return the evidence (runs and metrics) of an earlier sweep; None if its files cannot be read
+    any more.
     """
     folder = results / sweep.folder
     try:

@@ -42,7 +42,9 @@ OF_ONE_PART = (
 
 @dataclass(frozen=True)
 class Piece:
-    """Evidence with some of the runs of a study, with the lines of its analysis log."""
+    """The evidence (runs and metrics) in one of several folders, each with some of the runs of a
+    study, and the lines of its analysis log, which lists sweeps and analyses.
+    """
 
     folder: Path
     evidence: Evidence
@@ -92,7 +94,7 @@ class Piece:
 
 
 def replicate(levels: Levels, seed: int) -> str:
-    """Return a key that identifies an arm (by its levels) and a seed."""
+    """Return a text key for the runs of an arm, given by its levels, with one seed."""
     return json.dumps([levels, seed], sort_keys=True, default=str)
 
 
@@ -201,7 +203,7 @@ def _check_code(first: Piece, other: Piece) -> None:
 
 
 def _codes(piece: Piece) -> dict[str, set[str]]:
-    """Return the digests of the code that made the runs, by arm."""
+    """Return for each arm the digests of the code that made its runs."""
     by_arm: dict[str, set[str]] = {}
     for run in piece.runs.values():
         by_arm.setdefault(run["arm"], set()).add(run.get("code", ""))
@@ -220,7 +222,7 @@ def _same_source(first: Piece, other: Piece) -> bool:
 
 
 def _made_by(piece: Piece) -> set[str]:
-    """Return the distinct commits and versions of the runs, as JSON."""
+    """Return, as JSON, the distinct commits and library versions with which the runs were made."""
     return {
         json.dumps([run.get("commit"), run["versions"]], sort_keys=True)
         for run in piece.runs.values()
@@ -345,7 +347,9 @@ def _judged_seeds(piece: Piece) -> list[int]:
 
 
 def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
-    """Return the (replicate, seed) pairs that any sweep in the logs has started for this study."""
+    """Return the seeds with which any sweep in the analysis logs was started for the study of a
+    sweep, as (replicate, seed) pairs.
+    """
     sweeps = (line for line in lines if isinstance(line, Sweep) and line.study == current.study)
     return {
         seed
@@ -356,7 +360,9 @@ def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
 
 
 def _whole_command(command: str) -> str:
-    """Return the command of a part of a study without the overrides that select its runs."""
+    """Return the command of the whole study, given the command that made only some of its runs: the
+    overrides that select these runs are removed.
+    """
     words = [word for word in shlex.split(command) if not word.startswith(OF_ONE_PART)]
     return shlex.join(words)
 

@@ -40,7 +40,9 @@ NO_LEVELS: Mapping[str, str] = {}
 
 
 class Deciding(TypedDict):
-    """The values in a study file that decide its verdicts."""
+    """The values in a study file that decide its verdicts: factors, planned seeds, tuning,
+    matching, and for each claim the compared arms, the metric, the margin and so on.
+    """
 
     factors: list[str]
     seeds: int | None
@@ -145,7 +147,9 @@ def portable(sets: Sets) -> dict[str, object]:
 
 
 def class_name(key: str, value: Any) -> Any:
-    """Return the value of a config key; if it names a class of this package, without the module."""
+    """Return the value of a config key. If the value is the import path of a class of this package,
+    return only the name of the class.
+    """
     ours = key.rpartition(".")[2] == TARGET and str(value).startswith(OURS)
     return value.rpartition(".")[2] if ours else value
 

@@ -23,7 +23,9 @@ Curve = dict[str, list[int | float | None]]
 
 
 class Regime(TypedDict):
-    """The setting in which a study was run (data, size, budget, device); its effects hold there."""
+    """The setting in which a study was run: data, model size, training steps, device and so on. Its
+    verdicts hold in this setting.
+    """
 
     scale: str
     data: str
@@ -107,7 +109,9 @@ class End(TypedDict):
 
 
 class Run(End):
-    """A run of a sweep in runs.jsonl: its arm, its seed and its outcome."""
+    """A run of a sweep, as in runs.jsonl: its arm (a combination of levels), its seed, and its
+    outcome.
+    """
 
     cell: int
     seed: int
@@ -129,9 +133,8 @@ class Run(End):
 
 
 class Failures(TypedDict):
-    """The number of runs of an arm that failed to learn, and the exact interval of their rate.
-
-    `runs` is the number of runs that failed to learn. `of` is the number of all runs that ended.
+    """The number of runs of an arm that failed to learn (`runs`), the number of runs of the arm
+    that ended (`of`), and the exact confidence interval of the rate of failed runs.
     """
 
     runs: int
@@ -300,7 +303,9 @@ class Spread(TypedDict):
 
 
 class Arm(TypedDict):
-    """An arm in verdict.json: its levels, its numbers of runs by outcome, and its mean metrics."""
+    """An arm (a combination of levels) in verdict.json, with the numbers of its runs by outcome and
+    its mean metrics.
+    """
 
     arm: str
     label: str  # what a person calls it

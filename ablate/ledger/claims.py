@@ -35,8 +35,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Document:
-    """A document with its title in English, its original title, and the headings of its
-    sections.
+    """A text about the Transformer whose claims are tested: its title in English, its original
+    title, and the headings of its sections.
     """
 
     title: str

@@ -179,8 +179,10 @@ def join(
 
 
 def count(entries: Iterable[Entry]) -> dict[str, int]:
-    """Return how many claims of the documents have each headline (the word that combines all
-    verdicts on a claim), such as "supported".
+    """Return how many claims of documents have each headline.
+
+    A headline is the word that combines all verdicts on a claim, such as "supported". Claims that
+    only an experiment makes are left out.
     """
     counted = Counter(entry.verdict for entry in entries if not entry.outside)
     return {word: counted[word] for word in HEADLINES}

@@ -10,7 +10,9 @@ import yaml
 
 @dataclass(frozen=True)
 class Pair:
-    """Two sets of claims that cannot both be right; claims are given by id."""
+    """Two sets of claims, given by id, that contradict each other: at most one of the two sets can
+    be right.
+    """
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -18,7 +20,9 @@ class Pair:
     says: str = ""  # the other side as a sentence, if it is no claim of the ledger
 
     def against(self, claim: str) -> tuple[str, ...]:
-        """Return the claims that contradict a claim; () if the claim is not in this pair."""
+        """Return the ids of the claims that contradict a claim; () if the claim is in neither set
+        of this pair.
+        """
         if claim in self.first:
             return self.second
         return self.first if claim in self.second else ()

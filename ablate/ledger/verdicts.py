@@ -252,7 +252,9 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
 
 
 def _conditions(claim: Entry) -> Pairs:
-    """Return the levels that both arms of a claim have, as (config key, level) pairs."""
+    """Return the factor levels that both compared arms of a claim have, as (config key, level)
+    pairs.
+    """
     treatment, baseline = claim.get("treatment") or {}, claim.get("baseline") or {}
     shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
     return _pairs({**(claim.get("where") or {}), **shared})
@@ -272,7 +274,7 @@ def _arms(claim: Entry) -> str:
 
 
 def _levels(levels: Levels) -> str:
-    """Return levels in words, by config key and value.
+    """Return the levels of an arm in words, such as "norm rms_norm", from config keys and values.
 
     Better labels would need Hydra, which takes long to import.
     """
@@ -280,7 +282,9 @@ def _levels(levels: Levels) -> str:
 
 
 def _size(regime: Regime) -> str:
-    """Return the model of a setting with its width and depth, if known."""
+    """Return the name of the model of a setting, with its width and its number of layers if they
+    are known.
+    """
     sizes = ((regime.get("d_model"), "wide"), (regime.get("n_layers"), "layers"))
     return ", ".join([str(regime["model"]), *(f"{n} {unit}" for n, unit in sizes if n)])
 

@@ -19,7 +19,9 @@ from torch import Tensor, nn
 
 
 class LayerGradients(Callback):
-    """A callback that computes gradient norms at every step, and keeps the first and the latest."""
+    """A callback that computes the gradient norm of every layer at each training step, and keeps
+    the norms of the first and of the latest step.
+    """
 
     def __init__(self) -> None:
         self.layers: dict[str, list[nn.Parameter]] = {}

@@ -123,7 +123,9 @@ def read(model: Model, inputs: Any) -> list[Reading]:
 
 @contextmanager
 def listening(model: Model, readings: list[Reading]) -> Iterator[None]:
-    """Append to `readings`, within a `with` block, the input and output of every sub-layer."""
+    """Append the input, the output and the residual stream of every sub-layer to `readings`
+    whenever the model runs, within a `with` block.
+    """
     note = partial(noting, readings=readings)
     with ExitStack() as hooks:
         for part in model.modules():
@@ -160,7 +162,10 @@ def ratio(reading: Reading) -> Float[Tensor, " N"]:
 
 
 def moments_of(x: Float[Tensor, "N D"]) -> Float[Tensor, "2 D"]:
-    """Return mean and variance of each channel over all tokens."""
+    """Return mean and variance over all tokens for each channel of x.
+
+    A variance is at least LEAST.
+    """
     var, mean = torch.var_mean(x, 0, correction=0)
     return torch.stack([mean, var.clamp(min=LEAST)])
 

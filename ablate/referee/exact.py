@@ -47,13 +47,18 @@ class Cases(Exact):
         return {side: float(self.verdict != side) for side in (SUPPORTED, REFUTED)}
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return an infinite interval: the claim is about these runs alone."""
+        """Return an infinite interval: the claim is only about the runs in the table, so that
+        nothing is estimated.
+        """
         return -math.inf, math.inf
 
 
 def cases(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[Cases, int]:
-    """Return the deviations that an exact claim restricts to its tolerance, and the number of
-    incomplete pairs.
+    """Return the deviations that a claim of equality restricts to its tolerance, and the number of
+    pairs of runs that are incomplete and therefore left out.
+
+    The deviation is of each run of the treatment from a target, or from the baseline's run of the
+    same pair.
     """
     if claim.target is not None:
         return _cases(claim, arms[0].scores - claim.target), 0

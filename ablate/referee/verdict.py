@@ -147,7 +147,9 @@ class Verdict:
 
     @property
     def evidence(self) -> str:
-        """The evidence line of each claim (estimate, interval, runs, margin), on a line each."""
+        """The evidence for the answer to each claim, on a line each: estimate, interval, number of
+        runs, margin.
+        """
         return "\n".join(claim.evidence for claim in self.claims)
 
     @property

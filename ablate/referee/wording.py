@@ -50,7 +50,7 @@ def number(value: float, error: float = 0.0) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """The sentences of a verdict on one claim."""
+    """The sentences of a verdict on one claim: the headline, the evidence and the details."""
 
     judged: Judged
     design: Design
@@ -72,7 +72,7 @@ class Wording:
         return f"These runs do not settle whether {self._claimed()}"
 
     def _claimed(self) -> str:
-        """Return the claim as a clause."""
+        """Return what the claim states as a clause, such as "A is better than B"."""
         treatment, baseline, metric = self._treatment, self._baseline, self._metric
         changes = "falls" if self.design.lower else "rises"
         if self.claim.kind == "trend" and self.claim.minus:

@@ -65,7 +65,9 @@ def _mentions(entry: Entry) -> int:
 
 
 def _card(entry: Entry, site: Site) -> Card | None:
-    """Return the card of a claim; None if its verdicts do not fit on one axis of effects."""
+    """Return the card (a box with a figure on the first page) of a claim; None if the effects of
+    its verdicts do not fit on one axis.
+    """
     best = clearest(entry.verdict, views(entry, site))
     rows = [view.row for view in best if view.row and not view.row.exact]
     axes = forests(rows)

@@ -34,7 +34,9 @@ ONE_AXIS = (
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from a smallest to a largest value; both ends of a logarithmic axis are above 0."""
+    """A horizontal axis from a smallest to a largest value; both ends of a logarithmic axis are
+    above 0.
+    """
 
     low: float
     high: float
@@ -136,7 +138,9 @@ class Row:
         return [(name, ends) for name, ends in both if ends]
 
     def values(self) -> list[float]:
-        """Return all values that the axis must include."""
+        """Return all values that the axis must include: the effect, the ends of its intervals, the
+        values of all seeds, and the margins.
+        """
         ends = [end for _, both in self.intervals for end in both]
         return [self.claim["effect"] or 0.0, *ends, *self.seeds, *self.bounds]
 
@@ -157,7 +161,9 @@ class Forest:
 
 
 def row(claim: ReportedClaim, place: str) -> Row | None:
-    """Return the row of a claim in a forest plot; None if the claim has no effect to draw."""
+    """Return the row of a claim in a forest plot; None if the claim has no finite effect and
+    interval to draw.
+    """
     if claim["effect"] is None or not all(map(math.isfinite, claim["interval"] or [])):
         return None
     return Row(claim, contrast(claim) if claim["kind"] != "exact" else _subject(claim), place)

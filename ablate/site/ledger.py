@@ -72,7 +72,9 @@ def _turns(entry: Entry, site: Site) -> str:
 
 
 def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
-    """Return the experiments that tested a claim: page, title with corpus, and the verdicts."""
+    """Return for each experiment that tested a claim: the path of its page, its title with its
+    corpora, and its verdicts on the claim.
+    """
     verdicts: dict[tuple[str, str], list[str]] = {}
     for finding in entry.findings:
         source = site.sources[finding.report.parent]

@@ -86,7 +86,7 @@ class Cell:
 
     @cached_property
     def levels(self) -> Levels:
-        """The level of each factor of the study in this run."""
+        """The level (option or value) of each factor of the study in this run, by config key."""
         return levels(self.arm, self.arm.hydra)
 
     @property
@@ -103,9 +103,9 @@ class Cell:
 
     @cached_property
     def training(self) -> str:
-        """The identity of the training, a hash.
+        """The identity of the training, a hash of everything that can change the trained weights.
 
-        Runs with the same identity differ only in how they are tested.
+        Runs with the same identity differ only in how the trained model is tested.
         """
         # imports torch, which --help does not need
         from ablate.initial.base import weights_fingerprint

@@ -87,9 +87,8 @@ class Exact:
         return sum(not self.holds(self.distance(case)) for case in self.counted)
 
     def signed(self, case: Case) -> float:
-        """Return the value of a case if only positive values can violate the claim.
-
-        Otherwise return its absolute value.
+        """Return the value of a case, with its sign if negative values satisfy the claim, and
+        otherwise without its sign.
         """
         value = case.value or 0.0
         return value if self.one_sided else abs(value)

@@ -67,8 +67,10 @@ class FixedOffset(Kernel):
 
 
 def positions(given: Int[Tensor, "#B L"] | None, heads: Float[Tensor, "B H L E"]) -> Tensor:
-    """Return the given positions; if they are None, 0, 1, 2, ... for the L tokens of `heads`.
+    """Return token positions, "#B L": the given positions, or 0, 1, 2, ... if they are None.
 
-    The shape is "#B L".
+    Args:
+        given: the positions, if the mask has them.
+        heads: queries or keys, which have L tokens.
     """
     return torch.arange(heads.size(2), device=heads.device)[None] if given is None else given

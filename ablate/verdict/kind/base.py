@@ -177,10 +177,14 @@ class Kind(ABC):
 
     @abstractmethod
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
-        """Return the decision for every possible margin from 0 on, as a list of thresholds."""
+        """Return the decision for every margin from 0 on, as a list of the margins at which the
+        decision changes.
+        """
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return the values with which the ends of an interval are compared."""
+        """Return the values, such as the margin with either sign, with which the ends of a
+        confidence interval are compared.
+        """
         return (margin,)
 
     @abstractmethod
@@ -267,7 +271,7 @@ class Plan:
 
 
 def halved(p: Tests) -> Tests:
-    """Return p-values multiplied by 2, because two tests share alpha."""
+    """Return p-values multiplied by 2, for a claim whose alpha is shared equally by two tests."""
     return {side: min(1.0, 2 * x) for side, x in p.items()}
 
 

@@ -99,7 +99,9 @@ class DotProductPowers(RandomModels):
 def with_maps(
     attention: SelfAttention, query: Float[Tensor, "E D"], key: Float[Tensor, "E D"]
 ) -> SelfAttention:
-    """Return a copy of the attention with these query and key projections, without biases."""
+    """Return a copy of an attention module with other weights of the query and key projections, and
+    without their biases.
+    """
     other = copy.deepcopy(attention)
     for of, weight in ((other.query, query), (other.key, key)):
         of.weight.copy_(weight)

@@ -126,7 +126,7 @@ def deviation(q: Float[Tensor, "B H L E"], k: Float[Tensor, "B H L E"]) -> Float
 
 
 def first_input(model: Transformer, src: Tensor) -> Float[Tensor, "B L D"]:
-    """Return the input of the first self-attention of the encoder."""
+    """Return the input of the first self-attention of the encoder, for source token ids "B L"."""
     inputs_seen: list[Tensor] = []
     first = next(m for m in model.encoder.modules() if isinstance(m, SelfAttention))
     handle = first.register_forward_pre_hook(lambda module, inputs: inputs_seen.append(inputs[0]))

@@ -75,8 +75,8 @@ def error(both: Tensor, x: Tensor, y: Tensor, zero: Tensor) -> float:
 
 @contextmanager
 def frozen_weights(encoder: Stack, x: Float[Tensor, "B L D"]) -> Iterator[None]:
-    """Fix the weights of every attention of an encoder to the weights for input x, within a `with`
-    block.
+    """Fix the weights of every attention module of an encoder, within a `with` block, to the
+    attention weights that the encoder computes for the input x.
     """
     kernels = [module for module in encoder.modules() if isinstance(module, Kernel)]
     weights: dict[Kernel, Tensor] = {}

@@ -43,8 +43,8 @@ LEAST = (
 
 
 class Blocks(RandomModels):
-    """A probe that compares encoder and decoder with torch's stacks, and checks their sub-layers
-    and shapes.
+    """A probe that compares encoder and decoder with the encoder and decoder of torch.nn with the
+    same weights, and checks the kinds of sub-layers and the shapes of their outputs.
     """
 
     measures = (
@@ -107,7 +107,9 @@ class Blocks(RandomModels):
 
 
 def check(model: Transformer) -> None:
-    """Raise UserError unless torch has layers of the same kind as the model."""
+    """Raise UserError unless torch has layers of the same kind as the model: Post-LN or Pre-LN, and
+    heads whose widths add up to d_model.
+    """
     names = {type(stack.residual).__name__ for stack in (model.encoder, model.decoder)}
     attention = [*model.encoder.layers][0]["self_attention"]
     if attention.n_heads * attention.d_head != model.encoder.d_model or names - {"PostLN", "PreLN"}:
@@ -174,8 +176,12 @@ def parts(model: Transformer) -> dict[str, float | Tensor]:
 
 
 def wrong(stack: Stack, expected: list[str]) -> int:
-    """Return the number of layers whose sub-layers differ from `expected`, plus the number of
+    """Return the number of layers whose sub-layers differ from a list of names, plus the number of
     missing or additional norms.
+
+    Args:
+        stack: encoder or decoder.
+        expected: names of the sub-layers that each layer should have, in order.
     """
     made = [[name(part) for part in layer.children()] for layer in stack.layers]
     norms = len(stack.residual.norms) - sum(map(len, made))
@@ -238,7 +244,9 @@ def sums(x: Float[Tensor, "B L D"]) -> dict[str, float | Tensor]:
 
 
 def training_row_error(d_head: int, generator: torch.Generator) -> Tensor:
-    """Return the largest deviation of a row sum of attention weights from 1 under dropout."""
+    """Return the largest deviation from 1 of the sum of the attention weights of a query in
+    training mode, where dropout drops some of the weights.
+    """
     kernel = Explicit(d_head=d_head, dropout=DROPOUT, scale="sqrt_d_head", fill="zero_output")
     q, k = torch.randn(2, SENTENCES, 2, 20, d_head, generator=generator).double()
     with seeded(generator):

@@ -181,7 +181,9 @@ def gradients(
 
 
 def norm(parts: list[Tensor | None]) -> Float[Tensor, ""]:
-    """Return the norm of all gradients together; entries are None for unused parameters."""
+    """Return the L2 norm of several gradients together; an entry is None for a parameter that was
+    not used.
+    """
     return torch.stack([part.norm() for part in parts if part is not None]).norm()
 
 
@@ -189,7 +191,9 @@ def norm(parts: list[Tensor | None]) -> Float[Tensor, ""]:
 def after_each_layer(
     stack: Stack, x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
 ) -> list[Float[Tensor, "B L D"]]:
-    """Return the input, and the output after each layer as if the stack ended there."""
+    """Return the input x of a stack, followed by the output of the stack if it ended after its
+    first layer, after its second layer, and so on.
+    """
     at = LayerContext(torch.arange(x.size(1))[None], stack.position, real, None)
     stream = stack.residual.enter(x, real)
     per_layer = len(stack.sublayers) // len(stack.layers)

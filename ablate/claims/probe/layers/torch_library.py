@@ -30,7 +30,9 @@ LEAST = ("unmarked", "function_true", "polarity", "trained", "row_reads", "layer
 
 @dataclass(kw_only=True)
 class TorchLibrary(RandomModels):
-    """A probe of functions of the installed torch; the model is ignored."""
+    """A probe of functions and modules of the installed version of torch, such as its treatment of
+    masks; the model is ignored.
+    """
 
     length: Annotated[int, Range(3)]
     measures = (
@@ -129,8 +131,12 @@ def layer(
 
 
 def marked(marks: Bool[Tensor, " K"], mask: str) -> Tensor:
-    """Return a mask of the given type: bool, uint8, int64, float_one (1.0 at marks) or float_inf
-    (minus infinity at marks).
+    """Return a mask of a given type that marks some keys.
+
+    Args:
+        marks: whether each key is marked.
+        mask: type of the mask: bool, uint8, int64, float_one (1.0 at marked keys) or float_inf
+            (minus infinity at marked keys).
     """
     if mask == "float_inf":
         return torch.zeros(marks.shape).double().masked_fill(marks, -torch.inf)
@@ -228,8 +234,12 @@ def constants() -> dict[str, float]:
 
 
 def faults(kept: str) -> float:
-    """Return in how many ways a stored constant differs from one that is saved, loaded and moved
-    with its module and is not trained.
+    """Return the number of faults of a constant table in a module: it is not in the state_dict, is
+    not loaded, is not moved with the module, is a parameter, or has a gradient.
+
+    Args:
+        kept: how the module stores the table: "buffer", "transient" (a buffer that is not saved) or
+            "attribute".
     """
     first, other = Constant(torch.ones(4, 2), kept), Constant(torch.zeros(4, 2), kept)
     other.load_state_dict(first.state_dict())

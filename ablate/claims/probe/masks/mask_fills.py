@@ -100,8 +100,15 @@ class MaskFills(RandomModels):
 def applied(
     scores: Float[Tensor, "R K"], masked: Bool[Tensor, "R K"]
 ) -> dict[tuple[str, float], Tensor | None]:
-    """Return the attention weights for each way (filled or added) and each fill value; None if the
-    number type rejects the fill.
+    """Return the attention weights after masked scores got a fill value.
+
+    Args:
+        scores: attention scores, whose number type is used.
+        masked: True at masked keys.
+
+    Returns:
+        weights by (way, fill value): "filled" if the value replaces a masked score, "added" if the
+            value is added to it. None if torch rejects the value for the number type.
     """
     weights: dict[tuple[str, float], Tensor | None] = {}
     for fill in FILLS:

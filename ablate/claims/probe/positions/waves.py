@@ -28,8 +28,8 @@ def waves(p: Float[Tensor, "L D"], layout: str) -> Complex[Tensor, "L P"]:
 
 
 def distance(first: Complex[Tensor, "*L P"], other: Complex[Tensor, "*L P"]) -> float:
-    """Return the largest difference between two sets of sines and cosines, given as complex
-    numbers.
+    """Return the largest absolute difference between two sets of sines and cosines, each pair given
+    as a complex number.
     """
     return float(torch.view_as_real(first - other).abs().max())
 
@@ -69,7 +69,9 @@ def shift(
 
 
 def best_sum(then: Float[Tensor, "L D"], *parts: Float[Tensor, "L D"]) -> float:
-    """Return the largest difference between `then` and the best linear combination of `parts`."""
+    """Return the largest difference between `then` and the linear combination of `parts` that is
+    closest to it.
+    """
     columns = torch.stack([part.flatten() for part in parts], 1)
     factors = torch.linalg.lstsq(columns, then.reshape(-1, 1)).solution
     return float((columns @ factors - then.reshape(-1, 1)).abs().max())
