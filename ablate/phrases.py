@@ -1,9 +1,10 @@
-"""Format numbers, lists, and text for Markdown."""
+"""Format numbers, lists, labels in sentences, and text for Markdown."""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ablate.config.labels import arm_labels
 from ablate.metric.table import NOTHING, Metric
 
 
@@ -26,6 +27,26 @@ def listed(items: list[Any], last: str = "and") -> str:
     words = [str(item) for item in items]
     between = "; " if len(words) > 2 and any(", " in word for word in words) else ", "
     return f" {last} ".join([between.join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+# Articles that labels get in a sentence, by the start of the label.
+ARTICLES = {
+    "the": re.compile(r"(?:small Transformer|Transformer|LSTM|prefix language model)\b"),
+    "a": re.compile(
+        r"(?:beam of|causal mask|decoder-only|linear head|loss counted|"
+        r"(?:joint|small BPE|word|character|byte) vocabulary)\b"
+    ),
+}
+
+
+def in_sentence(levels: Mapping[str, Any]) -> str:
+    """Return the label of an arm as part of a sentence: "the LSTM", "6 layers and no warm-up"."""
+    return listed([_with_article(label) for label in arm_labels(levels)])
+
+
+def _with_article(label: str) -> str:
+    articles = (word for word, starts in ARTICLES.items() if starts.match(label))
+    return " ".join([*articles, label])
 
 
 SPECIAL = re.compile(r"([\\`*<|$~]|\](?=[(\[:])|(?<!\w)_|_(?!\w)|&(?=#?\w+;))")

@@ -14,6 +14,7 @@ from typing import Any
 from ablate.config.location import CONF
 
 LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
+PLACED = re.compile(r"(.+) in (the encoder|the decoder|cross-attention)$")
 SPLIT = re.compile(r"[./_]+")
 
 # `{}` is replaced by the value.
@@ -30,7 +31,7 @@ KEYS = {
     "checkpoint.tested": "{} weights",
     "data.distance": "distance {}",
     "data.longest": "training lengths up to {}",
-    "data.max_words": "at most {} words",
+    "data.max_words": "sentences of at most {} words",
     "data.n_train": "{} training pairs",
     "data.pairs": "{} pairs to recall",
     "loss.smoothing": "smoothing {}",
@@ -57,10 +58,10 @@ KEYS = {
     "optimizer.weight_decay": "weight decay {}",
     "probe.batching": "batches: {}",
     "probe.d_model": "width {}",
-    "probe.deviation": "initial deviation {}",
-    "probe.example": "printed example: {}",
+    "probe.deviation": "entries of standard deviation {}",
+    "probe.example": "the worked example of {}",
     "probe.length": "length {}",
-    "probe.listing": "printed code: {}",
+    "probe.listing": "tutorial code: {}",
     "probe.maps": "initial projections: {}",
     "probe.n_heads": "{} heads",
     "probe.position": "positions: {}",
@@ -71,7 +72,7 @@ KEYS = {
     "probe.work": "operation: {}",
     "replicate": "seed set {}",
     "search.length_penalty": "length penalty {}",
-    "search.max_extra": "limit of {} extra tokens",
+    "search.max_extra": "at most {} extra tokens",
     "search.size": "beam of {}",
     "task.attention": "attention to the {}",
     "task.gold": "reference tokens as inputs: {}",
@@ -86,7 +87,7 @@ SINGULAR = {
     **{"1 heads": "1 head", "1 layers": "1 layer", "1 decoder layers": "1 decoder layer"},
     **{"1 sentences": "1 sentence"},
 }
-LISTINGS = (  # documents with code, and the parts of a Transformer that they print
+LISTINGS = (  # tutorials with code, and the parts of a Transformer whose code they print
     ("illustrated", "Illustrated Transformer", ("multi_head",)),
     (
         *("mt", "Machine translation with the Transformer"),
@@ -101,6 +102,12 @@ LISTINGS = (  # documents with code, and the parts of a Transformer that they pr
         ),
     ),
 )
+IN_TUTORIALS = {
+    **{"embedder": "embeddings", "embedding": "embeddings", "norm": "layer norm"},
+    **{"feed_forward": "the feed-forward network", "multi_head": "multi-head attention"},
+    **{"padding_mask": "the padding mask", "sequence_mask": "the mask of later words"},
+    **{"sublayer": "a sub-layer"},
+}
 # Labels of values of a key that "key: value" would not explain.
 VALUES: dict[str, dict[Any, str]] = {
     "batch.bucket": {True: "batches of similar lengths", False: "batches of random lengths"},
@@ -108,9 +115,11 @@ VALUES: dict[str, dict[Any, str]] = {
         **{True: "test batches of similar lengths", False: "test batches of random lengths"}
     },
     "batch.test_padding": {0: "no additional padding"},
-    "checkpoint.tested": {"last": "last weights", "best": "weights of the best validation"},
-    "measure.given": {True: "usual positions", False: "all tokens at position 0"},
-    "measure.rotated": {True: "randomly rotated embeddings", False: "embeddings as trained"},
+    "checkpoint.tested": {
+        **{"last": "weights of the last step", "best": "weights of the best validation"},
+    },
+    "measure.given": {True: "each token at its position", False: "all tokens at position 0"},
+    "measure.rotated": {True: "randomly rotated embeddings", False: "embeddings not rotated"},
     "model.attention.fill": {
         **{"zero_output": "no output for masked rows", "minus_inf": "masked by minus infinity"},
         **{"large_negative": "masked by a large negative number"},
@@ -118,7 +127,7 @@ VALUES: dict[str, dict[Any, str]] = {
     "model.attention.normalised": {True: "normalised weights", False: "weights not normalised"},
     "model.attention.scale": {
         **{"none": "undivided scores", "d_head": "scores divided by d_head"},
-        **{"sqrt_d_head": "scores divided by the root of d_head"},
+        **{"sqrt_d_head": "scores divided by the square root of d_head"},
     },
     "model.causal": {True: "causal mask", False: "no causal mask"},
     "model.embedding.scaled": {True: "scaled embeddings", False: "unscaled embeddings"},
@@ -129,29 +138,39 @@ VALUES: dict[str, dict[Any, str]] = {
         **{"to_longest": "batches padded to the longest sentence"},
     },
     "probe.listing": {
-        f"{document}_{part}": f"the code of {part.replace('_', ' ')} in {title}"
+        f"{document}_{part}": (
+            f"the code for {IN_TUTORIALS.get(part, part.replace('_', ' '))} in the tutorial "
+            f'"{title}"'
+        )
         for document, title, parts in LISTINGS
         for part in parts
     },
     "probe.maps": {
-        **{"unit": "queries and keys of variance 1", "linear": "projections as torch starts them"},
-        **{"xavier": "projections as Xavier starts them"},
-        **{"fused_xavier": "one fused projection as Xavier starts it"},
+        "unit": "queries and keys of variance 1",
+        "linear": "projections with PyTorch's default initialisation",
+        "xavier": "projections with Xavier initialisation",
+        "fused_xavier": "one fused projection with Xavier initialisation",
+    },
+    "probe.example": {
+        "attention": "the worked example of one head",
+        "feed_forward": "the worked example of a feed-forward network",
     },
     "probe.position": {
         **{"none": "no positions", "learned": "learned positions"},
         **{"rotary": "rotary positions", "sinusoidal": "sinusoidal positions"},
     },
+    "probe.stack": {"encoder": "the encoder", "decoder": "the decoder"},
     "probe.work": {
         **{"additive": "additive attention", "batch_norm_folded": "folded batch norm"},
-        **{"batch_norm_step": "a training step of batch norm", "explicit": "explicit attention"},
-        **{"flash": "FlashAttention", "general": "attention with general scores"},
+        **{"batch_norm_step": "a training step of batch norm"},
+        **{"explicit": "attention that stores its scores"},
+        **{"flash": "FlashAttention", "general": "attention with bilinear scores"},
         **{"layer_norm_linear": "layer norm and a matrix", "loop": "attention in a loop"},
         **{"layer_norm_step": "a training step of layer norm"},
         **{"linformer_32": "Linformer of rank 32", "linformer_128": "Linformer of rank 128"},
         **{"multi_head": "multi-head attention", "rest": "a layer without attention"},
-        **{"third_order": "attention to pairs"},
-        **{"third_order_factorised": "factorised attention to pairs"},
+        **{"third_order": "attention to pairs of tokens"},
+        **{"third_order_factorised": "factorised attention to pairs of tokens"},
     },
     "task.gold": {
         **{0.0: "predicted tokens as inputs", 0.5: "half of the inputs from the reference"},
@@ -188,7 +207,7 @@ def level_label(factor: str, level: Any) -> str:
     if label := option_name(factor, level):
         group, _, place = factor.partition("@")
         part = place.removeprefix("model.").partition(".")[0]
-        return f"{label} ({PARTS.get(part, part)})" if part else label
+        return f"{label} in {PARTS.get(part, f'the {part}')}" if part else label
     if isinstance(level, Hashable) and level in VALUES.get(factor, {}):
         return VALUES[factor][level]
     if level is None and factor in NULLS:
@@ -219,7 +238,22 @@ def arm_labels(levels: Mapping[str, Any]) -> list[str]:
     not distinguish models, so its label is left out if the arm has other levels.
     """
     named = {factor: level for factor, level in levels.items() if factor != SHORT} or levels
-    return [level_label(factor, level) for factor, level in named.items()]
+    labels = [level_label(factor, level) for factor, level in named.items()]
+    places: dict[str, list[str]] = {}  # parts of the model that have the same level
+    for label in labels:
+        name, place = split.groups() if (split := PLACED.match(label)) else (label, "")
+        places.setdefault(name, []).append(place)
+    return [_placed(name, where) for name, where in places.items()]
+
+
+def _placed(name: str, places: list[str]) -> str:
+    """Return a label with its places: "layer norm in the encoder", "in encoder and decoder"."""
+    if places == [""]:
+        return name
+    if len(places) == 1:
+        return f"{name} in {places[0]}"
+    *others, last = (place.removeprefix("the ") for place in places)
+    return f"{name} in {', '.join(others)} and {last}"
 
 
 def factor_label(factor: str) -> str:
@@ -234,7 +268,8 @@ def factor_label(factor: str) -> str:
             .removesuffix(" of")
             .removesuffix(" to the")
         )
-        return words.removeprefix("at most ").removeprefix("of ") or "option"
+        words = words.removeprefix("sentences of ").removeprefix("at most ")
+        return words.removeprefix("of ") or "option"
     name = " ".join(_last(group)).removeprefix("n ")
     part = place.removeprefix("model.").partition(".")[0]
     return f"{name} ({PARTS.get(part, part)})" if place else name

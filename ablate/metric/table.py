@@ -91,10 +91,10 @@ METRICS = {
     "calibration_error": Metric(
         "expected calibration error", "probability", 3, "lower", "test", told_by="nll"
     ),
-    "accuracy": Metric(
-        "accuracy of the likeliest token", "share", 3, "higher", "test", told_by="nll", best=1.0
+    "accuracy": Metric("top-1 accuracy", "share", 3, "higher", "test", told_by="nll", best=1.0),
+    "skill": Metric(
+        "skill", "0 is chance, 1 the best possible", 3, "higher", "test", 0.0, "nll", 1.0
     ),
-    "skill": Metric("skill", "0 at chance, 1 at the bound", 3, "higher", "test", 0.0, "nll", 1.0),
     # of a pair of runs, measured on their sentences in this split
     "changed": Metric("sentences translated differently", "share", 3, split="test", told_by="bleu"),
     "decoder_passes": Metric(
@@ -135,7 +135,7 @@ METRICS = {
 PLACES = {
     "train": "training",
     "val": "validation",
-    "test_long": "long test",
+    "test_long": "{} on long test sequences",
     "gap": "training-to-test gap in",
     "gradient/first": "first-step",
     "gradient/last": "last-step",
@@ -157,7 +157,8 @@ def metric_of(key: str) -> Metric:
     definition = METRICS.get(last)
     if definition is None:
         return Metric(key.replace("_", " "), "", 3)
-    name = f"{PLACES.get(place, place)} {definition.name}".strip()
+    name = PLACES.get(place, place)
+    name = name.format(definition.name) if "{}" in name else f"{name} {definition.name}".strip()
     return Metric(name, definition.unit, definition.digits, definition.better)
 
 

@@ -204,8 +204,8 @@ class Wording:
             return self._other_margins()
         if KINDS[self.claim.kind].needs_margin:
             return f"Differences within {margin:g} do not matter."
-        what = "Slopes" if self.claim.kind == "trend" else "Differences"
-        return f"{what} above {margin:g} count as large enough to matter."
+        what = "Slopes steeper than" if self.claim.kind == "trend" else "Differences of more than"
+        return f"{what} {margin:g} count as large enough to matter."
 
     def _other_margins(self) -> str:
         """Return the margins at which the answer would change, for a claim without a margin."""

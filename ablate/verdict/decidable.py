@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Claim
 from ablate.metric.table import METRICS, Metric, metric_in_words
+from ablate.phrases import in_sentence
 from ablate.verdict.control import control
 from ablate.verdict.floor import nothing_learned, unlearned
 from ablate.verdict.sides import Side
@@ -24,6 +24,8 @@ AT_BEST = 0.01  # fraction of the metric's range within which an arm counts as a
 BETTER = ("superiority", "trend")
 SAME = ("equivalence", "non_inferiority")
 NO_DIFFERENCES = np.empty(0)
+# what limits a gain and a loss
+GAIN, LOSS = "below the best possible", "above that of a model that learned nothing"
 
 
 def one_way(
@@ -85,21 +87,27 @@ def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -
     if metric.best is None or claim["better"] != metric.better:
         return ""
     treatment, baseline = (abs(metric.best - mean) for mean in means)
-    return _less("gain", claim, metric, baseline) if treatment <= claim["margin"] else ""
+    return (
+        _less("below the best possible", claim, metric, baseline)
+        if treatment <= claim["margin"]
+        else ""
+    )
 
 
 def _nothing_to_lose(claim: Claim, metric: Metric, baseline: float) -> str:
     if not isinstance(metric.wrong, float) or claim["better"] != metric.better:
         return ""
-    return _less("lose", claim, metric, abs(baseline - metric.wrong))
+    return _less(
+        "above that of a model that learned nothing", claim, metric, abs(baseline - metric.wrong)
+    )
 
 
-def _less(verb: str, claim: Claim, metric: Metric, room: float) -> str:
+def _less(limit: str, claim: Claim, metric: Metric, room: float) -> str:
     if room > claim["margin"]:
         return ""
     return (
-        f"the arm with {arm_label(claim['baseline'])} has only {metric.say(room)} {metric.name} to "
-        f"{verb}, no more than the margin of {claim['margin']:g}"
+        f"with {in_sentence(claim['baseline'])}, {metric.name} is only {metric.say(room)} {limit}; "
+        f"only differences above {claim['margin']:g} count"
     )
 
 

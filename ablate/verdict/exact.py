@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Run
+from ablate.phrases import in_sentence
 from ablate.verdict.contrast import CHANGED, differ
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 from ablate.verdict.sides import has, sides
@@ -199,7 +199,7 @@ def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, fl
             continue
         distance = cases.distance(Case(run["seed"], value, None))
         if not cases.holds(distance):
-            return arm_label(run["levels"]), distance
+            return in_sentence(run["levels"]), distance
     return None
 
 

@@ -10,7 +10,7 @@ from ablate.phrases import interval, listed, probability, text
     ("metric", "axis"),
     [
         ("test/bleu", "test BLEU (points)"),
-        ("test_long/bleu", "long test BLEU (points)"),
+        ("test_long/bleu", "BLEU on long test sequences (points)"),
         ("val/nll", "validation nll (nats per token)"),
         ("test_2017/bleu", "test_2017 BLEU (points)"),
         ("parameters", "parameters (count)"),

@@ -27,12 +27,12 @@ def judged(claim, arms, evidence):
 @pytest.mark.parametrize(
     ("means", "changes", "reason"),
     [
-        ((99.9, 99.8), {"kind": "superiority"}, "only 0.20 BLEU to gain"),
-        ((0.998, 0.997), {"metric": "test/skill", "margin": 0.05}, "to gain"),
-        ((0.999, 0.995), {"metric": "test/accuracy", "margin": 0.1}, "to gain"),
+        ((99.9, 99.8), {"kind": "superiority"}, "only 0.20 below the best"),
+        ((0.998, 0.997), {"metric": "test/skill", "margin": 0.05}, "below the best"),
+        ((0.999, 0.995), {"metric": "test/accuracy", "margin": 0.1}, "below the best"),
         ((99.9, 99.8), {"kind": "equivalence"}, "ceiling"),
-        ((0.998, 0.999), {"metric": "test/word_f1", "kind": "non_inferiority"}, "to lose"),
-        ((1.2, 1.5), {"kind": "non_inferiority", "margin": 2.0}, "only 1.50 BLEU to lose"),
+        ((0.998, 0.999), {"metric": "test/word_f1", "kind": "non_inferiority"}, "above that of"),
+        ((1.2, 1.5), {"kind": "non_inferiority", "margin": 2.0}, "only 1.50 above that"),
         ((30.0, 0.01), {"kind": "non_inferiority"}, "these did not: Post-LN"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_margin_beyond_the_scale_is_refused_before_the_runs(claim, evidence, m
 
 
 @pytest.mark.parametrize(
-    ("mean", "reason"), [(99.9, "to gain"), (0.0, "nothing was learned"), (50.0, "")]
+    ("mean", "reason"), [(99.9, "below the best"), (0.0, "nothing was learned"), (50.0, "")]
 )
 def test_a_plan_says_it_from_earlier_runs(claim, arms, evidence, mean, reason):
     made = ([mean + x / 1000 for x in (0.0, 0.01, 0.02)] for _ in range(2))

@@ -17,8 +17,8 @@ PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
     ("scores", "changes", "why"),
     [
         ((99.9, 99.9), {"kind": "equivalence", "margin": 1.0}, "ceiling"),
-        ((99.8, 99.9), {"kind": "superiority", "margin": 1.0}, "gain"),
-        ((30.0, 1.0), {"kind": "non_inferiority", "margin": 2.0}, "lose"),
+        ((99.8, 99.9), {"kind": "superiority", "margin": 1.0}, "below the best"),
+        ((30.0, 1.0), {"kind": "non_inferiority", "margin": 2.0}, "learned nothing"),
         ((0.1, 0.1), {"kind": "superiority", "margin": 1.0}, "nothing was learned"),
         ((0.1, 0.1), {"kind": "equivalence", "margin": 1.0}, "nothing was learned"),
         ((30.0, 29.0), {"kind": "superiority", "margin": 1.0}, ""),

@@ -55,7 +55,7 @@ def test_rates_decide_where_one_arm_fails_and_the_other_does_not(
 ):
     entry = judged(7, pre, post, **changes)
     assert (entry["verdict"], entry["grade"]) == (verdict, "")
-    assert entry["decided_by_failures"] and "That decides the claim" in entry["evidence"]
+    assert entry["decided_by_failures"] and "decides the claim" in entry["evidence"]
     assert entry["seeds_needed"] is None and not entry["sensitivity"]
 
 

@@ -54,7 +54,8 @@ def deviation(value: float | None) -> str:
     """
     if value is None:
         return ""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
+    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
+    return text.replace("nan", "NaN")
 
 
 def direction(claim: Claim) -> int:

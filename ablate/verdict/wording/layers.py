@@ -7,10 +7,10 @@ have every field. All layers are written from the data of a final verdict.
 
 from typing import cast
 
-from ablate.config.labels import MEASURED, arm_label, arm_labels, factor_label, option_label
+from ablate.config.labels import MEASURED, arm_label, factor_label, option_label
 from ablate.evidence.types import Answer, Claim, Entry, Levels, Question, Short, Verdict
 from ablate.metric.table import MILLION, Metric, metric_in_words
-from ablate.phrases import listed
+from ablate.phrases import in_sentence, listed
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -24,7 +24,6 @@ from ablate.verdict.decision import (
 from ablate.verdict.wording.details import details, deviation, direction, unit_of
 
 EVIDENCE = 40  # largest number of words; what does not fit is only in the details
-BRIEF_MARGIN = "Margin: {}."
 SHORT = 3  # largest number of words of a metric's name that is repeated
 OPENINGS = {
     (SUPPORTED, ""): "Supported",
@@ -41,12 +40,30 @@ OPENINGS_OF_KIND = {
     ("non_inferiority", SUPPORTED): "Supported: no loss that matters",
     ("non_inferiority", REFUTED): "Refuted: there is a loss that matters",
 }
+SMALL_OPPOSITE = "Refuted: the other way round, but too small to matter"
+HOLM = "After the correction for several claims (Holm)"
+BRIEF_HOLM = "After Holm's correction"
+WEAKER = {  # what the correction leaves open, by the grade that remains
+    DIRECTION: "the effect may be smaller",
+    SMALL: "the direction is uncertain",
+    "": "it is undecided",
+}
+LEARNED_NOTHING = "failed to learn (they diverged or stayed near chance)"
 PER = {"linear": "per unit of", "log": "per doubling of"}
 
 
 def opening(claim: Question, answer: Answer | Entry | Short) -> str:
-    """Return the answer to a claim in a few words, such as "Refuted: too small to matter"."""
-    return opening_of(claim["kind"], answer["verdict"], answer["grade"])
+    """Return the answer to a claim in a few words, such as "Refuted: too small to matter".
+
+    Without a margin no effect is too small. An effect in the other direction is too small if its
+    whole interval lies within the margin.
+    """
+    grade, ends, margin = answer["grade"], answer["interval"], claim["margin"]
+    if grade == OPPOSITE and ends is not None and ends[0] > -margin:
+        return SMALL_OPPOSITE
+    if grade == DIRECTION and not margin:
+        grade = ""
+    return opening_of(claim["kind"], answer["verdict"], grade)
 
 
 def opening_of(kind: str, verdict: str, grade: str) -> str:
@@ -81,38 +98,41 @@ def _parameters(sizes: list[float]) -> str:
 def evidence(claim: Claim, answer: Answer) -> str:
     """Return the line of evidence below a verdict: estimate, interval, runs and margin.
 
-    For an undecided claim, the line says how many seeds would decide it. Sentences that would make
-    the line too long are left out.
+    For an undecided claim, the line says how many seeds would decide it. Of several wordings, the
+    first that is short enough is taken.
     """
-    first, *more_sentences = _evidence(claim, answer)
-    line = f"{first[:1].upper()}{first[1:]}."
-    for sentence in filter(None, more_sentences):
-        longer = f"{line} {sentence}"
-        line = longer if len(longer.split()) <= EVIDENCE else line
-    return line
+    lines = [f"{words[:1].upper()}{words[1:]}" for words in _evidence(claim, answer)]
+    return next((line for line in lines if len(line.split()) <= EVIDENCE), lines[-1])
 
 
-def _evidence(claim: Claim, answer: Answer) -> tuple[str, ...]:
-    """Return the sentences on the estimate, interval, runs and margin, most important first."""
-    condition = _condition(claim)
-    failed = _failures(answer)
+def _evidence(claim: Claim, answer: Answer) -> list[str]:
+    """Return the evidence in several wordings; the first has the most information."""
+    failed = _failures(claim, answer)
     if problem := answer.get("problem"):
-        return problem, f"{failed}." if failed else ""
+        return [f"{problem}. {failed}.", f"{problem}."] if failed else [f"{problem}."]
     if answer.get("decided_by_failures"):
         decides = answer["verdict"] != INCONCLUSIVE
-        end = "That decides the claim" if decides else "These runs are too few to decide"
-        return (f"{failed}. {end}",)
+        end = "This difference decides the claim" if decides else "These runs are too few to decide"
+        return [f"{failed}. {end}."]
     if claim["kind"] == "exact":
-        return _exact(claim, answer, condition), _could_fail(claim, answer)
+        return _exact(claim, answer)
     if answer["effect"] is None:
-        return (f"no two runs with the same seed have ended with {_metric(claim).name}",)
-    measured = _rates if "rates" in answer else _estimate
-    first = measured(claim, answer, condition)
-    margin = _margin(claim, answer)
-    long = len(f"{first} {margin}".split()) > EVIDENCE
-    if long and margin and "withheld" not in answer:
-        margin = BRIEF_MARGIN.format(f"{claim['margin']:g}")
-    return first, margin, _outlook(claim, answer)
+        return [f"no two runs with the same seed have ended with {_metric(claim).name}."]
+    measured = _rates(claim, answer) if "rates" in answer else _estimates(claim, answer)
+    margins = [_margin(claim, answer), _margin(claim, answer, brief=True)]
+    wordings = [f"{first}. {margin}".strip() for margin in margins for first in measured]
+    planned = [f"{words} {sentence}" for sentence in _outlook(claim, answer) for words in wordings]
+    shortest = f"{_shortest(claim, answer)}."
+    with_margin = f"{shortest} {margins[-1]}".strip()
+    open_ = answer["verdict"] == INCONCLUSIVE or "uncorrected" in answer
+    return [*planned, *wordings, with_margin, *([] if open_ else [shortest])]
+
+
+def _shortest(claim: Claim, answer: Answer) -> str:
+    """Return the result without the levels that both arms share, if they can be left out."""
+    if "rates" in answer:
+        return _rates(claim, answer)[-1]
+    return _effect(claim, answer, "sentences, unit, shared levels")
 
 
 def _shared(claim: Claim) -> Levels:
@@ -121,19 +141,19 @@ def _shared(claim: Claim) -> Levels:
     return {k: v for k, v in claim["treatment"].items() if k in baseline and baseline[k] == v}
 
 
-def _condition(claim: Claim) -> str:
-    """Return the levels that all arms of a claim share, as text such as "6 layers and no warm-up";
-    "" if the arms share none.
+def _condition(levels: Levels) -> str:
+    """Return the levels that all arms of a claim share, as "6 layers and no warm-up".
+
+    The result is "" if the arms share none.
     """
-    shared = claim["where"] | _shared(claim)
-    return listed(arm_labels({k: v for k, v in shared.items() if k not in MEASURED}))
+    return in_sentence({k: v for k, v in levels.items() if k not in MEASURED})
 
 
 def _against(claim: Claim) -> list[str]:
     """Return the labels of treatment and baseline by the levels in which they differ."""
     shared = _shared(claim)
     arms = (claim["treatment"], claim["baseline"])
-    return [arm_label({k: v for k, v in arm.items() if k not in shared}) for arm in arms]
+    return [in_sentence({k: v for k, v in arm.items() if k not in shared}) for arm in arms]
 
 
 def with_layers(claim: Claim, entry: Entry) -> Entry:
@@ -155,25 +175,27 @@ def _layers(claim: Claim, answer: Answer) -> dict[str, object]:
     }
 
 
-def _estimate(claim: Claim, answer: Answer, condition: str) -> str:
-    """Return the effect as a change of the metric, so that a fall of a loss is negative."""
-    line = _effect(claim, answer, condition)
-    brief = len(line.split()) > EVIDENCE - len(BRIEF_MARGIN.split())
-    return _effect(claim, answer, condition, brief=True) if brief else line
+def _estimates(claim: Claim, answer: Answer) -> list[str]:
+    """Return the effect as a change of the metric, so that a fall of a loss is negative.
+
+    Later wordings leave out the number of sentences, then the explanation of the unit.
+    """
+    return [_effect(claim, answer, without) for without in ("", "sentences", "sentences, unit")]
 
 
-def _effect(claim: Claim, answer: Answer, condition: str, *, brief: bool = False) -> str:
-    """Return the effect; if `brief`, without its unit and the number of sentences."""
+def _effect(claim: Claim, answer: Answer, without: str) -> str:
     unit, sign = unit_of(claim), direction(claim)
     value = unit.say(sign * cast(float, answer["effect"]), sign=True)
-    change = f"{value} {unit.name}{'' if brief else _points(unit)}"
+    change = f"{value} {unit.name}{'' if 'unit' in without else _points(unit)}"
     ends, level = answer["interval"], 1 - claim["alpha"]
     if "interval_equivalence" in answer:  # the interval of the two one-sided tests, which decide
         ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
-    beside = f"({_interval(ends, level, unit, sign)}; {_runs(answer, brief=brief)})"
+    runs = _runs(answer, brief="sentences" in without)
+    beside = f"({_interval(ends, level, unit, sign)}; {runs})"
     named = len(unit.name.split()) > SHORT + 2  # a name too long to follow a number
     if claim["kind"] == "trend":
-        over, given = factor_label(claim["over"]), f"with {condition}, " if condition else ""
+        condition = _condition(claim["where"] | _shared(claim))
+        over, given = _over(claim), f"with {condition}, " if condition else ""
         if claim["scale"] == "log_log":
             power, verb = value.removeprefix("+"), "falls" if value[0] == "-" else "grows"
             return f"{given}{_metric(claim).name} {verb} as {over} to the power {power} {beside}"
@@ -181,21 +203,41 @@ def _effect(claim: Claim, answer: Answer, condition: str, *, brief: bool = False
         if named:
             return f"{given}slope of {unit.name}: {value} {per} {beside}"
         return f"{given}{change} {per} {beside}"
-    both = f" (both with {condition})" if condition else ""
-    against = " against ".join(_against(claim)) + both
     if named:
         change = f"{value} in {unit.name}"
-    if minus := _elsewhere(claim):
-        return f"{against}: {change} more than with {minus} {beside}"
-    return f"{against}: {change} {beside}"
+    shared = "shared levels" not in without
+    return f"{_comparison(claim, shared=shared).format(change)} {beside}"
 
 
-def _elsewhere(claim: Claim) -> str:
-    """Return the label of the levels at which the second difference of an interaction was measured,
-    that is, the difference that is subtracted from the first; "" if there is none.
+def _over(claim: Claim) -> str:
+    """Return the name of the factor of a trend, such as "the number of heads"."""
+    name = factor_label(claim["over"])
+    return f"the number of {name}" if ".n_" in claim["over"] else f"the {name}"
+
+
+def _comparison(claim: Claim, *, shared: bool) -> str:
+    """Return what is compared, with a place for the size of the difference.
+
+    `shared`: whether the levels that both arms share are named.
     """
+    here, there = _places(claim)
+    levels = {k: v for k, v in (claim["where"] | _shared(claim)).items() if k not in here}
+    condition = _condition(levels) if shared else ""
+    both = f" (both with {condition})" if condition else ""
+    against = " against ".join(_against(claim)) + both
+    if not there:
+        return f"{against}: {{}}"
+    if not here:
+        return f"{against}: {{}} compared with the same difference with {in_sentence(there)}"
+    both_places = f"with {in_sentence(here)} minus that with {in_sentence(there)}"
+    return f"{against}: the difference {both_places} is {{}}"
+
+
+def _places(claim: Claim) -> tuple[Levels, Levels]:
+    """Return the levels at which an interaction takes its two differences; {} without one."""
     where = claim["where"]
-    return arm_label({k: v for k, v in claim["minus"].items() if where.get(k, ...) != v})
+    there = {k: v for k, v in claim["minus"].items() if where.get(k, ...) != v}
+    return {k: v for k, v in where.items() if k in there}, there
 
 
 def _points(unit: Metric) -> str:
@@ -219,36 +261,50 @@ def _runs(answer: Answer, *, brief: bool) -> str:
     return f"{seeds}, {sentences:,} sentences" if sentences and not brief else seeds
 
 
-def _margin(claim: Claim, answer: Answer) -> str:
-    """Return a sentence on what the margin means; "" if the claim has none."""
+def _margin(claim: Claim, answer: Answer, *, brief: bool = False) -> str:
+    """Return a sentence on what the margin means, and on Holm's correction if it matters.
+
+    If `brief`, the sentence has no unit.
+    """
     if "withheld" in answer:
-        return f"The answer is left open, since {answer['withheld']}."
+        return f"{'Open' if brief else 'The answer is left open'}, since {answer['withheld']}."
     name, margin = unit_of(claim).name, claim["margin"]
-    if not margin:
-        return ""
-    if claim["kind"] == "trend":
-        return f"Slopes above {margin:g} count as large enough to matter."
     size = unit_of(claim).say(margin) if margin >= MILLION else f"{margin:g}"
-    bound = f"{size} {name}" if len(name.split()) <= SHORT else size
+    bound = size if brief or len(name.split()) > SHORT else f"{size} {name}"
+    rule = _rule(claim, bound, brief=brief) if margin else ""
+    if not margin and "rates" not in answer and not brief:
+        rule = "Any difference counts."
+    if "uncorrected" not in answer:
+        return rule
+    return f"{rule} {BRIEF_HOLM if brief else HOLM}, {WEAKER[answer['grade']]}.".strip()
+
+
+def _rule(claim: Claim, bound: str, *, brief: bool) -> str:
+    """Return a sentence on which differences, or slopes, matter."""
+    end = "matter" if brief else "count as large enough to matter"
     if claim["kind"] in ("equivalence", "non_inferiority"):
         return f"Differences within {bound} do not matter."
-    return f"Differences above {bound} count as large enough to matter."
+    if claim["kind"] != "trend":
+        return f"Differences {'above' if brief else 'of more than'} {bound} {end}."
+    if claim["scale"] == "log_log":
+        return f"Powers further than {claim['margin']:g} from 0 {end}."
+    return f"Slopes steeper than {bound} {end}."
 
 
-def _outlook(claim: Claim, answer: Answer) -> str:
-    """Return a sentence on how many seeds would decide an undecided claim.
+def _outlook(claim: Claim, answer: Answer) -> list[str]:
+    """Return a sentence on how many seeds would decide an undecided claim, if there is one.
 
     The standard deviation is assumed to stay as measured.
     """
     planned = [*(answer["seeds_needed"] or {}).values()]
     if answer["verdict"] != INCONCLUSIVE or not planned:
-        return ""
+        return []
     more = [plan for plan in planned if plan["seeds"] and plan["seeds"] > answer["pairs"]]
     if not more:
         numbered = any(plan["seeds"] for plan in planned)
-        return "" if numbered else "More test sentences, not more seeds, would settle it."
+        return [] if numbered else ["More test sentences, not more seeds, would settle it."]
     fewest = min(more, key=lambda plan: cast(int, plan["seeds"]))
-    return f"About {fewest['seeds']:,} seeds would show {_planned(claim, fewest['effect'])}."
+    return [f"About {fewest['seeds']:,} seeds would show {_planned(claim, fewest['effect'])}."]
 
 
 def _planned(claim: Claim, effect: float) -> str:
@@ -256,25 +312,24 @@ def _planned(claim: Claim, effect: float) -> str:
     if claim["kind"] in ("equivalence", "non_inferiority") and not effect:
         return "that the arms are equal, if they are"
     if claim["kind"] == "stability":
-        return f"a true difference of {100 * effect:.0f} points"
+        return f"a true difference of {100 * effect:.0f} percentage points"
     what = "slope" if claim["kind"] == "trend" else "difference"
     return f"a true {what} of {unit_of(claim).say(effect)}"
 
 
-def _rates(claim: Claim, answer: Answer, condition: str) -> str:
-    """Return a phrase on how many runs of each arm diverged or collapsed, whichever the claim
-    counts.
-    """
+def _rates(claim: Claim, answer: Answer) -> list[str]:
+    """Return how many runs of each arm ended in the way that the claim counts."""
     arms = _against(claim)
     if claim["better"] == "lower":  # then the baseline counts as plus
         arms.reverse()
     counts = zip(answer["rates"], arms, strict=True)
     name = _metric(claim).name.removesuffix(" runs")
     runs = listed([f"{n} of {of} runs with {arm}" for (n, of), arm in counts])
-    return f"with {condition}, {runs} {name}" if condition else f"{runs} {name}"
+    condition = _condition(claim["where"] | _shared(claim))
+    return [f"with {condition}, {runs} {name}" if condition else f"{runs} {name}"]
 
 
-def _failures(answer: Answer) -> str:
+def _failures(claim: Claim, answer: Answer) -> str:
     """Return a phrase on how many runs of each arm failed to learn; "" if none did.
 
     The arm with the most failed runs comes first.
@@ -282,66 +337,84 @@ def _failures(answer: Answer) -> str:
     counts = sorted(answer.get("failed_to_learn", {}).items(), key=lambda item: -item[1]["runs"])
     if not counts or not counts[0][1]["runs"]:
         return ""
-    (worst, most), *rest = counts
-    first = f"{most['runs']} of {most['of']} runs with {worst} failed to learn"
-    return "; ".join(
-        [first, *(f"{count['runs']} of {count['of']} with {arm}" for arm, count in rest)]
-    )
+    shared = {} if claim["minus"] else claim["where"] | _shared(claim)
+    levels = [claim["where"] | claim["treatment"], claim["where"] | claim["baseline"]]
+    levels += [arm | claim["minus"] for arm in levels]
+    distinct = [{k: v for k, v in arm.items() if k not in shared} for arm in levels]
+    words = {
+        arm_label(arm): in_sentence(names) for arm, names in zip(levels, distinct, strict=True)
+    }
+    (worst, most), *rest = [(words.get(arm) or arm, count) for arm, count in counts]
+    condition = f"With {_condition(shared)}, " if _condition(shared) else ""
+    first = f"{condition}{most['runs']} of {most['of']} runs with {worst} {LEARNED_NOTHING}"
+    rates = [f"{count['runs']} of {count['of']}" for _, count in rest]
+    others = [f"{rate} with {arm}" for rate, (arm, _) in zip(rates, rest, strict=True)]
+    if len(rates) > 1 and len({*rates}) == 1:
+        others = [f"{rates[0]} in each other arm"]
+    return f"{first}, against {listed(others)}" if others else first
 
 
-def _exact(claim: Claim, answer: Answer, condition: str) -> str:
-    """Return a phrase on how many cases satisfy an exact claim (a claim that a condition holds in
-    every case), and the value of the worst case.
-    """
-    cases = answer["cases"]
+def _exact(claim: Claim, answer: Answer) -> list[str]:
+    """Return how many cases satisfy an exact claim, the value of the worst, and the control."""
+    cases, condition = answer["cases"], _condition(claim["where"] | _shared(claim))
     if not cases["counted"]:
         why = "its control did not respond" if cases["of"] else "nothing was measured"
-        return f"no case of {_metric(claim).name} counts, since {why}"
-    it = f"with {condition}, it holds" if condition else "it holds"
+        return [f"no case of {_metric(claim).name} counts, since {why}."]
+    holds = f"with {condition}, the claim holds in" if condition else "the claim holds in"
     if "holding" in cases:
-        return f"{it} in {cases['holding']} of {answer['pairs']} seeds. {_mean(claim, answer)}"
-    draws = f" ({cases['draws']:,} random draws each)" if cases["draws"] else ""
-    end = "smallest value" if claim["margin"] else "largest deviation"
-    worst = f"{end}: {deviation(answer['effect'])} ({_allowed(claim)})"
-    valid = f"{cases['counted'] - cases['broken']} of {cases['counted']}"
-    return f"{it} in {valid} cases{draws}; {worst}"
+        seeds = f"{holds} {cases['holding']} of {answer['pairs']} seeds"
+        means = [_mean(claim, answer, brief=brief) for brief in (False, True)]
+        return [f"{seeds}. {mean}" for mean in means]
+    valid = f"{holds} {cases['counted'] - cases['broken']} of {cases['counted']} cases"
+    drawn = f"{valid} ({cases['draws']:,} random draws each)" if cases["draws"] else valid
+    control, size = _control(claim, answer), deviation(answer["effect"])
+    full, brief = (f"{size} ({_allowed(claim, brief=brief)})." for brief in (False, True))
+    name = _metric(claim).named
+    end = "The smallest value" if claim["margin"] else "The largest deviation"
+    named = [f"{drawn}. {name}: {full}", f"{valid}. {name}: {full}", f"{valid}. {name}: {brief}"]
+    plain = [f"{drawn}. {end}: {full}", f"{valid}. {end}: {full}"]
+    lines = [*named, *plain] if claim.get("measures") else plain
+    return [f"{line} {control}".strip() for line in lines] + plain[-1:]
 
 
-def _mean(claim: Claim, answer: Answer) -> str:
-    """Return a phrase with the mean over seeds of the value that a claim restricts to a tolerance
-    or a margin, its confidence interval, and the allowed deviation.
+def _mean(claim: Claim, answer: Answer, *, brief: bool) -> str:
+    """Return sentences on the mean over seeds of the measure of an exact claim about trained
+    models.
     """
-    name = _metric(claim).name
     interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
-    value = f"{deviation(answer['effect'])} on average ({interval}; {_allowed(claim)})"
-    return f"{name[:1].upper()}{name[1:]}: {value}"
+    allowed = _allowed(claim, brief=brief)
+    value = f"{deviation(answer['effect'])} on average ({interval}; {allowed})."
+    line = f"{_metric(claim).named}: {value}"
+    if "uncorrected" in answer:
+        return f"{line} {BRIEF_HOLM if brief else HOLM}, {WEAKER['']}."
+    if answer["interval"] is None and answer["verdict"] == INCONCLUSIVE:
+        return f"{line} These seeds are too few to decide."
+    return line
 
 
-def _allowed(claim: Claim) -> str:
-    """Return a phrase for the deviation that an exact claim (a claim that a condition holds in
-    every case) allows.
-    """
+def _allowed(claim: Claim, *, brief: bool) -> str:
+    """Return a phrase for the values that an exact claim allows; without a verb if `brief`."""
     if claim["margin"]:
-        return f"at least {claim['margin']:g} is needed"
+        return f"at least {claim['margin']:g}{'' if brief else ' is needed'}"
     if not claim["tolerance"]:
-        return "none is allowed"
-    return f"at most {claim['tolerance']:g} is allowed"
+        return "it must be 0"
+    return f"at most {claim['tolerance']:g}{'' if brief else ' is allowed'}"
 
 
-def _could_fail(claim: Claim, answer: Answer) -> str:
+def _control(claim: Claim, answer: Answer) -> str:
     """Return a sentence with the evidence that the check of a supported claim could have failed."""
     cases = answer["cases"]
-    if answer["verdict"] != SUPPORTED or "holding" in cases:
+    if answer["verdict"] != SUPPORTED:
         return ""
     if cases["control"] is not None:
         control = claim.get("control_measures") or claim["control"].replace("_", " ")
         least = deviation(cases["control"])
-        return f"The check can fail: {control} gave at least {least}."
+        return f"Control that must fail: {control} gave at least {least}."
     if "elsewhere" in cases:
         arm, distance = cases["elsewhere"]
-        size = "value is only" if claim["margin"] else "deviation is"
-        return f"The check can fail: with {arm}, the {size} {deviation(distance)}."
-    return "No run shows that the check could have failed."
+        size = "value is only" if claim["margin"] else "value is"
+        return f"Control that must fail: with {arm}, the {size} {deviation(distance)}."
+    return "There was no control that must fail."
 
 
 def _metric(claim: Claim) -> Metric:
