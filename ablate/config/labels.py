@@ -252,8 +252,8 @@ def _placed(name: str, places: list[str]) -> str:
         return name
     if len(places) == 1:
         return f"{name} in {places[0]}"
-    *others, last = (place.removeprefix("the ") for place in places)
-    return f"{name} in {', '.join(others)} and {last}"
+    *first, last = (place.removeprefix("the ") for place in places)
+    return f"{name} in {', '.join(first)} and {last}"
 
 
 def factor_label(factor: str) -> str:

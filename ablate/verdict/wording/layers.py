@@ -348,10 +348,10 @@ def _failures(claim: Claim, answer: Answer) -> str:
     condition = f"With {_condition(shared)}, " if _condition(shared) else ""
     first = f"{condition}{most['runs']} of {most['of']} runs with {worst} {LEARNED_NOTHING}"
     rates = [f"{count['runs']} of {count['of']}" for _, count in rest]
-    others = [f"{rate} with {arm}" for rate, (arm, _) in zip(rates, rest, strict=True)]
+    other_arms = [f"{rate} with {arm}" for rate, (arm, _) in zip(rates, rest, strict=True)]
     if len(rates) > 1 and len({*rates}) == 1:
-        others = [f"{rates[0]} in each other arm"]
-    return f"{first}, against {listed(others)}" if others else first
+        other_arms = [f"{rates[0]} in each other arm"]
+    return f"{first}, against {listed(other_arms)}" if other_arms else first
 
 
 def _exact(claim: Claim, answer: Answer) -> list[str]:
