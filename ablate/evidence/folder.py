@@ -96,7 +96,8 @@ class Evidence:
     def save(self, folder: Path) -> None:
         """Write all files of the evidence.
 
-        The last file is study.json, which seals the other files.
+        The last file is study.json, which stores the digests of the other files, so that later
+        changes are detected.
         """
         folder.mkdir(parents=True, exist_ok=True)
         _write_lines(folder / RUNS, self.runs)

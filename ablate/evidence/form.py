@@ -202,7 +202,7 @@ def _check_end(where: str, end: Any) -> None:
 
     Args:
         where: description of the run, for the message.
-        end: the outcome of the run after its full or its short number of training steps.
+        end: the outcome of the run after `budget.steps` or after `budget.short` training steps.
     """
     if end["status"] not in STATUSES:
         raise UserError(

@@ -46,9 +46,10 @@ def launch(
     first: int,
     before: "Callable[[DictConfig, Planned], None]",
 ) -> list[JobReturn]:
-    """Execute every run with the workers of the engine; a failed run does not affect the others.
+    """Execute every run with the workers of the config's `engine` (this machine, Slurm or Ray); a
+    failed run does not affect the others.
 
-    Other workers of the sweep may execute some or all of the runs.
+    The same command on other machines joins the sweep, and may execute some or all of the runs.
 
     Args:
         context: Hydra's context.

@@ -76,10 +76,10 @@ class Superiority(Kind):
         )
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return the true effect for which seeds are planned, by name of the decision.
+        """Return, for each decision, the true effect that a planned number of seeds must detect.
 
-        For supported, it is the claim's `plan_for` or else the margin. For *large enough to
-        matter*, it is twice the margin.
+        The decision "supported" must detect the claim's `plan_for`, or the margin if it has none;
+        the decision "large enough to matter" must detect twice the margin.
         """
         margin = claim["margin"]
         named = {SUPPORTED: claim.get("plan_for") or margin, LARGE: 2 * margin}

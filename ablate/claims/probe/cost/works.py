@@ -2,8 +2,9 @@
 
 Equation: a workload is a function with random inputs; EQUAL lists pairs of workloads that should
     give the same result, which a probe checks. third_order: out_i = sum over j and k of a_ijk (v_j
-    * w_k), a the softmax over all pairs j, k of sum over e of q_ie k_je l_ke; third_order_of_pairs:
-    of q_i k_j + q_i l_k, which third_order_factorised gives as the product of two attentions.
+    * w_k), a the softmax over all pairs j, k of sum over e of q_ie k_je l_ke; third_order_of_pairs
+    has a softmax over all pairs j, k of q_i k_j + q_i l_k; third_order_factorised computes the same
+    output as the product of two attentions.
 Source: arXiv:1706.03762, section 3.2 and table 1; arXiv:1409.0473 and arXiv:1508.04025 (scores);
     arXiv:2006.04768 (Linformer); arXiv:2205.14135 (FlashAttention); arXiv:1906.06755, section 3.1
     (third order).
