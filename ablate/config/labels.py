@@ -121,8 +121,9 @@ VALUES: dict[str, dict[Any, str]] = {
     "measure.given": {True: "each token at its position", False: "all tokens at position 0"},
     "measure.rotated": {True: "randomly rotated embeddings", False: "embeddings not rotated"},
     "model.attention.fill": {
-        **{"zero_output": "no output for masked rows", "minus_inf": "masked by minus infinity"},
-        **{"large_negative": "masked by a large negative number"},
+        "zero_output": "no output for masked rows",
+        "minus_inf": "scores masked by minus infinity",
+        "large_negative": "scores masked by a large negative number",
     },
     "model.attention.normalised": {True: "normalised weights", False: "weights not normalised"},
     "model.attention.scale": {
