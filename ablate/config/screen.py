@@ -99,7 +99,8 @@ def _check(changes: Mapping[str, Mapping[str, Any]], screen: DictConfig) -> None
             )
         if FACTOR in overrides:
             raise UserError(
-                f"study.screen.variants.{name} sets {FACTOR}; name the changed keys themselves"
+                f"study.screen.variants.{name} sets {FACTOR}, but a variant cannot refer to "
+                "another variant: list the config keys that it changes"
             )
     for name, claim in screen.claims.items():
         if name not in changes:
@@ -107,7 +108,7 @@ def _check(changes: Mapping[str, Mapping[str, Any]], screen: DictConfig) -> None
         for key in claim:
             if key not in Claim.__annotations__ | Question.__annotations__:
                 allowed = likely(str(key), [*Question.__annotations__, *Claim.__annotations__])
-                raise UserError(f"study.screen.claims.{name} has no key {key}: {allowed}")
+                raise UserError(f"study.screen.claims.{name}: unknown key {key}; {allowed}")
 
 
 def check_name(name: str, changes: Iterable[str]) -> None:

@@ -49,7 +49,10 @@ def _check_resolved(node: Any, key: str) -> None:
     run has none.
     """
     if isinstance(node, str) and ("${" in node or node == "???"):
-        raise UserError(f"{key} is {node!r}: the config of a finished run holds values only")
+        raise UserError(
+            f"{key} is {node!r}, which has yet to be resolved, but the config of a finished run "
+            "has only values: restore its config.yaml"
+        )
     for name, child in _children(node):
         _check_resolved(child, _join(key, name))
 
@@ -157,6 +160,7 @@ def _refusal(key: str, words: Words, why: str) -> UserError:
     settings = " and ".join(f"{name}={value!r}" for name, value in words.items())
     allowed = dict.fromkeys(str(level["_target_"]) for level in _levels(key))
     return UserError(
-        f"{key} has {settings}, {why}: the config tree has {', '.join(allowed) or 'no class'} "
-        "there; name another class or package that you trust with trust=[...]"
+        f"{key} has {settings}, {why}, so it is refused; {key} allows "
+        f"{', '.join(allowed) or 'no class'}. If you trust another class or package, name it with "
+        "trust=[NAME]"
     )

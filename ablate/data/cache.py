@@ -241,8 +241,8 @@ def _write_train(folder: Path, corpus: Corpus, scheme: Scheme) -> tuple[Tokenize
     if isinstance(corpus, Documents):
         if not scheme.joint:
             raise UserError(
-                "tokenizer.joint is false, but documents have no sources that could have a "
-                "vocabulary of their own; choose tokenizer.joint=true."
+                "tokenizer.joint is false, but documents have no sources, so there is only one "
+                "vocabulary; choose tokenizer.joint=true."
             )
         texts = SegmentTexts(corpus, "train")
         vocabularies = Tokenizers.train(scheme, ([], texts), documents=True)

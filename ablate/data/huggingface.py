@@ -108,7 +108,8 @@ class HubData:
                 value = value.get(part) if isinstance(value, dict) else None
             if not isinstance(value, str):
                 raise UserError(
-                    f"{key}={field}: row {number} of {split} holds {value!r} there, and no text."
+                    f"{key}={field}: in row {number} of {split} this field is {value!r}; it must "
+                    "be text."
                 )
             yield value
 

@@ -197,8 +197,9 @@ class Parallel(Corpus):
         empty = [name for name, numbers in rows.items() if not len(numbers)]
         if empty:
             raise UserError(
-                f"data.train has too few pairs that share no sentence: nothing is left for "
-                f"{empty[0]}; give data.validation and data.test, or make their sizes smaller."
+                "data.train has too few pairs to make splits without a common sentence: nothing is "
+                f"left for {empty[0]}; give files for data.validation and data.test, or lower "
+                f"{' and '.join(f'data.{name}_size={size}' for name, size in wanted.items())}."
             )
         return rows
 

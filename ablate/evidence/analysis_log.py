@@ -313,8 +313,8 @@ def read_lines(path: Path) -> Iterator[Line]:
             damaged = True
         if damaged:
             raise UserError(
-                f"{path}: line {number} is damaged or was edited: restore it, or remove it and "
-                "what it counted"
+                f"{path}: line {number} is damaged or was edited: restore it, or remove the line "
+                "and the results of the sweep that it describes"
             )
         if parsed := _parsed(record):
             yield parsed

@@ -185,7 +185,9 @@ def _check_run(where: str, run: Any, factors: list[str]) -> None:
     _check_end(where, run)
     for factor in factors:
         if factor not in run["levels"]:
-            raise UserError(f"{where}, levels: {factor} is missing; it must be there")
+            raise UserError(
+                f"{where}: levels has no {factor}, which is a factor of the study; restore the file"
+            )
     if "short" in run:
         check_form(f"{where}, short", run["short"], End)
         _check_end(f"{where}, short", run["short"])

@@ -282,4 +282,6 @@ def read_rows(path: Path) -> Rows | None:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return arrays["bleu"] if "bleu" in arrays.files else None
     except Exception as error:  # zipfile, lzma, zlib and numpy raise many types for damaged bytes
-        raise UserError(f"{path} is damaged ({type(error).__name__})") from None
+        raise UserError(
+            f"{path} is damaged ({type(error).__name__}): restore it, or start the sweep again"
+        ) from None

@@ -61,7 +61,7 @@ class Piece:
                 from the registered one.
         """
         if not (folder / RUNS).exists():
-            raise UserError(f"{folder}: no evidence of a sweep that has ended is in this folder")
+            raise UserError(f"{folder} has no {RUNS}: give the folder of a finished sweep")
         evidence = Evidence.load(folder)
         lines = [*read_lines(folder / BOOK)]
         departed = departures(
@@ -70,12 +70,18 @@ class Piece:
         if departed:
             raise UserError(f"{folder}: {departed[0]}")
         if any("replicate" in run for run in evidence.runs):
-            raise UserError(f"{folder} has runs of several replicates; pieces have those of one")
+            raise UserError(
+                f"{folder} has runs with several values of `replicate`, so it cannot be joined: "
+                "run the whole study in one sweep"
+            )
         study_hash, place = evidence.registration["hash"], evidence.registration.get("sweep", "")
         sweeps = [line for line in lines if isinstance(line, Sweep) and line.study == study_hash]
         own_sweeps = [sweep for sweep in sweeps if sweep.folder == place]
         if not own_sweeps:
-            raise UserError(f"{folder / BOOK} does not have the sweep that made the runs")
+            raise UserError(
+                f"{folder / BOOK} has no line for the sweep that made the runs of this folder: "
+                "restore it, or run the sweep again"
+            )
         return cls(folder, evidence, lines, own_sweeps[-1])
 
     @property
@@ -128,7 +134,10 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
     planned = first.evidence.study["seeds"]
     if len({run["seed"] for run in runs}) > planned:
         several = len({run["seed"] for run in runs})
-        raise UserError(f"the pieces have {several} seeds, and their study plans {planned}")
+        raise UserError(
+            f"the folders have {several} seeds together, but the study plans {planned}: leave out "
+            "the folders with the other seeds"
+        )
     lines = in_order(line for piece in pieces for line in piece.lines)
     registration = _registration(pieces, lines, runs)
     if not at_a_look(runs, first.evidence.study):
@@ -161,8 +170,9 @@ def _check_study(first: Piece, other: Piece) -> None:
             )
     if len({(piece.sweep.replicate, piece.sweep.contest) for piece in (first, other)}) > 1:
         raise UserError(
-            f"{other.folder} and {first.folder} used different values of `replicate`, which "
-            "chooses the seeds, or of `contest`: join only sweeps with the same values"
+            f"{other.folder} has replicate={other.sweep.replicate} contest={other.sweep.contest}, "
+            f"but {first.folder} has replicate={first.sweep.replicate} "
+            f"contest={first.sweep.contest}: join only sweeps with the same values"
         )
 
 
@@ -172,7 +182,7 @@ def _check_disjoint(first: Piece, other: Piece) -> None:
         arm, seed, many = shared[0]["arm"], shared[0]["seed"], len(shared)
         raise UserError(
             f"{first.folder} and {other.folder} overlap in {many} run{'s' * (many > 1)}, such as "
-            f"{arm} with seed {seed}; pieces are disjoint"
+            f"{arm} with seed {seed}: join only folders that have no run in common"
         )
 
 
@@ -197,8 +207,9 @@ def _check_code(first: Piece, other: Piece) -> None:
             )
     if not shared and not _same_source(first, other):
         raise UserError(
-            f"{first.folder} and {other.folder} share no arm that could show whether their code is "
-            f"the same, and not one unchanged commit ({_origin(first)}; {_origin(other)})"
+            f"{first.folder} and {other.folder} have no arm in common and were not made from the "
+            "same commit without local changes, so nothing shows that their code is the same "
+            f"({_origin(first)}; {_origin(other)}): run one again from the commit of the other"
         )
 
 

@@ -39,8 +39,8 @@ def check_log(folder: Path, evidence: Evidence) -> None:
     if gone:
         seeds = listed([seed for _, seed in sorted(gone)])
         raise UserError(
-            f"{folder}: {BOOK} has a look at seed{'s' * (len(gone) > 1)} {seeds}, whose runs are "
-            "not in runs.jsonl: restore them, or run the sweep again"
+            f"{folder}: {BOOK} records an analysis of seed{'s' * (len(gone) > 1)} {seeds}, but "
+            "runs.jsonl has no such runs: restore runs.jsonl, or run the sweep again"
         )
 
 
@@ -75,8 +75,9 @@ def check_manifest(folder: Path, evidence: Evidence) -> None:
         return
     if digest_of_runs(seal_of(folder, evidence.runs, evidence.screening)) != study.digest:
         raise UserError(
-            f"{folder}: its line in {MANIFEST} is for {study.runs} other runs than the "
-            f"{len(evidence.runs)} in runs.jsonl: restore them, or keep a new sweep with to="
+            f"{folder}: the digest of the {len(evidence.runs)} runs in runs.jsonl differs from the "
+            f"one of {study.runs} runs in {MANIFEST}: restore runs.jsonl, or save a new sweep in "
+            "this folder with to="
         )
     if study.logged and not (folder / BOOK).exists():
         raise UserError(f"{folder}: {BOOK} is missing, but {MANIFEST} names it: restore it")

@@ -64,8 +64,8 @@ def read_about(folder: Path) -> About:
     about = read_parts(folder)
     if "seal" not in about:
         raise UserError(
-            f"{folder / ABOUT} has no seal, so nothing says that its evidence is as it was made: "
-            f"run the study {about['name']} again"
+            f"{folder / ABOUT} has no key `seal` with checksums, so changes of the files would not "
+            f"be noticed: run the study {about['name']} again"
         )
     if about["seal"].get(ABOUT) != _of_about(about):
         raise _changed(f"{folder / ABOUT}: name, regime or registration", about)
@@ -103,10 +103,10 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         if not path.parent.exists():
             raise UserError(
-                f"there is no folder {path.parent}: give the folder of a study, as "
-                "experiments/NAME is in a checkout (an installed package has verdicts without runs)"
+                f"there is no folder {path.parent}: give the folder of a study, such as "
+                "experiments/NAME in a git clone (the installed package has no runs)"
             ) from None
-        explanation = "this is not the folder of a study, as experiments/NAME is"
+        explanation = "give the folder of a study, such as experiments/NAME"
         raise UserError(f"{path} is missing: {explanation}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
@@ -145,7 +145,9 @@ def verify(folder: Path, about: About, runs: Runs, screening: Runs) -> None:
 
 def _verify_runs(path: Path, sealed: Any, runs: Runs, about: About) -> None:
     if not isinstance(sealed, dict):
-        raise UserError(f"{path} has no seal in {ABOUT}: the sweep was ended before it was written")
+        raise UserError(
+            f"{ABOUT} has no checksums of {path}: if the sweep was stopped, start it again"
+        )
     digests = _of_runs(runs)
     arms = {str(run["cell"]): f" ({run['arm']}, seed {run['seed']})" for run in runs}
     for cell in dict.fromkeys([*digests, *sealed]):
@@ -157,7 +159,10 @@ def _changed(what: str, about: About) -> UserError:
     command = about["registration"].get("command") or (
         f"python -m ablate +experiment={about['name']} -m"
     )
-    return UserError(f"{what} is not as it was sealed: restore the files, or run {command} again")
+    return UserError(
+        f"{what} has changed since its checksum was recorded: restore the files, or run {command} "
+        "again"
+    )
 
 
 def _of_about(about: About) -> str:

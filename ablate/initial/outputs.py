@@ -32,9 +32,8 @@ def check_output_projections(model: Model, level: str) -> None:
     """
     if not any(True for _ in output_projections(model)):
         raise UserError(
-            f"initial={level} changes the output projections of sub-layers, and model "
-            f"{type(model).__name__} has none with these components: choose another model or "
-            "initial=seeded"
+            f"initial={level} changes the output projections of sub-layers, but this "
+            f"{type(model).__name__} has none: choose another model, or initial=seeded"
         )
 
 

@@ -55,8 +55,8 @@ class Vectors(Initial):
         ]
         if not any(counts):
             raise UserError(
-                f"initial.file={self.file} has no word of the vocabulary of an embedding that "
-                f"initial.side={self.side} names"
+                f"initial.file={self.file} has a vector for no word of the vocabulary "
+                f"(initial.side={self.side}): give vectors of words of this language"
             )
 
     def fingerprint(self) -> str:

@@ -207,7 +207,10 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
 
     about = read_about(folder)
     if verdict["study_hash"] != about["registration"].get("hash"):
-        raise UserError(f"{folder / 'verdict.json'} is not of the study beside it")
+        raise UserError(
+            f"{folder / 'verdict.json'} belongs to another study than study.json in this folder: "
+            f"run `ablate judge {folder}` to write it again"
+        )
     return bool(departures(about["study"], about["registration"], about["registered"], []))
 
 

@@ -41,7 +41,10 @@ class LongerContexts(Measure):
 
     def __init__(self, *, factor: Count, contexts: Count) -> None:
         if factor < 2:
-            raise UserError(f"measure.factor is {factor}; a longer context takes 2 or more")
+            raise UserError(
+                f"measure.factor is {factor}; it must be 2 or more, because it says how many times "
+                "longer the test contexts are"
+            )
         self.factor, self.contexts = factor, contexts
 
     def check(self, data: TextData) -> None:

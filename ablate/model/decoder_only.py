@@ -84,9 +84,9 @@ class DecoderOnly(OneStack):
         for _, kernel in self.attentions():
             if type(kernel).cache is not Kernel.cache:
                 raise UserError(
-                    f"model/attention is {type(kernel).__name__}, which decodes from a state of "
-                    "its own: model=decoder_only can begin with a source only where that is keys "
-                    "and values, so choose another attention or model, or task=language_model"
+                    f"model/attention is {type(kernel).__name__}, which decodes without a cache of "
+                    "keys and values, but model=decoder_only needs one to read a source: choose "
+                    "another attention or model, or task=language_model"
                 )
 
     def check_documents(self) -> None:

@@ -46,8 +46,8 @@ def check_one_rate(module: nn.Module, optimizer: str) -> None:
     """
     if parametrisation_of(module).rates_by_role:
         raise UserError(
-            f"{optimizer} has one learning rate for all parameters, and model/parametrisation "
-            "gives roles rates of their own: choose optimizer=adamw_by_role, or "
+            f"{optimizer} has one learning rate for all parameters, but model/parametrisation "
+            "sets a different one for each role of a parameter: choose optimizer=adamw_by_role, or "
             "model/parametrisation=standard"
         )
 

@@ -34,7 +34,7 @@ def read_sealed(path: Path) -> Any:
     except (OSError, ValueError) as error:
         raise UserError(f"{path} is damaged ({type(error).__name__})") from None
     if not check_seal(record):
-        raise UserError(f"{path} is damaged or was edited (its seal does not match its content)")
+        raise UserError(f"{path} is damaged or was edited (its checksum does not match)")
     return {key: value for key, value in record.items() if key != SEAL}
 
 
@@ -77,4 +77,6 @@ def check_file(path: Path, digest: str) -> None:
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror})") from None
     if not same:
-        raise UserError(f"{path} is damaged or was edited (its SHA-256 is not that of the record)")
+        raise UserError(
+            f"{path} is damaged or was edited (its SHA-256 differs from the one in {RESULT})"
+        )

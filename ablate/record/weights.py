@@ -30,9 +30,15 @@ def read_weights(path: Path, digest: str | None = None) -> Weights:
         if not all(isinstance(value, Tensor) for value in named.values()):
             raise ValueError
     except Exception:  # damage raises many types of exceptions
-        raise UserError(f"{path} is damaged or does not hold weights only") from None
+        raise UserError(
+            f"{path} is damaged, or has other objects than tensors, which are not loaded: restore "
+            "it, or remove the folder of the run and train again"
+        ) from None
     if digest is not None and actual != digest:
-        raise UserError(f"{path} holds the weights of another run")
+        raise UserError(
+            f"{path} has other weights than this run saved (SHA-256 {actual[:12]}..., not "
+            f"{digest[:12]}...): restore it, or remove the folder of the run and train again"
+        )
     return named
 
 

@@ -295,9 +295,12 @@ def _read_journal(campaign: Campaign) -> Row:
             f"{campaign.journal} was changed since ablate wrote it: restore it from a copy"
         )
     del state["seal"]
-    if state["rules"] != rules or state["first"] != campaign.baseline:
+    begun = {**state["rules"], "baseline": state["first"]}
+    now = {**rules, "baseline": campaign.baseline}
+    if begun != now:
+        changed = [f"{k}={begun.get(k)}" for k in begun | now if begun.get(k) != now.get(k)]
         raise UserError(
-            f"{campaign.journal} was begun under other rules: restore the campaign's file, or "
-            "begin a new one"
+            f"{campaign.journal} was begun with {' '.join(changed)}: restore this in the campaign "
+            "file, or begin a new campaign in a file of another name"
         )
     return dict(state)

@@ -58,7 +58,7 @@ def question(given: Mapping[str, object]) -> Question:
     made = [_claim(number, claim, design) for number, claim in enumerate(claims or [alone], 1)]
     ids = [claim.id for claim in made]
     if twice := next((claim for claim in ids if ids.count(claim) > 1), ""):
-        raise UserError(f"claims: two claims have the id {twice}; give each an id of its own")
+        raise UserError(f"claims: two claims have the id {twice}; give each a different id")
     return Question(design, tuple(made), dict(given))
 
 
@@ -124,7 +124,10 @@ def _claim(number: int, given: Any, design: Design) -> Claim:
 def _check_together(claim: Claim, design: Design) -> None:
     """Raise UserError for a claim that no statistical rule can decide with this design."""
     if KINDS[claim.kind].needs_margin and not claim.margin:
-        raise UserError(f"margin is missing: {claim.kind} needs the smallest loss that matters")
+        raise UserError(
+            f"margin is missing: {claim.kind} needs the smallest difference of the metric that "
+            "matters"
+        )
     if claim.kind == "trend":
         _check_trend(claim)
     else:

@@ -157,7 +157,7 @@ def _read(path: Path) -> Row:
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read ({error}): restore it, or remove it") from None
     if not check_seal(sealed):
-        raise UserError(f"{path} was changed since it was sealed: restore it, or remove it")
+        raise UserError(f"{path} was changed since ablate wrote it: restore it, or remove it")
     return dict(sealed)
 
 

@@ -64,16 +64,19 @@ class Contest:
             study = plain_study(config)
         if deciding(study) != deciding(first.study):
             raise UserError(
-                f"{experiments / name} was made with another form of the study than "
-                f"{shlex.join(overrides)} is now: run that first"
+                f"the study of {shlex.join(overrides)} has changed since {experiments / name} was "
+                f"made: run {first.registration['command']} first, then repeat this command"
             )
         if _all_exact(first):
             raise UserError(
-                f"{name} has exact claims alone, to which fresh seeds add nothing: run it again by "
+                f"all claims of {name} are kind=exact, which new seeds do not test: repeat it with "
                 f"{first.registration['command']}"
             )
         if "replicate" in study["factors"]:
-            raise UserError(f"{name} compares replicates, so it cannot be reproduced with new ones")
+            raise UserError(
+                f"{name} has `replicate` as a factor, so it cannot be reproduced with a new value "
+                f"of replicate: repeat it with {first.registration['command']}"
+            )
         used = _replicates(experiments / name, first, int(config.replicate))
         number = _fresh(AnalysisLog.read(results), first, results, used)
         fresh = [f"replicate={number}", "contest=true", f"paths.results={results}"]

@@ -102,8 +102,8 @@ def solve(size: Callable[[int], int], target: int, what: str) -> int:
     best = min((max(1, high - 1), high), key=lambda number: abs(size(number) - target))
     if abs(size(best) - target) > NEAR * target:
         raise UserError(
-            f"{what}: {best} gives {size(best):,} parameters, and no number comes nearer to the "
-            f"{target:,} of the arm to be matched"
+            f"{what}: no value comes within {NEAR:.0%} of the {target:,} parameters of the arm to "
+            f"be matched. The nearest, {best}, gives {size(best):,}: choose another study.match.key"
         )
     return best
 
@@ -132,7 +132,10 @@ def flops(job: Job, data: TextData) -> float:
     """
     model = make_model(job, data)
     if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):
-        raise UserError("study.match.by=flops: operations of recurrent layers are not counted")
+        raise UserError(
+            "study.match.by=flops cannot count the operations of recurrent layers: choose "
+            "study.match.by=parameters"
+        )
     batch = data.first_lines("train", SENTENCES)
     real = batch.targets != PAD
     with FlopCounterMode(display=False) as counter:

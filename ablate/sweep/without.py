@@ -22,7 +22,11 @@ def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) ->
             )
     kept = [c for c in cells if not any(c.levels.items() >= arm.items() for arm in without)]
     if cells and not kept:
-        raise UserError("without leaves out every cell of the sweep")
+        given = " and ".join(", ".join(_texts(arm)) for arm in without)
+        raise UserError(
+            f"`without` lists {given}, which leaves out all {len(cells)} cells of the sweep: list "
+            "fewer combinations"
+        )
     return kept
 
 

@@ -87,8 +87,8 @@ class GuardedLogger:
         if not isinstance(failed, RunLogger):  # a RunLogger reports its gaps itself
             self._note(sentence)
         print(
-            f"warning: {sentence} and logs nothing "
-            f"more of this run. The run goes on and its record is whole{advice_of(failed)}.",
+            f"warning: {sentence}, so it logs nothing more of this run. The run goes on, and the "
+            f"run's folder will have all results{advice_of(failed)}.",
             file=sys.stderr,
             flush=True,
         )

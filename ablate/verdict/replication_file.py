@@ -74,10 +74,14 @@ def _check(where: str, claim: Replication) -> None:
     try:
         word = replication(claim["first"], claim["fresh"])
     except (TypeError, ValueError) as error:
-        raise UserError(f"{where}: its two verdicts cannot be compared: {error}") from None
+        raise UserError(
+            f"{where}: the verdicts `first` and `fresh` cannot be compared ({error}): "
+            "restore the file"
+        ) from None
     if claim["replication"] != word:
         raise UserError(
-            f"{where}: replication={claim['replication']}, but its two verdicts give {word}"
+            f"{where}: replication={claim['replication']}, but the verdicts `first` and `fresh` "
+            f"make it {word}: restore the file"
         )
 
 

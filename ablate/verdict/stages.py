@@ -38,8 +38,8 @@ def check_looks(study: Study) -> None:
     if looks < 1 or seeds < ENOUGH or planned_looks(study)[0] < LEAST:
         most = max(1, (seeds - 1) // (LEAST - 1)) if seeds >= ENOUGH else 1
         raise UserError(
-            f"study.looks={looks}: with {seeds} seeds allowed is 1 to {most}; several looks need "
-            f"{ENOUGH} seeds, and {LEAST} of them at the first"
+            f"study.looks={looks} (number of analyses): with {seeds} seeds it must be from 1 to "
+            f"{most}; 2 or more need {ENOUGH} seeds, and {LEAST} of them at the first analysis"
         )
 
 

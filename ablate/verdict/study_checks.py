@@ -85,7 +85,8 @@ def check_study(study: Study) -> None:
         name = f"study.claims, {claim['id']}"
         if ids.count((claim["id"], claim.get("reading", ""))) > 1:
             raise UserError(
-                f"{name}: two claims have this id and the same reading; change one of them"
+                f"{name}: two claims have this id and reading={claim.get('reading', '')!r}; change "
+                "the id or the reading of one of them"
             )
         _check_claim(name, claim, study["factors"])
 
@@ -132,7 +133,8 @@ def _check_loses(name: str, claim: Claim) -> None:
     takers = [kind for kind in KINDS if KINDS[kind].controlled]
     if claim.get("loses") and claim["kind"] not in takers:
         raise UserError(
-            f"{name}: loses has no meaning for kind={claim['kind']}; it is for {listed(takers)}"
+            f"{name}: kind={claim['kind']} does not use the key `loses`, which is for "
+            f"{listed(takers)}: remove it"
         )
 
 
@@ -141,7 +143,8 @@ def _check_cannot(name: str, claim: Claim) -> None:
     if claim.get("cannot") and claim["kind"] not in CANNOT:
         allowed = " and ".join(CANNOT)
         raise UserError(
-            f"{name}: cannot has no meaning for kind={claim['kind']}; it is for {allowed}"
+            f"{name}: kind={claim['kind']} does not use the key `cannot`, which is for {allowed}: "
+            "remove it"
         )
 
 
@@ -178,7 +181,8 @@ def _check_together(name: str, claim: Claim) -> None:
                 )
     if claim["minus"] and claim["minus"].items() <= claim["where"].items():
         raise UserError(
-            f"{name}: minus={claim['minus']} repeats levels of where; give other levels"
+            f"{name}: minus={claim['minus']} has only levels that are also in "
+            f"where={claim['where']}; give minus other levels"
         )
 
 
@@ -187,8 +191,8 @@ def _check_figures(study: Study) -> None:
         name = f"study.figures, number {number}"
         if figure["over"] == LAYER and figure["metric"] not in GRADIENTS:
             raise UserError(
-                f"{name}: metric={figure['metric']} over={LAYER}; allowed is "
-                f"{' or '.join(GRADIENTS)}"
+                f"{name}: metric={figure['metric']} cannot be drawn over={LAYER}; choose "
+                f"metric={' or '.join(GRADIENTS)}, or another over"
             )
         over = {} if figure["over"] == LAYER else {figure["over"]: None}
         _check_levels(name, over | figure["where"], study["factors"])

@@ -136,7 +136,7 @@ def test_the_fingerprint_follows_content_splits_and_fields(written, made):
     [
         (dict(field="txt"), r"data\.field=txt: train has no field txt; it has text, transl"),
         (dict(field="translation.fr"), "row 1 of train holds None"),
-        (dict(field="n"), "row 1 of train holds 1 there, and no text"),
+        (dict(field="n"), "row 1 of train this field is 1"),
         (dict(field="translation"), "and no text"),
         (dict(train="dev"), r"data\.train=dev: .*dev"),
     ],

@@ -80,7 +80,7 @@ def test_recurrence_with_a_way_past_the_state_is_seen(probed, monkeypatch):
     [
         ("micro", {"stack": "both"}, "probe.stack=both: it must be encoder or decoder"),
         ("rnn", {"position": "rotary"}, "model=rnn has no positions, so it must be none"),
-        ("decoder_only", {}, "model is DecoderOnly: choose one of those"),
+        ("decoder_only", {}, "model is DecoderOnly"),
     ],
 )
 def test_what_cannot_be_read_is_refused(probed, level, keys, message):

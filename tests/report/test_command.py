@@ -85,7 +85,7 @@ def test_evidence_without_a_seal_is_refused(command, folder):
     )
     status, _, err = command("judge", folder)
     assert status == 2
-    assert f"{path} has no seal" in err
+    assert f"{path} has no key `seal`" in err
 
 
 def test_folder_that_cannot_be_written(command, folder, tmp_path):

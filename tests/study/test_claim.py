@@ -67,7 +67,7 @@ def test_a_sound_study_is_accepted(changes):
         ({"treatment": {}}, "treatment={}"),
         ({"better": "bigger"}, "better=bigger; did you mean higher"),
         ({"alpha": 5}, "alpha=5"),
-        ({"kind": "stability", "metric": "unstable", "cannot": True}, "cannot has no meaning"),
+        ({"kind": "stability", "metric": "unstable", "cannot": True}, "kind=stability .*`cannot`"),
         ({"margin": -1.0}, "margin=-1.0; allowed is a finite number of at least 0"),
         ({"margin": float("nan")}, "margin=nan; allowed is a finite number"),
         ({"margin": float("inf")}, "margin=inf; allowed is a finite number"),
@@ -102,7 +102,7 @@ def test_a_sound_study_is_accepted(changes):
         ),
         ({"kind": "exact", "treatment": {}}, "treatment={}.*baseline="),
         ({"kind": "non_inferiority"}, "margin=0.*non_inferiority"),
-        ({"loses": {"n": 1}}, "loses has no meaning for kind=superiority; it is for equivalence"),
+        ({"loses": {"n": 1}}, "kind=superiority .*`loses`.* equivalence"),
         ({"kind": "equivalence", "loses": {"m": 1}}, "loses names m, which is not a factor"),
         (
             {"margin": 1.0, "margin_reason": "x", "plan_for": 0.5},
@@ -144,7 +144,7 @@ def test_a_study_of_nothing_is_refused(key, value, words):
         ({"over": "depth"}, "number 1 names depth, which is not a factor of the study"),
         ({"where": {"depth": 2}}, "number 1 names depth, which is not a factor of the study"),
         ({"caption": "BLEU"}, "caption=BLEU"),
-        ({"over": "layer"}, "metric=test/bleu over=layer; allowed is gradient/first or"),
+        ({"over": "layer"}, "metric=test/bleu .*over=layer.*gradient/first or"),
     ],
 )
 def test_a_figure_of_something_else_is_refused(changes, words):

@@ -79,9 +79,9 @@ def test_fresh_seeds_that_are_asked_twice_are_exploratory(begun, tmp_path):
 
 
 def test_what_cannot_be_contested_is_refused(tmp_path):
-    with pytest.raises(UserError, match="aa_null.*replicates"):
+    with pytest.raises(UserError, match="aa_null.*replicate"):
         Contest.of("aa_null", EXPERIMENTS, tmp_path)
-    with pytest.raises(UserError, match="normalisation has exact claims alone"):
+    with pytest.raises(UserError, match="all claims of normalisation are kind=exact"):
         Contest.of("normalisation", EXPERIMENTS, tmp_path)
     with pytest.raises(UserError, match="no folder .*nothing"):
         Contest.of("nothing", EXPERIMENTS, tmp_path)
@@ -90,7 +90,7 @@ def test_what_cannot_be_contested_is_refused(tmp_path):
     replace(first, study=other, registration={**first.registration, "hash": "0"}).save(
         tmp_path / NAME
     )
-    with pytest.raises(UserError, match="another form of the study than .experiment="):
+    with pytest.raises(UserError, match="the study of .*experiment=.* has changed since"):
         Contest.of(NAME, tmp_path, tmp_path)
 
 

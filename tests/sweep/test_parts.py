@@ -152,7 +152,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
     damaged = shutil.copytree(second, tmp_path / "damaged")
     text = (damaged / "runs.jsonl").read_text()
     (damaged / "runs.jsonl").write_text(text.replace('"seed":1', '"seed":2', 1))
-    assert "is not as it was sealed" in joined(first, damaged)
+    assert "has changed since" in joined(first, damaged)
     for change in ({"code": "0" * 16}, {"code": ""}):
         other = resealed(second, tmp_path / f"other {len(str(change))}", change)
         words = "different code" if change["code"] else "does not record the code"
@@ -204,7 +204,7 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
     verdict = judged(joined(first, other, to="chosen"))
     assert verdict["exploratory"]
     assert "2 seeds begun or seen before are not in" in json.dumps(verdict["caveats"])
-    assert "the pieces have 5 seeds, and their study plans 3" in joined(first, rest, other)
+    assert "5 seeds together, but the study plans 3" in joined(first, rest, other)
 
 
 @pytest.mark.parametrize(

@@ -178,12 +178,12 @@ def damage_weights(run):
 
 def pickle_code(run):
     torch.save({"weights": io.StringIO}, run / "weights.pt")
-    return "weights.pt is damaged or does not hold weights only"
+    return "weights.pt is damaged"
 
 
 def save_no_mapping(run):
     torch.save([1, 2], run / "weights.pt")
-    return "weights.pt is damaged or does not hold weights only"
+    return "weights.pt is damaged"
 
 
 def widen_model(run):
@@ -261,7 +261,7 @@ def export_elsewhere(run):
 
 def interpolate(run):
     edit(run, lambda config: config["search"].update(size="${oc.env:HOME}"))
-    return "search.size is '${oc.env:HOME}': the config of a finished run holds values only"
+    return "search.size is '${oc.env:HOME}'"
 
 
 def leave_a_size_out(run):
@@ -355,7 +355,7 @@ def flip_a_weight(run):
 def other_weights(run):
     weights = torch.load(run / "weights.pt")
     write_tensors(run / "weights.pt", {name: value + 1 for name, value in weights.items()})
-    return "weights.pt holds the weights of another run"
+    return "weights.pt has other weights"
 
 
 def edit_record(run):

@@ -117,7 +117,7 @@ class Synthetic(Corpus):
                 yield src, tgt
         raise UserError(
             f"data: these settings give too few different sources to have any in {split}; "
-            "make the sources longer, or their words more."
+            "make the sources longer, or let them use more different words."
         )
 
     def levels(self) -> dict[str, float]:

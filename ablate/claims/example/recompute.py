@@ -93,8 +93,9 @@ def recompute(example: Example, rule: Rule) -> list[Result]:
         local = computed(block, printed)
         if local.shape != block.values.shape:
             raise UserError(
-                f"example {example.name}: {block.name} is printed as {tuple(block.values.shape)} "
-                f"and computed as {tuple(local.shape)}"
+                f"example {example.name}: {block.name} is printed with the shape "
+                f"{tuple(block.values.shape)}, but its {block.by} has {tuple(local.shape)}: "
+                "correct the printed numbers or the operands"
             )
         done[block.name] = _judge(block, local, chains[block.name], rule, done, printed)
     return list(done.values())

@@ -97,8 +97,9 @@ def text(listing: Listing, documents: Path) -> list[str]:
         if sha256("\n".join(lines).encode()).hexdigest() == listing.sha256:
             return lines
     raise UserError(
-        f"probe.documents={documents}: no text there has the listing {listing.name}, lines "
-        f"{first} to {last} of {listing.document!r} with the SHA-256 {listing.sha256[:12]}..."
+        f"probe.documents={documents}: no .txt file there has the listing {listing.name}, that is, "
+        f"lines {first} to {last} of {listing.document!r} (SHA-256 {listing.sha256[:12]}...): give "
+        "the folder with the unchanged text of this document"
     )
 
 

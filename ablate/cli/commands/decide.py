@@ -41,4 +41,6 @@ def run(arguments: argparse.Namespace) -> None:
     wanted = answer.get("runs_wanted")
     more = f"; run {wanted['runs']} more of {wanted['arm']}" if wanted else ""
     left = answer["error"]["left"]
-    print(f"{answer['decision']} {answer['candidate']}{more} (remaining error budget: {left:.4f})")
+    print(
+        f"{answer['decision']} {answer['candidate']}{more} (false-positive rate left: {left:.4f})"
+    )

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
         noun = "problem" if len(problems) == 1 else "problems"
         print(f"{len(problems)} {noun}: {', '.join(problems)}")
     else:
-        print("No problem.")
+        print(f"No problems in {len(made)} checks.")
     if problems:
         sys.stdout.flush()
         sys.exit(1)

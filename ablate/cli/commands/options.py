@@ -68,7 +68,10 @@ def run(arguments: argparse.Namespace) -> None:
             mark = f" (yours, in {option.folder})" if option.folder else ""
             print(f"  {option.name:24} {option.summary}{mark}".rstrip())
     if arguments.group in (None, EXPERIMENT):
-        print(f"{EXPERIMENT}: see conf/experiment and experiments/README.md, such as {EXAMPLE}")
+        print(
+            f"{EXPERIMENT}: the files in conf/experiment, such as {EXAMPLE}; experiments/README.md "
+            "describes them"
+        )
 
 
 def _folders(arguments: argparse.Namespace) -> list[str]:

@@ -106,7 +106,7 @@ def identity(choice: str, d_model: int, n_heads: int, d_head: int) -> Identity:
     """
     if n_heads * d_head != d_model:
         raise UserError(
-            f"{choice} needs heads that are together as wide as a token, and model.n_heads="
-            f"{n_heads} of model.d_head={d_head} are not model.d_model={d_model}"
+            f"{choice} needs model.n_heads * model.d_head = model.d_model, but {n_heads} * "
+            f"{d_head} is not {d_model}: change one of the three"
         )
     return Identity(d_model)

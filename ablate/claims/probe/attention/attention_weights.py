@@ -64,8 +64,8 @@ class AttentionWeights(RandomModels):
         weights = by_kind(attention_weights(model, Seq2Seq(src, tgt)))
         if missing := sides.keys() - weights:
             raise UserError(
-                "probe=attention_weights needs weights that are shares of the keys: choose another "
-                f"level of model/attention for {', '.join(sorted(missing))}"
+                "probe=attention_weights needs attention weights that sum to 1 over the keys: "
+                f"choose another option of model/attention for {', '.join(sorted(missing))}"
             )
         sums, padding = {}, {}
         for kind, (queries, keys) in sides.items():

@@ -119,8 +119,8 @@ class WhoSeesWhom(RandomModels):
         """
         if not isinstance(model, Recurrent | Transformer):
             raise UserError(
-                f"probe=who_sees_whom reads a stack of model=rnn or of a Transformer, and model is "
-                f"{type(model).__name__}: choose one of those"
+                f"probe=who_sees_whom works only with model=rnn or a Transformer, but model is "
+                f"{type(model).__name__}: choose model=rnn or a Transformer"
             )
         if isinstance(model, Recurrent) and self.position != "none":
             raise UserError(

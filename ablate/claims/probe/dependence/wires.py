@@ -66,7 +66,8 @@ def trace(
     def pass_on(stack: str, number: int, stream: Any) -> Any:
         if not isinstance(stream, Tensor):
             raise UserError(
-                "the probe holds streams that are one tensor: choose another model/residual"
+                "this probe works only if the residual stream is one tensor, but model/residual "
+                f"passes on a {type(stream).__name__}: choose another model/residual"
             )
         at, other = (fixed or {}).get(stack, (-1, stream))
         streams[stack].append(other if number == at else stream)
