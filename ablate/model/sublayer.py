@@ -77,7 +77,9 @@ class Slots:
         self.reads = F.pad(pairs, (0, self.first + self.room - length))
 
     def end_prefix(self, real: Bool[Tensor, "M P"]) -> None:
-        """Let every hypothesis read the real tokens of the prefix."""
+        """End the prefix: from now on, each hypothesis of a beam may attend to all tokens of the
+        prefix that are not padding.
+        """
         self.before = real.sum(1, keepdim=True)
         whole = F.pad(real, (0, self.room - real.size(1)))
         self.reads = whole[:, None].repeat(1, self.beams, 1)

@@ -88,8 +88,10 @@ def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
 
 
 def _choices(entries: list[Entry], filters: Filters) -> dict[str, list[str]]:
-    """Return the values that each filter offers: factors sorted, other values in the order of the
-    claims.
+    """Return the values that each filter of the table of claims offers.
+
+    The values of the filter of factors are sorted; those of other filters keep the order in which
+    claims have them.
     """
     by_filter = {
         key: list(dict.fromkeys(name for entry in entries for name in read(entry)))

@@ -109,9 +109,8 @@ class Exact:
 
     @property
     def worst(self) -> float | None:
-        """The distance from 0 that is closest to violating the claim.
-
-        This is the largest distance. If the claim has a margin, this is the smallest distance.
+        """The measured distance from 0 that comes closest to violating the claim: the smallest
+        distance of a claim with a margin, the largest distance of a claim with a tolerance.
         """
         pick = min if self.margin else max
         return pick(map(self.distance, self.counted), default=None)
