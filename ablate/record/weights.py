@@ -31,14 +31,10 @@ def read_weights(path: Path, digest: str | None = None) -> Weights:
             raise ValueError
     except Exception:  # damage raises many types of exceptions
         raise UserError(
-            f"{path} is damaged, or has other objects than tensors, which are not loaded: restore "
-            "it, or remove the folder of the run and train again"
+            f"{path} is damaged, or has other objects than tensors, which are not loaded"
         ) from None
     if digest is not None and actual != digest:
-        raise UserError(
-            f"{path} has other weights than this run saved (SHA-256 {actual[:12]}..., not "
-            f"{digest[:12]}...): restore it, or remove the folder of the run and train again"
-        )
+        raise UserError(f"{path} has the weights of another run")
     return named
 
 

@@ -71,7 +71,7 @@ def test_weights_of_another_run_are_refused(go, whole, finished, copied, capfd):
     other = whole("seed=2")
     folder, _ = copied("mixed")
     shutil.copyfile(Path(other["folder"], "weights.pt"), folder / "weights.pt")
-    with pytest.raises(UserError, match=r"weights\.pt has other weights"):
+    with pytest.raises(UserError, match=r"weights\.pt has the weights of another run"):
         restore(folder, {}, [], "cpu", 1)
     found = go("mixed", "search=greedy")
     assert "weights of another run: the run trains again" in capfd.readouterr().out

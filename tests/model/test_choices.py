@@ -33,8 +33,8 @@ WRONG = {
     "model.projections.output=none": "model.projections.output is 'none'.*learned.*identity",
     "model/projections=tied model.projections.maps=two": "maps is 'two'.*queries_keys.*all",
     "model/projections=grouped model.projections.groups=3": "groups is 3.*divide model.n_heads 2",
-    "model/projections=none model.d_head=4": "projections=none.*n_heads=2.*d_head=4.*d_model=16",
-    "model/projections=no_output model.d_head=4": "projections.output=identity.*d_model=16",
+    "model/projections=none model.d_head=4": "projections=none.*2 [*] 4.* 16",
+    "model/projections=no_output model.d_head=4": "projections.output=identity.*2 [*] 4.* 16",
     "model/attention=cosine model.attention.fill=zeros": "minus_inf.*large_negative.*zero_output",
     "model/attention=explicit model.attention.fill=zeros": "minus_inf.*large_negative.*zero_output",
 }

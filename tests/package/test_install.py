@@ -45,7 +45,9 @@ def test_the_levels_of_one_group_are_listed_alone(command):
     status, told, _ = command("options", "model/position")
     assert status == 0 and "  rotary " in told
     assert [line for line in told.splitlines() if not line.startswith(" ")] == ["model/position:"]
-    assert command("options", "experiment")[1].startswith("experiment: see conf/experiment")
+    assert command("options", "experiment")[1].startswith(
+        "experiment: the files in conf/experiment"
+    )
 
 
 @pytest.mark.parametrize(

@@ -66,5 +66,5 @@ def test_a_decoder_that_sees_the_next_word_is_noticed(cut, monkeypatch):
 
 
 def test_a_stream_of_two_tensors_is_refused(cut):
-    with pytest.raises(UserError, match="streams that are one tensor"):
+    with pytest.raises(UserError, match="one tensor, but model/residual passes on a tuple"):
         cut("model/residual=dual")

@@ -32,7 +32,7 @@ def test_looks_lie_evenly(claim, seeds, looks, ends):
 
 @pytest.mark.parametrize(("seeds", "looks", "most"), [(9, 2, 1), (10, 4, 3), (12, 0, 3)])
 def test_looks_at_too_few_seeds_are_refused(claim, seeds, looks, most):
-    with pytest.raises(UserError, match=rf"looks={looks}: with {seeds} .* allowed is 1 to {most};"):
+    with pytest.raises(UserError, match=rf"looks={looks} .*with {seeds} .* from 1 to {most};"):
         check_looks({"seeds": seeds, "looks": looks, "claims": [claim()]})
 
 

@@ -148,7 +148,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
 ):
     first, second = part(0), part(1)
     assert "overlap in 2 runs, such as" in joined(first, second, first)
-    assert f"{tmp_path}: no evidence" in joined(first, tmp_path)
+    assert f"{tmp_path} has no runs.jsonl" in joined(first, tmp_path)
     damaged = shutil.copytree(second, tmp_path / "damaged")
     text = (damaged / "runs.jsonl").read_text()
     (damaged / "runs.jsonl").write_text(text.replace('"seed":1', '"seed":2', 1))
@@ -165,7 +165,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
     ("word", "said"),
     [
         ("study.claims.0.margin=1.0", "another study than"),
-        ("replicate=1", "different values of `replicate`"),
+        ("replicate=1", "has replicate=0 contest=False: join only"),
         *(
             pytest.param(word, "another study than", marks=pytest.mark.slow)
             for word in ("optimizer.lr=0.001", "model.d_head=4,8,16", "threads=2")
@@ -211,7 +211,7 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
     ("words", "said"),
     [
         (["without_runs=3"], "it must be a folder"),
-        (["without_runs=nowhere"], "nowhere: no evidence"),
+        (["without_runs=nowhere"], "nowhere has no runs.jsonl"),
         (["without_runs=PIECE", "optimizer.lr=0.001"], "another study"),
         (["without_runs=PIECE", "seed=0"], "there is nothing to do"),
     ],

@@ -355,7 +355,7 @@ def flip_a_weight(run):
 def other_weights(run):
     weights = torch.load(run / "weights.pt")
     write_tensors(run / "weights.pt", {name: value + 1 for name, value in weights.items()})
-    return "weights.pt has other weights"
+    return "weights.pt has the weights of another run"
 
 
 def edit_record(run):
