@@ -29,6 +29,17 @@ def listed(items: list[Any], last: str = "and") -> str:
     return f" {last} ".join([between.join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def ranges(numbers: list[int]) -> str:
+    """Join ascending numbers as in a sentence, with ranges: `3, 8 to 10 and 15`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return listed([f"{run[0]} to {run[-1]}" if len(run) > 2 else listed(run) for run in runs])
+
+
 # Articles that labels get in a sentence, by the start of the label.
 ARTICLES = {
     "the": re.compile(r"(?:small Transformer|Transformer|LSTM|prefix language model)\b"),

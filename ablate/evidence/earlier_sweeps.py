@@ -295,9 +295,13 @@ def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[See
     """
     reasons = []
     if any(len(seen) >= planned and seeds - seen for seen in looks):
-        reasons.append(f"all of alpha was spent by a look at the {planned} planned seeds")
+        reasons.append(
+            f"an analysis of the {planned} planned seeds used up the whole significance level"
+        )
     if gone := begun.union(*looks) - seeds:
-        reasons.append(f"{len(gone)} seed{'s' * (len(gone) > 1)} begun or seen before are not in")
+        many = len(gone) > 1
+        begun_seeds = f"{len(gone)} seed{'s' * many} that {'were' if many else 'was'}"
+        reasons.append(f"{begun_seeds} begun or analysed earlier {'are' if many else 'is'} missing")
     return reasons
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypedDict
 from ablate.config.leaves import leaves
 from ablate.config.study import USUAL, Claim, Match, Tune
 from ablate.evidence.types import Registration, Study
-from ablate.phrases import listed, name_of
+from ablate.phrases import listed, name_of, ranges
 
 # Keys of a claim, of tuning and of matching that affect the decision, with their defaults.
 DECIDES = (
@@ -191,10 +191,10 @@ def departures(
     if other_cells:
         many = "s" * (len(other_cells) > 1)
         sentences.append(
-            f"Another form of the study was in force when {len(other_cells)} run{many} began "
-            f"(cell{many} {listed(other_cells)})"
+            f"{len(other_cells)} run{many} began with another version of the study than the "
+            f"registered one (cell{many} {ranges(other_cells)} of runs.jsonl)"
         )
-    return [f"{sentence}; that makes its verdicts exploratory." for sentence in sentences]
+    return [f"{sentence}; its verdicts are therefore exploratory." for sentence in sentences]
 
 
 def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Mapping[str, Any]:

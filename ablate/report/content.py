@@ -115,15 +115,19 @@ def regime(verdict: Verdict) -> str:
 
 def _model(setting: dict[str, Any]) -> str:
     size = [f"width {setting['d_model']}"] if "d_model" in setting else []
-    size += [f"{setting['n_layers']} layers"] if "n_layers" in setting else []
+    size += [_layers(setting["n_layers"])] if "n_layers" in setting else []
     name = f"model={setting['model']}" if "model" in setting else ""
-    return f"{name} ({', '.join(size)})" if name and size else name or ", ".join(size)
+    return f"{name} ({'; '.join(size)})" if name and size else name or "; ".join(size)
+
+
+def _layers(layers: int | str) -> str:
+    return f"{layers} layer{'s' * (str(layers) != '1')}"  # the levels of a factor are text
 
 
 def _training(setting: dict[str, Any]) -> str:
     if "steps" not in setting:
         return ""
-    short = f", judged after {setting['short']:,} of them as well" if "short" in setting else ""
+    short = f", also evaluated after {setting['short']:,} steps" if "short" in setting else ""
     return _trained(setting["steps"], setting.get("tokens_per_step")) + short
 
 
@@ -152,7 +156,8 @@ def _tested(sentences: Any) -> str:
 
 def measured(claims: Sequence[ReportedClaim]) -> list[str]:
     """Return sentences on how the claims are tested; claims with the same test share a sentence."""
-    return [f"{names}: {test}" if names else test for names, test in _grouped(claims, _test)]
+    groups = _grouped(claims, _test)
+    return [f"{names}: {test}" if names else f"Claim: {test}" for names, test in groups]
 
 
 def sources(claims: Sequence[ReportedClaim]) -> list[str]:
@@ -185,14 +190,16 @@ def _test(claim: ReportedClaim) -> str:
     test = f"{claim['kind'].replace('_', '-')}. Measured: {name}{_better(claim)}."
     if not claim["margin"]:
         return test
-    needed = "Smallest value that counts" if claim["kind"] == "exact" else "Margin"
+    needed = "Needed: at least" if claim["kind"] == "exact" else "Margin:"
     reason = f" ({claim['margin_reason']})" if claim.get("margin_reason") else ""
-    return f"{test} {needed}: {claim['margin']:g}{reason}."
+    return f"{test} {needed} {claim['margin']:g}{reason}."
 
 
 def _better(claim: ReportedClaim) -> str:
     if claim["kind"] == "equivalence":
         return ""
+    if claim["kind"] == "trend":
+        return f"; the claim expects a {'rise' if claim['better'] == 'higher' else 'fall'}"
     if claim["kind"] != "exact":
         return f"; {claim['better']} is better"
     if claim["margin"]:
@@ -208,7 +215,7 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
     when = verdict.get("registered")
     day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M} UTC" if when else "an unknown time"
     earlier = len(evidence.registration.get("earlier") or [])
-    after = f" It had {earlier} other form{'s' * (earlier > 1)} before." if earlier else ""
+    after = f" It was changed {earlier} time{'s' * (earlier > 1)} before that." if earlier else ""
     looks = verdict["looks"]
     judged = f" It was judged {looks} time{'s' * (looks > 1)} before." if looks else ""
     return f"Study {verdict['study_hash']} was registered at {day}.{after}{judged}"

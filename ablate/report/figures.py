@@ -164,11 +164,11 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         f"seeds, and its line the {levels} confidence interval. Each open circle is one seed."
     )
     if any(claim["kind"] not in ("equivalence", "exact") for claim in with_effects):
-        caption += " To the right of 0 the first arm is the better one."
+        caption += " To the right of 0 the first arm is better."
     if any(claim.get("interval_equivalence") for claim in with_effects):
         caption += " The thick part is the narrower interval that decides whether arms are equal."
     if any(is_exact(claim) for claim in with_effects):
-        caption += " An exact claim has the deviation that decides it instead of a mean."
+        caption += " For an exact claim, the mark is the deviation that decides it."
     if any(claim["margin"] for claim in with_effects):
         caption += " Dashed lines mark the margin, the smallest difference that matters."
     yield Figure("effects", "effects", caption, partial(draw_effects, with_effects))
@@ -232,8 +232,8 @@ def _how(points: Dots) -> str:
     text = " Each mark is a run; the line is the mean." if several else ""
     if wrong:
         text += (
-            " A cross is a run that diverged and a plus a run that collapsed, at the value that "
-            "counts for them."
+            " A cross marks a run that diverged, and a plus sign a run that collapsed; they are "
+            "drawn at the value that is assigned to such runs."
         )
     return text
 
@@ -289,8 +289,8 @@ def _tuning(evidence: Evidence) -> Iterator[Figure]:
     if points:
         key = factor_label(tune["key"])
         caption = (
-            f"{metric_of(tune['metric']).named} of every arm against the {key}. Each mark is a run "
-            "that chose the value; the lines join their means."
+            f"{metric_of(tune['metric']).named} of every arm against the {key}. Each mark is a "
+            "tuning run, by which the value was chosen; the lines join the means."
         )
         draw = partial(draw_tuning, key, tune["metric"], points)
         yield Figure("tuning", "tuning", caption, draw)

@@ -163,7 +163,8 @@ def announce(console: Console, verdict: Verdict) -> None:
 
 
 def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
-    """Return the coloured answer to a claim, followed by "(exploratory)" or "(still learning)".
+    """Return the coloured answer to a claim, followed by "(exploratory)" or
+    "(models were still improving)".
 
     Args:
         claim: the claim.
@@ -175,6 +176,6 @@ def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
 
     mark = MARKS[answer["verdict"]]
     exploratory = " (exploratory)" if answer["exploratory"] else ""
-    learning = " (still learning)" if still else ""
+    learning = " (models were still improving)" if still else ""
     words = f"{mark.letter} {opening(claim, answer)}."
     return Text.assemble((words, f"bold {mark.colour}"), exploratory, learning)

@@ -58,6 +58,7 @@ def describe(evidence: Evidence) -> Iterator[str]:
     arms = by_label([run for run in evidence.runs if "matched" in run]).items()
     sizes = [f"{arm_label(runs[0]['matched'])} with {arm}" for arm, runs in arms]
     yield (
-        f"The arms are made alike to {arm_label(match['to'])} in {COUNTED[match['by']]}: "
-        f"{'; '.join(sizes)}."
+        f"All arms have about as many {COUNTED[match['by']]} as the arm with "
+        f"{arm_label(match['to'])}. "
+        f"For this purpose they have {'; '.join(sizes)}."
     )

@@ -127,41 +127,59 @@ def _page(
     yield (
         "Numbers of KellerJordan/modded-nanogpt (MIT, see LICENSE), commit f411b3d3; "
         "`python -m lab.speedrun` makes this page. Entries 6, 12 and 16 have no folder of their "
-        "own. Runs of a folder with another last step than most are left out. p-values are "
-        "one-sided and not corrected; 'better' compares losses at equal steps, 100 of which are "
-        "worth 0.0045. Measured noise is judged by the textbook's t.\n"
+        "own. Runs whose last step differs from that of most runs of their folder are left out. "
+        "p-values are one-sided and not corrected; 'better' compares losses at equal steps, where "
+        "100 steps count as a loss of 0.0045. With the measured standard deviation, the test is "
+        "Student's t-test.\n"
     )
     yield from table
     yield "\n## Is 3.28 reached?\n"
     valid = {how: [n for n, c in reached[how].items() if _p1(c) <= P_RULE] for how in BY}
-    yield f"- By the rule (stated standard deviation {SD}, p <= {P_RULE}): {_count(valid['z'])}."
-    yield f"- With the measured standard deviation and t, at the same level: {_count(valid['t'])}."
+    yield (
+        "- Entries that reach it by the rule of the speed-run (stated standard deviation "
+        f"{SD}, p <= {P_RULE}): {_count(valid['z'])}."
+    )
+    yield (
+        "- Entries that reach it by a t-test with the measured standard deviation, at the same "
+        f"level: {_count(valid['t'])}."
+    )
     for number in sorted({*valid["z"]} ^ {*valid["t"]}, key=int):
         arm = reached["t"][number]["arms"][0]
         yield (
             f"- #{number}: {arm['runs']} runs with a measured standard deviation of "
-            f"{arm['sd']:.5f}; p = {_p(reached['z'][number])} by the stated one, "
-            f"{_p(reached['t'][number])} by t, which pays for a spread known from few runs."
+            f"{arm['sd']:.5f}. With the stated standard deviation p = {_p(reached['z'][number])}; "
+            f"by the t-test p = {_p(reached['t'][number])}, because the t-test allows for a "
+            "standard deviation that is estimated from few runs."
         )
     family = [n for n, c in reached["t"].items() if c["verdict"] == "supported"]
-    yield f"- As one family (Holm, alpha {ALPHA}, t): {_count(family)}."
+    yield (
+        f"- Entries that reach it by the t-test, corrected for testing all entries (Holm, alpha "
+        f"{ALPHA}): {_count(family)}."
+    )
     family = [n for n, c in reached["corrected"].items() if c["verdict"] == "supported"]
     yield (
-        "- With the correction for skewness that the referee makes by default: "
-        f"{len(valid['corrected'])} at the level of the rule, {len(family)} as one family.\n"
+        "- With the correction for skewness, which `ablate referee` makes by default: "
+        f"{len(valid['corrected'])} entries at the level of the rule, and {len(family)} with "
+        "Holm's correction.\n"
     )
     yield "## Is it better than what was there?\n"
     for how, words in (("z", "stated"), ("t", "measured")):
         alone = [n for n, c in pairs[how].items() if _p1(c) <= ALPHA / 2]
-        yield f"- Than the entry before, {words} noise, each alone: {_count(alone)}."
+        yield (
+            f"- Entries that are better than the entry before, with the {words} standard "
+            f"deviation and without correction: {_count(alone)}."
+        )
     alone = [n for n, c in records["t"].items() if _p1(c) <= ALPHA / 2]
     kept, corrected = (
         [n for n, c in records[how].items() if c["verdict"] == "supported"]
         for how in ("t", "corrected")
     )
-    yield f"- Than the best before, measured noise, each alone: {_count(alone)}."
-    yield f"- Than the best before, asked as one family (Holm): {_count(kept)} would stand."
-    yield f"- The same with the correction for skewness: {_count(corrected)} would stand.\n"
+    yield (
+        "- Entries that are better than the best entry before, with the measured standard "
+        f"deviation and without correction: {_count(alone)}."
+    )
+    yield f"- The same, corrected for testing all entries (Holm): {_count(kept)}."
+    yield f"- The same, also corrected for skewness: {_count(corrected)}.\n"
     yield from _disagreements(pairs, records["t"])
     yield "## Beside the statements of its README\n"
     yield "| comparison | its p | ours (Welch) |"
@@ -169,12 +187,12 @@ def _page(
     for (first, second), p in STATED.items():
         yield f"| #{first} against #{second} | {p} | {_p(stated[f'{first} {second}'])} |"
     yield (
-        "\nThe README does not say at which steps and with which noise it compares. Ours takes the "
-        "last step of each entry. #8 was validated at 3,250 and 3,275 steps, and lost 0.0007 of "
-        "loss between them, less than the 0.0011 that the rate values 25 steps at: the rate is "
-        "that of the middle of a cooldown and flatters entries that are stopped earlier. For the "
-        "same reason #44 and #46, whose folders go on behind the step that the entry counts, look "
-        "worse here than at that step."
+        "\nThe README does not say at which steps and with which standard deviation it compares. "
+        "Our comparison takes the last step of each entry. #8 was validated at 3,250 and 3,275 "
+        "steps. Its loss fell by 0.0007 between them, which is less than the 0.0011 that 25 steps "
+        "count for: this exchange of steps for loss is that of the middle of a cooldown, and it "
+        "favours entries that were stopped earlier. For the same reason #44 and #46, whose logs "
+        "continue after the step that counts for the entry, look worse here than at that step."
     )
 
 
@@ -185,13 +203,13 @@ def _disagreements(pairs: dict[str, Row], records: Row) -> Iterator[str]:
         if stated != measured:
             spreads = " and ".join(f"{arm['sd']:.5f}" for arm in claim["arms"])
             yield (
-                f"- #{number} against the entry before: p = {_p(pairs['z'][number])} by the stated "
-                f"standard deviation, {_p(claim)} by the measured ones ({spreads})."
+                f"- #{number} against the entry before: p = {_p(pairs['z'][number])} with the stated "
+                f"standard deviation, {_p(claim)} with the measured ones ({spreads})."
             )
         if measured and _p1(records[number]) > ALPHA / 2:
             yield (
-                f"- #{number} is better than the entry before, but that one is no record: against "
-                f"the best before p = {_p(records[number])}."
+                f"- #{number} is better than the entry before, which was no record: against the best "
+                f"entry before, p = {_p(records[number])}."
             )
     yield ""
 

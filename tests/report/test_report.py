@@ -234,10 +234,10 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence,
 @pytest.mark.parametrize(
     ("kind", "test"),
     [
-        ("equivalence", "equivalence. Measured: test BLEU in points. Margin: 2 (a reason)."),
+        ("equivalence", "Claim: equivalence. Measured: test BLEU in points. Margin: 2 (a reason)."),
         (
             "superiority",
-            "superiority. Measured: test BLEU in points; higher is better. Margin: 2 (a",
+            "Claim: superiority. Measured: test BLEU in points; higher is better. Margin: 2 (a",
         ),
     ],
 )

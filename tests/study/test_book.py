@@ -14,13 +14,13 @@ from lab.calibration.fishing import CLAIM, ROUTES, PHackingSimulation, Try
 
 SAID = {
     "looks within the plan": "",
-    "more seeds than planned": "all of alpha was spent by a look at the 10 planned seeds",
+    "more seeds than planned": "an analysis of the 10 planned seeds used up the whole",
     "one seed dropped": "",
     "two seeds dropped": "",
-    "a seed stopped by hand": "1 seed begun or seen before are not in",
-    "another replicate": "all of alpha was spent",
+    "a seed stopped by hand": "1 seed that was begun or analysed earlier is missing",
+    "another replicate": "used up the whole significance level",
     "another learning rate": "optimizer.lr was 0.0 and is 1.0",
-    "a renamed study": "all of alpha was spent",
+    "a renamed study": "used up the whole significance level",
     "another margin": "margin was 0.0 and is 0.05",
     "a level changed under its name": "arm.steps was 0.0 and is 1.0 in arm=treatment",
 }
@@ -110,7 +110,9 @@ def test_evidence_that_is_gone_is_told(user):
     user.judged(Try(seeds=(0, 1, 2), planned=4))
     user.kept["0"] = None
     found = user.judged(Try(seeds=(2, 3), planned=4))
-    assert asked_of(CLAIM, found)["tried"] == ["2 seeds begun or seen before are not in"]
+    assert asked_of(CLAIM, found)["tried"] == [
+        "2 seeds that were begun or analysed earlier are missing"
+    ]
 
 
 def test_a_question_is_its_arms_and_its_metric():

@@ -210,9 +210,9 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     assert read.short.regime["steps"] == 600
     write_report(read, folder)
     report = (folder / "report.md").read_text()
-    assert "**Refuted: too small to matter.** (still learning) Pre-LN beats" in report
+    assert "**Refuted: too small to matter.** (models were still improving) Pre-LN beats" in report
     assert "After 600 of 2,400 steps: **Supported.** Pre-LN against Post-LN" in report
-    assert "2,400 optimiser steps of 512 tokens, judged after 600 of them as well" in report
+    assert "2,400 optimiser steps of 512 tokens, also evaluated after 600 steps" in report
     found, warnings = collect(folder.parent, tmp_path)
     assert not warnings
     assert [(one.steps, one.verdict) for one in found] == [
@@ -239,7 +239,7 @@ def test_a_verdict_says_how_its_arms_were_matched(at_both):
     for run in both.runs:
         run["matched"] = {"budget.steps": 2400 if run["arm"] == "post_ln" else 2100}
     (said,) = (one for one in conclude(both)["caveats"] if "floating-point operations" in one)
-    assert "made alike to Post-LN" in said
+    assert "as the arm with Post-LN" in said
     assert "2,100 steps with Pre-LN; 2,400 steps with Post-LN" in said
 
 

@@ -322,7 +322,7 @@ def test_a_run_that_was_started_under_another_form_is_told(edit):
     folder = edit("runs.jsonl", lambda run: run.update(study="0123456789abcdef"), sealed=True)
     found = conclude(Evidence.load(folder))
     assert found["exploratory"]
-    assert "Another form of the study was in force when 1 run began" in found["caveats"][0]
+    assert "1 run began with another version of the study" in found["caveats"][0]
 
 
 @pytest.mark.parametrize(("lines", "steps"), [(96, range(100, 2401, 100)), (3, (25, 50, 75))])

@@ -26,7 +26,7 @@ study:
 hydra: {sweeper: {params: {model.d_head: "4,8", seed: "range(${budget.seeds})"}}}
 """
 PLAN = "budget.seeds=4"
-SPENT = "all of alpha was spent by a look at the 2 planned seeds"
+SPENT = "an analysis of the 2 planned seeds used up the whole significance level"
 
 
 @pytest.fixture
@@ -83,7 +83,9 @@ def test_another_try_is_exploratory_and_says_what_was_tried(swept, first, second
 @pytest.mark.slow
 def test_a_seed_stopped_by_hand_is_missed(swept):
     shutil.rmtree(swept())
-    assert "1 seed begun or seen before are not in" in json.dumps(judged(swept("seed=0")))
+    assert "1 seed that was begun or analysed earlier is missing" in json.dumps(
+        judged(swept("seed=0"))
+    )
 
 
 @pytest.mark.slow

@@ -203,7 +203,9 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
     other = sweep("rest", "part=true", "seed=3,4")  # where 1 and 2 were begun
     verdict = judged(joined(first, other, to="chosen"))
     assert verdict["exploratory"]
-    assert "2 seeds begun or seen before are not in" in json.dumps(verdict["caveats"])
+    assert "2 seeds that were begun or analysed earlier are missing" in json.dumps(
+        verdict["caveats"]
+    )
     assert "5 seeds together, but the study plans 3" in joined(first, rest, other)
 
 

@@ -26,7 +26,10 @@ PLANNED = 0.2  # proportion for which seeds are planned if a claim names none
 class Stability(Superiority):
     """The kind of claim that a smaller proportion of runs diverges or collapses in an arm."""
 
-    rule = "the rule of superiority, for the difference between the shares of runs that fail"
+    rule = (
+        "judged like superiority claims, by the difference between the proportions of runs that "
+        "diverge or collapse"
+    )
     most_seeds = 100  # the tables of the test grow with the square
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:

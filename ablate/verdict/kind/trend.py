@@ -11,7 +11,7 @@ from ablate.verdict.kind.superiority import Superiority
 class Trend(Superiority):
     """The kind of claim that the slope of the metric over a factor is above 0."""
 
-    rule = "the rule of superiority, for the slope"
+    rule = "judged like superiority claims, by the slope instead of a difference"
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
         """Raise UserError unless the claim's key `over` names a factor of the study."""

@@ -66,7 +66,7 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
         yield f"{fixed[:1].upper()}{fixed[1:]}."
     if evidence.registration.get("earlier"):
         forms = len(evidence.registration["earlier"])
-        yield f"The study was changed {forms} time{'s' * (forms > 1)} before it got this form."
+        yield f"The study was changed {forms} time{'s' * (forms > 1)} before its present version."
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[str]:
@@ -179,10 +179,10 @@ def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
     wrong = [run for run in runs if run["status"] in WENT_WRONG]
     if wrong:
         arms = Counter(arm_label(run["levels"]) for run in wrong)
-        counts = "; ".join(f"{count} of {arm}" for arm, count in arms.items())
+        counts = "; ".join(f"{count} with {arm}" for arm, count in arms.items())
         yield (
             f"{_count(wrong)} diverged or collapsed ({counts}). Estimates use the runs that "
-            "learned. How often runs fail is a separate question, which few runs answer only "
+            "learned. How often runs fail is a separate question; so few runs answer it only "
             "roughly."
         )
 
@@ -200,11 +200,14 @@ def _of_plan(evidence: Evidence) -> Iterator[str]:
         return
     staged = "asked" in evidence.registration and len(planned_looks(evidence.study)) > 1
     if staged and not _goes_on(few, evidence):
-        arms = [f"{arm} after {len(_seeds(runs))}" for arm, runs in few.items()]
+        ended_at: dict[int, list[str]] = {}
+        for arm, runs in few.items():
+            ended_at.setdefault(len(_seeds(runs)), []).append(arm)
+        ends = [f"After {n} of {planned} seeds: {'; '.join(x)}" for n, x in ended_at.items()]
         yield (
-            f"The planned interim analyses ended some arms early: {listed(arms)} of {planned} "
-            "seeds. Each claim on these arms was decided by then, or had a chance below "
-            f"{100 * FUTILE:.0f} % to be decided."
+            f"The planned interim analyses ended some arms early. {'. '.join(ends)}. "
+            "Each claim on these arms was decided by then, or its chance to be decided was below "
+            f"{100 * FUTILE:.0f} %."
         )
         return
     ended = len(_seeds([run for run in evidence.runs if run["status"] != "failed"]))
@@ -273,7 +276,10 @@ def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
 def _of_intervals(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
     tested = [entry for entry in claims if entry["p"]]
     if len(tested) > 1:
-        yield (f"{OF_HOLM} for testing {len(tested)} claims at once (Holm). The intervals are not.")
+        yield (
+            f"{OF_HOLM} for testing {len(tested)} claims at once (Holm). The intervals are not "
+            "corrected."
+        )
     if by_seeds := [e for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]:
         about = _subject(by_seeds, evidence)
         yield f"{about}Intervals allow for other seeds, but not for other test sentences."
@@ -298,8 +304,9 @@ def _asked_before(entry: Entry, evidence: Evidence) -> Iterator[str]:
         yield f"The answer is exploratory, since the question was asked before: {attempt}."
     if shares := entry.get("information"):
         yield (
-            f"This is analysis {len(shares)} of the planned ones, with {100 * shares[-1]:.0f} % of "
-            "the seeds. Its level and interval allow for the other analyses (O'Brien-Fleming)."
+            f"The answer comes from the planned analysis after {100 * shares[-1]:.0f} % of the "
+            f"seeds (number {len(shares)}). Significance level and interval allow for the other "
+            "analyses (O'Brien-Fleming)."
         )
     if settings := asked["regimes"]:
         yield f"The same question was also asked in {_counted(settings, 'other setting')}."
