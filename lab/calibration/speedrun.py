@@ -158,7 +158,7 @@ def _page(
     )
     family = [n for n, c in reached["corrected"].items() if c["verdict"] == "supported"]
     yield (
-        "- With the correction for skewness, which `ablate referee` makes by default: "
+        "- With the correction for skewness, which `ablate compare` makes by default: "
         f"{len(valid['corrected'])} entries at the level of the rule, and {len(family)} with "
         "Holm's correction.\n"
     )
@@ -203,13 +203,13 @@ def _disagreements(pairs: dict[str, Row], records: Row) -> Iterator[str]:
         if stated != measured:
             spreads = " and ".join(f"{arm['sd']:.5f}" for arm in claim["arms"])
             yield (
-                f"- #{number} against the entry before: p = {_p(pairs['z'][number])} with the stated "
-                f"standard deviation, {_p(claim)} with the measured ones ({spreads})."
+                f"- #{number} against the entry before: p = {_p(pairs['z'][number])} with the "
+                f"stated standard deviation, {_p(claim)} with the measured ones ({spreads})."
             )
         if measured and _p1(records[number]) > ALPHA / 2:
             yield (
-                f"- #{number} is better than the entry before, which was no record: against the best "
-                f"entry before, p = {_p(records[number])}."
+                f"- #{number} is better than the entry before, which was no record: against the "
+                f"best entry before, p = {_p(records[number])}."
             )
     yield ""
 

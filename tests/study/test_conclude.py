@@ -155,7 +155,7 @@ def test_stability_counts_runs(claim, run, evidence):
     assert entry["verdict"] == "supported"
     assert entry["effect"] == pytest.approx(0.7)
     assert entry["details"]["Runs counted"] == "7 of 10 against 0 of 10"
-    assert any("7 runs diverged or collapsed (7 of Post-LN)" in one for one in found["caveats"])
+    assert any("7 runs diverged or collapsed (7 with Post-LN)" in one for one in found["caveats"])
 
 
 def test_equivalence_has_both_intervals(claim, arms, evidence):
@@ -215,7 +215,7 @@ def test_looks_spend_alpha(claim, arms, evidence, seen, planned, verdict, spent,
     told = " ".join(found["caveats"])
     assert "The same question was also asked in 2 other settings." in told
     assert ("exploratory, since the question was asked before: all of" in told) == exploratory
-    assert ("This is analysis" in told) == (one.get("information") is not None)
+    assert ("The answer comes from the planned analysis" in told) == (one.get("information") is not None)
 
 
 def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evidence):
