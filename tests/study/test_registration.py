@@ -109,7 +109,7 @@ def test_what_decides_is_a_departure_and_is_named(path, value, words):
     assert study_hash(now) != study_hash(STUDY)
     (said,) = left(now)
     assert words in said
-    assert said.endswith("that makes its verdicts exploratory.")
+    assert said.endswith("its verdicts are therefore exploratory.")
 
 
 def hashed(study=STUDY, levels=LEVELS, arms=ARMS):
@@ -150,14 +150,14 @@ def test_what_withholds_a_verdict_can_come_after_the_runs_and_not_go():
     assert study_hash(STUDY) == study_hash(off) == study_hash(strict)
     assert left(strict) == left(strict, strict) == left(off) == []
     (said,) = left(STUDY, strict)
-    assert said == "cannot was taken from a; that makes its verdicts exploratory."
+    assert said == "cannot was taken from a; its verdicts are therefore exploratory."
 
 
 def test_runs_that_began_under_another_form_are_named():
     own, other = study_hash(STUDY), study_hash(changed("seeds", 6))
     runs = [{"cell": number, "study": of} for number, of in enumerate((own, other, own, other))]
     (said,) = left(STUDY, runs=[*runs, {"cell": 9}])
-    assert "when 2 runs began (cells 1 and 3)" in said
+    assert "2 runs began" in said and "(cells 1 and 3 of runs.jsonl)" in said
 
 
 def test_the_whole_study_that_was_registered_before_is_compared_in_what_decides():
