@@ -48,6 +48,7 @@ def test_a_damaged_file_is_named(path, damage):
         read_rows(path)
 
 
+@pytest.mark.slow
 def test_a_sweep_starts_beside_earlier_runs_with_damaged_statistics(small, command, here, tmp_path):
     words = (*small, "+experiment=relu_vs_linear", "budget.short=null", "-m")
     assert command(*words, "seed=0")[0] == 0

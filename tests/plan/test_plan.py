@@ -4,6 +4,8 @@ import json
 import subprocess
 import threading
 
+import pytest
+
 from ablate.plan.plan import _steps
 from ablate.plan.sample import SHORT
 from ablate.train.resolve import shorten
@@ -99,6 +101,7 @@ def test_an_arm_that_was_only_guessed_is_timed_too(small, command, compose, monk
     assert "model/feed_forward=linear" not in words
 
 
+@pytest.mark.slow
 def test_a_tuned_sweep_is_timed_with_its_test(small, command, tmp_path, monkeypatch):
     """Runs that choose a rate are not tested, and no run alone may go without a test."""
     asked = []

@@ -62,9 +62,12 @@ def go(words, compose):
 @pytest.mark.parametrize(
     "more",
     [
-        (),
+        pytest.param((), marks=pytest.mark.slow),
         ("optimizer=muon", "optimizer.decayed=[matrices,norms]", "model/attention=gated"),
-        ("model/parametrisation=mup", "initial=zero_output", "optimizer.decayed=[embeddings]"),
+        pytest.param(
+            ("model/parametrisation=mup", "initial=zero_output", "optimizer.decayed=[embeddings]"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_run_killed_in_the_middle_of_an_epoch_goes_on_to_the_bit(

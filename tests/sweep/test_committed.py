@@ -55,7 +55,9 @@ def committed(sweep, command, evidence, tmp_path):
     ("words", "seeds"),
     [
         pytest.param(["budget.seeds=1"], [0], id="fewer seeds"),
-        pytest.param(["budget.seeds=1", "optimizer.lr=0.01"], [0], id="another rate"),
+        pytest.param(
+            ["budget.seeds=1", "optimizer.lr=0.01"], [0], id="another rate", marks=pytest.mark.slow
+        ),
         pytest.param(["budget.seeds=2"], [0, 1], id="the same command", marks=pytest.mark.slow),
         pytest.param(
             ["budget.seeds=2", "seed=1,2"], [1, 2], id="other seeds", marks=pytest.mark.slow

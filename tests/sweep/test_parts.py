@@ -120,6 +120,7 @@ def lines(folder, name="runs.jsonl"):
     return [json.loads(line) for line in (folder / name).read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
     sweep, part, joined, judged, command, study, tmp_path
 ):
@@ -195,6 +196,7 @@ def resealed(source, target, change):
     return target
 
 
+@pytest.mark.slow
 def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep, joined, judged):
     first = sweep("first", "seed=0")  # with a verdict
     rest = sweep("rest", "part=true", "seed=1,2")

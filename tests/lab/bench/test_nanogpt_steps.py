@@ -15,7 +15,9 @@ CASES = [  # steps, and sizes
     pytest.param(
         *(110, {"layers": 4, "heads": 4, "width": 16, "context": 8}), marks=pytest.mark.slow
     ),
-    (30, {"layers": 1, "heads": 1, "width": 8, "context": 5}),
+    pytest.param(
+        *(30, {"layers": 1, "heads": 1, "width": 8, "context": 5}), marks=pytest.mark.slow
+    ),
     (30, {"layers": 2, "heads": 2, "width": 24, "context": 16}),
 ]
 
