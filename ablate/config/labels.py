@@ -235,8 +235,9 @@ def arm_label(levels: Mapping[str, Any]) -> str:
 def arm_labels(levels: Mapping[str, Any]) -> list[str]:
     """Return the labels of the levels of an arm.
 
-    The level of `budget.short` says after how many steps a run is judged as well. This level does
-    not distinguish models, so its label is left out if the arm has other levels.
+    A level of `budget.short` is the number of steps of a second, shorter training budget, for which
+    each run is tested too. This level does not distinguish models, so its label is left out if the
+    arm has other levels.
     """
     named = {factor: level for factor, level in levels.items() if factor != SHORT} or levels
     labels = [level_label(factor, level) for factor, level in named.items()]

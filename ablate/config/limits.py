@@ -48,7 +48,7 @@ class OneOf:
     words: tuple[str | None, ...]
 
     def allows(self, value: Any) -> bool:
-        """Return whether the value is listed."""
+        """Return whether a value is one of the allowed words."""
         return value in self.words
 
     def __str__(self) -> str:

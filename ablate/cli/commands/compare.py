@@ -46,8 +46,8 @@ NOISE = {"sd": "sd", "sd_source": "source", "noise_from": "arms"}
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the source of runs, the options that state the question, and the folder of the
-    report.
+    """Declare the source of the runs, the options that describe the comparison (such as the columns
+    of the table, the arms and the margin), and the folder of the report.
     """
     parser.add_argument("source", metavar="SOURCE", help="table or folder of the runs")
     for name, about in OPTIONS.items():

@@ -27,7 +27,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the metrics.
+    """Print the metrics of the run's model on one split of the corpus.
 
     Raises:
         UserError: the run, the corpus or their combination cannot be used.

@@ -39,7 +39,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the continuations.
+    """Read a prompt from standard input, and write it with each continuation to standard output.
 
     Raises:
         UserError: the run or the prompt cannot be used.

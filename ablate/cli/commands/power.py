@@ -28,8 +28,9 @@ TABLE = ("arm", "metric", "baseline")
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the standard deviation between runs, or a table to estimate it from, and the
-    margin.
+    """Declare the standard deviation between runs, or a table of runs from which it is estimated;
+    the margin, that is, the smallest difference that matters; and the options of the statistical
+    test.
     """
     parser.add_argument("source", metavar="SOURCE", nargs="?", help="table of baseline runs")
     for name, about in OPTIONS.items():

@@ -21,7 +21,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the sealed, dated copy beside the study file.
+    """Write a copy of the study file beside it, with the date and a seal (a digest that detects
+    later edits).
 
     Raises:
         UserError: the study is malformed, or was registered before.

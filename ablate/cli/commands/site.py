@@ -15,7 +15,9 @@ FIRST = "reading claims and verdicts"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the folders from which verdicts are read, and the folder of the pages."""
+    """Declare the folders from which verdicts are read, and the folder to which web pages are
+    written.
+    """
     parser.add_key("to", "folder for the pages; the first is index.html", PATH, required=True)
     parser.add_key("only", WHOSE, one_of("own", "committed"), "")
     parser.add_key("experiments", EVIDENCE, FOLDER)

@@ -29,10 +29,14 @@ class Influence(RandomModels):
 
         The influence of a token on an output is the change of the output if the token is replaced.
 
-        encoder_other: smallest influence of another token on an encoder output; source: smallest
-        influence of a source token on a decoder output; decoder_future: largest influence of a
-        target token on an earlier output; decoder_past: largest influence on the same or a later
-        output, minimum over draws.
+        Returns:
+            encoder_other: smallest influence of a token on the encoder output at another position.
+            source: smallest influence of a source token on a decoder output.
+            decoder_future: largest influence of a target token on the decoder output at an earlier
+                position.
+            decoder_past: influence of a target token on the decoder output at its own or a later
+                position. The largest influence of each draw is taken, and the smallest of these
+                values is returned.
         """
         matrices_of_draw = [self.draw(*drawn) for drawn in self.models(model)]
         encoder, source, target = (

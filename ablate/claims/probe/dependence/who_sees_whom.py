@@ -62,12 +62,13 @@ class WhoSeesWhom(RandomModels):
         draws: number of random weights and texts.
         length: tokens of a short text; long texts have 256 tokens.
         stack: encoder | decoder.
-        position: none | sinusoidal | learned | rotary, in place of the model's; a recurrent model
-            has none.
+        position: none | sinusoidal | learned | rotary: the position encoding that replaces the
+            model's own; a recurrent model allows only none.
         seed: seed of weights and texts.
 
     Raises:
-        UserError: a value outside the above, `draws` below 1, or `length` below 3.
+        UserError: `stack` or `position` is not one of these words, `draws` is below 1, or `length`
+            is below 3.
     """
 
     needs = Model
@@ -96,17 +97,19 @@ class WhoSeesWhom(RandomModels):
             far: smallest influence of the first of FAR tokens on the last state.
             held: for unidirectional recurrence, influence of an earlier token on later states if
                 the state between them is fixed.
-            held_control: the same if the state between them is not fixed.
-            skipping: for attention, `far` if all tokens between the two are masked.
-            score: for attention, change of the score of two words with their distance.
+            held_control: the same influence if the state between them is not fixed.
+            skipping: for attention, the value of `far` if all tokens between the first and the last
+                are masked.
+            score: for attention, largest change of the score of two words if their distance
+                changes.
             score_control: change of this score if one of the words is replaced.
             weight: for attention, smallest relative decrease of the weight of a word from a text of
                 `length` tokens to a text of FAR tokens.
             weight_control: size of this weight in the shorter text.
 
         Raises:
-            UserError: the model is neither recurrent nor a Transformer, or a recurrent one is to
-                have positions.
+            UserError: the model is neither recurrent nor a Transformer, or it is recurrent and
+                `position` is not none.
         """
         self.check(model)
         drawn = [self.draw(*arguments) for arguments in self.models(model)]
@@ -115,7 +118,7 @@ class WhoSeesWhom(RandomModels):
 
     def check(self, model: Model) -> None:
         """Raise UserError for a model that is neither recurrent nor a Transformer, and for a
-        recurrent model with positions.
+        recurrent model if the probe has positions.
         """
         if not isinstance(model, Recurrent | Transformer):
             raise UserError(
@@ -159,7 +162,16 @@ class WhoSeesWhom(RandomModels):
         }
 
     def reader(self, model: Model, source: Int[Tensor, "1 S"], generator: torch.Generator) -> Read:
-        """Return a function that computes the states of the stack for a text."""
+        """Return a function that computes the states of the model's encoder or decoder, as the
+        setting `stack` says, for the ids of texts.
+
+        The position encodings of a Transformer are replaced first.
+
+        Args:
+            model: the model, which is changed.
+            source: the source that the decoder of a Transformer attends to.
+            generator: source of random numbers for the values of learned positions.
+        """
         embedding: Any = model.embedding
         if isinstance(model, Recurrent):
             if self.stack == "encoder":
@@ -181,7 +193,9 @@ class WhoSeesWhom(RandomModels):
         return position
 
     def attention(self, model: Any) -> SelfAttention:
-        """Return the first self-attention of the stack."""
+        """Return the first self-attention of the model's encoder or decoder, as the setting `stack`
+        says.
+        """
         stack = getattr(model, self.stack)
         assert isinstance(stack, Stack)
         first = stack.sublayers[0]
@@ -195,8 +209,12 @@ def replaced_at(ids: Int[Tensor, "1 L"], place: int) -> Int[Tensor, "2 L"]:
 
 
 def order(read: Read, ids: Int[Tensor, "1 L"], generator: torch.Generator) -> dict[str, float]:
-    """Return how much the states change under a permutation of the tokens that is undone
-    afterwards, and with another first token.
+    """Return how much the states change by a permutation of the tokens, and by another first token.
+
+    Returns:
+        order, order_largest: change if the tokens are permuted, and the states are then put into
+            the original order.
+        order_control: change if the first token is replaced.
     """
     permutation = shuffled(ids.size(1), generator)
     states, permuted, other = read(torch.cat([ids, ids[:, permutation], replaced_at(ids, 0)[1:]]))
@@ -209,15 +227,18 @@ def order(read: Read, ids: Int[Tensor, "1 L"], generator: torch.Generator) -> di
 
 
 def zeros(model: Recurrent, rows: int) -> list[tuple[Tensor, ...]]:
-    """Return the initial states of a recurrent decoder."""
+    """Return the initial states, which are zero, of a recurrent decoder for `rows` texts."""
     begin = torch.zeros(1, rows, model.embedding.output_weight().size(1), dtype=torch.float64)
     lstm = isinstance(model.decoder[0].cell, nn.LSTM)
     return [(begin, begin) if lstm else (begin,) for _ in model.decoder]
 
 
 def held(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
-    """Return how much later states of a recurrent decoder change with earlier tokens if the state
-    between them is fixed, and if not.
+    """Return how much later states of a recurrent decoder change if an earlier token is replaced.
+
+    Returns:
+        held: change if the state between the earlier token and the later states is fixed.
+        held_control: change if this state is not fixed.
     """
     half = ids.size(1) // 2
     pair = model.embedding.embed_tgt(replaced_at(ids, half - 1))
@@ -259,7 +280,9 @@ def pair_scores(
 def recorded(
     attention: SelfAttention, read: Read, ids: Int[Tensor, "M L"]
 ) -> Float[Tensor, "M H K"]:
-    """Return the unscaled scores between the last token and every key."""
+    """Return the scores between the last token and every key, for each text and head: the product
+    of query and key divided by the square root of the head width.
+    """
     records: list[Tensor] = []
 
     def record(kernel: Any, inputs: tuple[Any, ...]) -> None:

@@ -131,12 +131,14 @@ def moved(first: Tensor, other: Tensor) -> Tensor:
 
 
 def farthest(first: Heads, other: Heads) -> Tensor:
-    """Return the largest difference between two attentions in any of queries, keys and values."""
+    """Return the largest of three differences between two attentions: the differences between their
+    queries, between their keys, and between their values.
+    """
     return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).max()
 
 
 def nearest(first: Heads, other: Heads) -> Tensor:
-    """Return the difference between two attentions in that one of queries, keys and values that
-    differs least.
+    """Return the smallest of three differences between two attentions: the differences between
+    their queries, between their keys, and between their values.
     """
     return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).min()

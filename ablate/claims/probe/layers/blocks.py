@@ -122,10 +122,19 @@ def check(model: Transformer) -> None:
 def outputs(
     model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
 ) -> dict[str, float | Tensor]:
-    """Return the differences between the outputs of encoder and decoder and those of torch's
-    stacks, at real tokens.
+    """Return differences between the outputs of the model's encoder and decoder and the outputs of
+    torch.nn's encoder and decoder with the same weights.
 
-    `tokens` are source and target vectors; `real` is false at padding.
+    Args:
+        model: the model.
+        tokens: source and target vectors.
+        real: masks of the source and target vectors, False at padding.
+
+    Returns:
+        twin_difference: largest difference at tokens that are not padding.
+        other_order: this difference if torch's layers have the other norm placement, Pre-LN for
+            Post-LN or the reverse.
+        extra_norms: this difference if torch's encoder and decoder end with a norm.
     """
     memory = model.encoder(tokens[0], real[0])
     outputs_here = memory, model.decoder(tokens[1], real[1], Memory(memory, real[0]))
@@ -202,7 +211,7 @@ def shapes(
     model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
 ) -> dict[str, float | Tensor]:
     """Return the number of sub-layers and stacks whose output does not have the shape of their
-    input, and the same number for outputs without their last token.
+    input, and, as a control, the same number if the last token of each output is dropped.
 
     Args:
         model: the model.
@@ -211,7 +220,8 @@ def shapes(
 
     Returns:
         shape_changes: number of sub-layers and stacks that change the shape.
-        cut_short: number of sub-layers whose output without its last token has another shape.
+        cut_short: number of sub-layers whose output without its last token does not have the shape
+            of the input.
     """
     changes, shortened = [], []
 
@@ -230,8 +240,12 @@ def shapes(
 
 
 def sums(x: Float[Tensor, "B L D"]) -> dict[str, float | Tensor]:
-    """Return for how many wrong shapes torch silently broadcasts a tensor that is added to x, and
-    for how many it raises an error.
+    """Return for how many wrong shapes torch adds a tensor to x silently, and for how many it
+    fails.
+
+    Returns:
+        added_silently: number of wrong shapes that torch broadcasts to the shape of x.
+        refused: number of wrong shapes for which torch raises an error.
     """
     _, n, width = x.shape
     counts = {"added_silently": 0.0, "refused": 0.0}

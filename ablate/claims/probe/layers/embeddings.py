@@ -47,11 +47,11 @@ class Embeddings(RandomModels):
         draws: number of random weights and sentences.
         length: tokens of a sentence.
         corpus: corpus that provides the words.
-        scheme: kind of vocabulary.
+        scheme: method to learn the vocabulary of the corpus, such as whole words or subwords.
         seed: seed of weights and sentences.
 
     Raises:
-        UserError: `draws` below 1, or `length` below 3.
+        UserError: `draws` is below 1, or `length` is below 3.
     """
 
     measures = (
@@ -115,7 +115,10 @@ class Embeddings(RandomModels):
 def lookup(
     embedding: Embedding, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
 ) -> dict[str, float]:
-    """Return the difference between look-up and the product with one-hot vectors."""
+    """Return differences between the look-up of an embedding and the product of a one-hot vector
+    with the embedding matrix, and between embeddings of tokens; `Embeddings.__call__` explains the
+    names.
+    """
     tables = [part for part in embedding.modules() if isinstance(part, Table)]
     far: list[Tensor] = []
     wrong: list[Tensor] = []
@@ -170,10 +173,11 @@ def learning(
         without_gradient: number of embedding tables in which the row of at least one token of the
             first batch has no gradient.
         gradient: largest absolute entry of the gradients of the tables.
-        other_rows: fraction of the target rows of tokens outside the batch that have a gradient.
-        adam_rows: of the target rows with a gradient in the first batch and none in the second, the
-            fraction that Adam changes after the second batch.
-        frozen: number of rows that change although they are not trained.
+        other_rows: fraction of rows with a gradient, among the rows of the target embedding whose
+            tokens are not in the batch.
+        adam_rows: fraction of rows that Adam changes after the second batch, among the rows of the
+            target embedding that have a gradient in the first batch and none in the second.
+        frozen: number of rows of the target embedding that change although they are not trained.
     """
     tables = [part.weight for part in model.embedding.modules() if isinstance(part, Table)]
     named = [set(ids.flatten().tolist()) for ids in (src, tgt[:, :-1])]
@@ -220,7 +224,9 @@ def gradient(table: Tensor) -> Tensor:
 def frozen(
     model: Transformer, adam: torch.optim.Adam, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
 ) -> float:
-    """Return how many rows of the target embedding change when it is not trained."""
+    """Return how many rows of the target embedding change in a training step in which this
+    embedding is not trained.
+    """
     table = [part.weight for part in model.embedding.modules() if isinstance(part, Table)][-1]
     table.requires_grad_(False)
     before = table.clone()
@@ -231,10 +237,11 @@ def frozen(
 
 
 def built(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) -> Embedding:
-    """Return an embedding of the same kind for vocabularies of other sizes.
+    """Return a new embedding, of the same class as `embedding`, for vocabularies of the given
+    sizes.
 
     Raises:
-        UserError: the embedding rejects such vocabularies.
+        UserError: this class does not accept these vocabularies.
     """
     kind = type(embedding)
     sizes = {"src_vocab": src_vocab, "tgt_vocab": tgt_vocab, "joint_vocab": joint}
@@ -242,7 +249,7 @@ def built(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) 
 
 
 def builds(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) -> bool:
-    """Return whether an embedding of the same kind accepts such vocabularies."""
+    """Return whether the class of `embedding` accepts vocabularies of the given sizes."""
     try:
         built(embedding, src_vocab, tgt_vocab, joint=joint)
     except UserError:
@@ -251,11 +258,14 @@ def builds(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool)
 
 
 def sharing(embedding: Embedding, train: Pairs, scheme: Scheme) -> dict[str, float]:
-    """Return for which vocabularies an embedding of the same kind can be built.
+    """Return for which vocabularies an embedding of the same class as `embedding` can be built.
 
-    builds_joint: 1 if it can be built for a joint vocabulary; builds_apart: for how many of two
-    pairs of separate vocabularies, of different and of equal sizes; same_word: fraction of ids that
-    mean the same word in separate vocabularies of both languages.
+    Returns:
+        builds_joint: 1 if it can be built for a joint vocabulary, else 0.
+        builds_apart: number of pairs of separate vocabularies for which it can be built. Two pairs
+            are tried: one with different sizes, and one with equal sizes.
+        same_word: fraction of ids that mean the same word in the separate vocabularies of the two
+            languages.
     """
     separate = copy.copy(scheme)
     separate.joint, separate.vocab_size = False, None
@@ -274,9 +284,11 @@ def writing(
 ) -> dict[str, float]:
     """Return the fractions of known and unknown words that decoding restores from their ids.
 
-    written_known: fraction of the words of the training text; written_new: fraction of these words
-    spelled backwards, if the result is not a word; unknown: fraction of test words that do not
-    occur in the training text.
+    Returns:
+        written_known: fraction of restored words among words of the training text.
+        written_new: fraction of restored words among words that do not occur in the training text:
+            the words of the training text, spelled backwards.
+        unknown: fraction of the words of the test text that do not occur in the training text.
     """
     backwards = (word[::-1] for word in known_words)
     new = list(islice((word for word in backwards if word not in known_words), WORDS))
@@ -288,7 +300,9 @@ def writing(
 
 
 def words(pairs: Pairs) -> dict[str, None]:
-    """Return the different words of the target side that consist of letters only, in order."""
+    """Return the different words of the target side that consist of letters only, in the order of
+    the text.
+    """
     return dict.fromkeys(word for line in pairs.tgt for word in line.split() if word.isalpha())
 
 

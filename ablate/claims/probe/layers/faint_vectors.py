@@ -38,10 +38,12 @@ class FaintVectors(RandomModels):
 
     @torch.no_grad()
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the deviations of moments from those of a normalised vector.
+        """Return how far the mean of a vector is from 0, or its variance from 1, whichever is
+        farther.
 
-        moments: largest deviation of a mean from 0 or of a variance from 1; without: smallest such
-        deviation without the norm.
+        Returns:
+            moments: largest deviation over the output vectors of the norm.
+            without: smallest deviation over the input vectors, that is, without the norm.
         """
         norm = copy.deepcopy(next(m for m in model.modules() if isinstance(m, Norm))).double()
         width = model.embedding.output_weight().size(1)

@@ -38,17 +38,29 @@ class FeedForwardNetworks(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or the smallest value of each measurement over all draws.
+        """Return the largest or the smallest value of each measurement over all draws. A network
+        has the inner values W1 x + b1.
 
-        Largest: width_change: between output and input; other_positions: difference from a
-        convolution of width 1, from processing single positions and from another order, and change
-        by another position; between_positions: difference between outputs of the same vector at two
-        positions; relu_error: inner values minus max(0, W1 x + b1); bend_without_negatives: `bend`
-        if the bias makes all inner values positive. Smallest: inner_change: inner width minus input
-        width; mixed: other_positions for a network that adds the mean of all positions;
-        own_position: change by the same position; negative_share: fraction of negative W1 x + b1;
-        bend: difference between f(a + b) + f(0) and f(a) + f(b); between_layers: difference between
-        the outputs of two layers for the same vector.
+        Returns:
+            width_change: largest difference between the output width and the input width.
+            inner_change: smallest difference between the inner width and the input width.
+            other_positions: largest difference between the network and a function that acts on each
+                position separately, measured as in `mixing`.
+            mixed: smallest such difference if the mean over all positions is added to every input
+                vector of the network. This is a control.
+            own_position: smallest change of the output at the first position if the vector at this
+                position is replaced.
+            between_positions: largest difference between the outputs for the same vector at
+                different positions.
+            between_layers: smallest difference between the outputs of the networks of two layers
+                for the same vector.
+            relu_error: largest difference between the inner values after the activation and max(0,
+                W1 x + b1).
+            negative_share: smallest fraction of negative inner values.
+            bend: smallest deviation of the network from an affine map, f(a + b) + f(0) - f(a) -
+                f(b).
+            bend_without_negatives: largest such deviation if the bias b1 makes all inner values
+                positive.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
@@ -75,8 +87,17 @@ class FeedForwardNetworks(RandomModels):
 def positions(
     network: PositionWise, x: Float[Tensor, "B L D"], other: Float[Tensor, "B L D"]
 ) -> dict[str, Tensor]:
-    """Return the difference from networks that see one position at a time, and the effect of a
-    change at one position on all outputs.
+    """Return how much the outputs of a network depend on its inputs at other positions, on its
+    input at the same position, and on the number of the position.
+
+    Args:
+        network: the feed-forward network.
+        x: input vectors.
+        other: other input vectors. The first vector of each sequence replaces the first vector in
+            x.
+
+    Returns:
+        other_positions, mixed, own_position, between_positions: see `FeedForwardNetworks.__call__`.
     """
     y = network.transform(x)
     first = torch.cat([other[:, :1], x[:, 1:]], 1)
@@ -93,8 +114,12 @@ def positions(
 def mixing(
     apply: Callable[[Tensor], Tensor], network: PositionWise, x: Tensor, first: Tensor
 ) -> Tensor:
-    """Return how much `apply` differs from acting on each position separately: the largest of four
-    differences.
+    """Return how much `apply` differs from the network, which acts on each position separately.
+
+    The value is the largest of four differences: between `apply` and two convolutions of width 1
+    with the weights of the network; between `apply` for the sequence and for single positions;
+    between reversed outputs and the outputs for reversed inputs; and between the outputs at all
+    other positions before and after the first vector is replaced.
 
     Args:
         apply: function of a sequence of vectors.
@@ -116,8 +141,9 @@ def mixing(
 
 
 def layers(model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-    """Return the difference between the outputs of the first two layers' networks for one vector;
-    empty if the encoder has one layer.
+    """Return the largest difference, for one random vector, between the outputs of the feed-forward
+    networks in the first and the second encoder layer (between_layers). The result is empty if the
+    encoder has only one layer.
     """
     networks = [layer["feed_forward"] for layer in model.encoder.layers]  # type: ignore[index]
     if len(networks) < 2:
@@ -129,8 +155,14 @@ def layers(model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
 def signs(
     network: PositionWise, x: Float[Tensor, "B L D"], other: Float[Tensor, "B L D"]
 ) -> dict[str, Tensor]:
-    """Return the share of negative inner values, and how non-linear the network is with and without
-    negative inner values.
+    """Return measurements of the signs of the inner values, and of the deviation from an affine
+    map.
+
+    The bias of the network is changed: it makes all inner values positive.
+
+    Returns:
+        relu_error, negative_share, bend, bend_without_negatives: see
+            `FeedForwardNetworks.__call__`.
     """
     inside: list[Tensor] = []
     hook = network.outer.register_forward_pre_hook(lambda _, given: inside.append(given[0]))

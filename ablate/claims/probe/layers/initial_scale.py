@@ -36,11 +36,11 @@ class InitialScale(Probe):
 
     Args:
         sentences: number of random sentences.
-        length: tokens of each, on either side.
+        length: number of tokens of each source sentence and of each target sentence.
         seed: seed of the sentences.
 
     Raises:
-        UserError: `sentences` is below 1, or `length` below 2.
+        UserError: `sentences` is below 1, or `length` is below 2.
     """
 
     measures = (
@@ -53,15 +53,22 @@ class InitialScale(Probe):
     seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return scales of initial values, and the deviation of the output from a uniform
+        """Return the scale of the initial values, and the deviation of the output from a uniform
         prediction.
 
-        beyond_one: fraction of embedding entries with absolute value above 1; imbalance: |log2| of
-        the rms of scaled embeddings divided by that of positions; shortfall: the same if embeddings
-        are smaller, else 0; unscaled_imbalance: imbalance without the factor sqrt(d_model);
-        loss_gap: relative difference between the first nll and ln V; sharpened: its change with
-        logits multiplied by ten; echo: fraction of tokens for which the most probable next token is
-        the same token, minus chance; mirrored: the same if states are rows of the output matrix.
+        Returns:
+            beyond_one: fraction of embedding entries whose absolute value is above 1.
+            imbalance: absolute value of log2(rms of scaled embeddings / rms of position encodings).
+            shortfall: the same value if embeddings are smaller than position encodings, else 0.
+            unscaled_imbalance: the value of `imbalance` for embeddings without the factor
+                sqrt(d_model).
+            loss_gap: relative difference between the nll before training and ln V, the nll of a
+                uniform prediction.
+            sharpened: change of loss_gap if the logits are multiplied by ten.
+            echo: fraction of positions at which the most probable next token is the token just
+                read, minus the fraction that chance would give.
+            mirrored: the value of `echo` if the decoder state at each position is replaced by the
+                row of the output matrix that belongs to the token just read.
         """
         fixed = copy.deepcopy(model).eval()
         return self.sizes(fixed) | self.outputs(fixed)
@@ -110,19 +117,19 @@ class InitialScale(Probe):
 
 
 def loss_gap(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> float:
-    """Return the nll minus the nll of a uniform prediction, divided by the latter, as an absolute
-    value.
+    """Return the relative difference between the nll and ln V, the nll of a uniform prediction, as
+    an absolute value.
     """
     return abs(float(F.cross_entropy(logits, targets)) / math.log(logits.size(1)) - 1)
 
 
 def echo(logits: Float[Tensor, "N V"], read: Int[Tensor, " N"]) -> float:
     """Return the fraction of positions at which the most probable next token is the token just
-    read, minus chance.
+    read, minus the fraction that chance would give.
     """
     return float((logits.argmax(1) == read).double().mean()) - 1 / logits.size(1)
 
 
 def rms(x: Tensor) -> float:
-    """Return the root mean square."""
+    """Return the root mean square of all entries."""
     return float(x.double().square().mean().sqrt())

@@ -41,12 +41,12 @@ class LossGradients(RandomModels):
 
     Args:
         draws: number of matrices of logits.
-        length: rows of each.
+        length: number of rows of a matrix, that is, of predicted tokens.
         words: size of the vocabulary.
         seed: seed of logits and targets.
 
     Raises:
-        UserError: `draws` below 1, `length` below 2, or fewer than 5 `words`.
+        UserError: `draws` is below 1, `length` is below 2, or `words` is below 5.
     """
 
     measures = (
@@ -60,11 +60,18 @@ class LossGradients(RandomModels):
         """Return the largest or the smallest value of each measurement over all draws of logits;
         the model is ignored.
 
-        subtraction: largest deviation of an entry of cross-entropy's gradient from p - y;
-        subtraction_control: smallest for squared differences. divergence: the same between the
-        gradients of the divergence from a smoothed target and of the cross-entropy with it;
-        divergence_control: with the unsmoothed target. zeros: fraction of probabilities that are
-        exactly zero.
+        Returns:
+            subtraction: largest difference between the gradient of cross-entropy and p - y, where p
+                has the probabilities and y is the one-hot target.
+            subtraction_control: smallest such difference if the loss is a squared difference
+                instead of cross-entropy.
+            divergence: largest difference between the gradient of the divergence from a smoothed
+                target and the gradient of cross-entropy with the same smoothed target.
+            divergence_control: smallest difference between the gradients of cross-entropy with the
+                smoothed target and with the one-hot target.
+            zeros, zeros_float32: largest fraction of probabilities of a softmax that are exactly
+                zero, in float64 and in float32.
+            zeros_sparsemax: smallest fraction of probabilities of sparsemax that are exactly zero.
         """
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
         measurements = [self.draw(generator) for _ in range(self.draws)]

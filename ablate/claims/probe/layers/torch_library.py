@@ -1,4 +1,4 @@
-"""Check how the installed torch treats masks of every type, expand, and buffers.
+"""Check how the installed version of torch treats masks, views by `Tensor.expand`, and buffers.
 
 Equation: the weight on a key that a mask marks, by nn.MultiheadAttention and by
     scaled_dot_product_attention; an unmarked key is the control.

@@ -14,11 +14,11 @@ Pair = tuple[nn.Parameter, nn.Parameter, slice]
 
 
 def twin(stack: Stack) -> nn.TransformerEncoder | nn.TransformerDecoder:
-    """Return torch's encoder or decoder with the sizes and weights of this project's, without
+    """Return an encoder or decoder of torch.nn with the sizes and weights of `stack`, without
     dropout.
 
-    Post-LN or Pre-LN, feed-forward networks with ReLU, and heads whose widths add up to d_model are
-    supported. The fast path of torch, which skips padding, is disabled.
+    The stack must have Post-LN or Pre-LN, feed-forward networks with ReLU, and heads whose widths
+    add up to d_model. The fast path of torch, which skips padding, is disabled.
     """
     layers: list[Any] = [*stack.layers]
     pre_ln = isinstance(stack.residual, PreLN)
@@ -41,7 +41,9 @@ def twin(stack: Stack) -> nn.TransformerEncoder | nn.TransformerDecoder:
 
 
 def pairs(stack: Stack, other: nn.Module) -> Iterator[Pair]:
-    """Yield every parameter of a stack with the corresponding rows of torch's."""
+    """Yield every parameter of `stack` with the parameter of `other`, torch's encoder or decoder,
+    that contains the same weights, and with the rows of these weights.
+    """
     norms = iter(stack.residual.norms)
     theirs: Any
     layers: list[Any] = [*stack.layers]
@@ -58,8 +60,10 @@ def pairs(stack: Stack, other: nn.Module) -> Iterator[Pair]:
 
 
 def attention_pairs(ours: Any, theirs: nn.MultiheadAttention) -> Iterator[Pair]:
-    """Yield each parameter of an attention with the corresponding rows of torch's, which stores
-    three projections in one matrix.
+    """Yield every parameter of an attention module with torch's parameter that contains the same
+    weights, and with the rows of these weights.
+
+    torch stores the projections of queries, keys and values in one matrix.
     """
     width = ours.query.out_features
     for number, part in enumerate((ours.query, ours.key, ours.value)):
@@ -70,7 +74,9 @@ def attention_pairs(ours: Any, theirs: nn.MultiheadAttention) -> Iterator[Pair]:
 
 
 def whole(ours: nn.Module, theirs: nn.Module) -> Iterator[Pair]:
-    """Yield the parameters of a linear layer or norm of this project with those of torch's."""
+    """Yield every parameter of a linear layer or norm with the parameter of torch's layer that
+    contains the same weights; all rows of the parameters correspond.
+    """
     for ours_parameter, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         yield ours_parameter, other, slice(None)
 
@@ -83,7 +89,7 @@ def run_twins(
     *,
     causal: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Return the outputs of torch's stacks for embedded sources and targets.
+    """Return the outputs of torch's encoder and decoder for embedded sources and targets.
 
     `real` is False at padding; without `causal` the decoder has no causal mask.
     """

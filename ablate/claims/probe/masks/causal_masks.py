@@ -1,15 +1,16 @@
-"""Compare placements of the causal mask, before and after the softmax, and with or without
-diagonal.
+"""Compare causal masks before and after the softmax, and with and without the diagonal.
 
-Equation: before: softmax(s where kept, else -inf); after: softmax(s) where kept, else 0;
-    renormalised: the latter divided by its sum; past_only: the diagonal is masked as well; none;
-    inverted.
+Equation: for scores s: before: softmax(s where kept, else -inf); after: softmax(s) where kept, else
+    0; renormalised: the weights of "after" divided by their sum; past_only: as "before", but each
+    word is also hidden from itself; past_only_finite: the same with the smallest finite number
+    instead of -inf; none: softmax(s); inverted: as "before", but earlier words are hidden instead
+    of later ones.
 Source: arXiv:1706.03762, sections 3.1 (outputs are shifted by one position) and 3.2.3.
 What differs: random weights and sentences in float64; only the self-attention of the decoder is
     replaced.
-What to expect: with "after", later words act through the sum; "renormalised" equals "before" unless
-    the sum underflows; "past_only" leaves the first row without a key, but the skip connection
-    still passes each word to its row.
+What to expect: with "after", later words change the weights of earlier words, because the sum in
+    the softmax contains them; "renormalised" equals "before" unless the sum underflows; "past_only"
+    leaves the first row without a key, but the skip connection still passes each word to its row.
 """
 
 import torch
@@ -59,7 +60,7 @@ class Masked(Kernel):
         return self.weights(q @ k.mT * q.size(-1) ** -0.5) @ v
 
     def weights(self, scores: Float[Tensor, "*B Q K"]) -> Float[Tensor, "*B Q K"]:
-        """Return the attention weights of the keys for each query, with the mask applied."""
+        """Return the attention weights of the keys for each query, with the causal mask applied."""
         square = torch.ones(scores.shape[-2:], dtype=torch.bool)
         if self.way == "none":
             return scores.softmax(-1)
@@ -141,7 +142,10 @@ class CausalMasks(RandomModels):
 
 
 def masked(model: Transformer, way: str) -> Transformer:
-    """Return the model with another causal mask in each decoder self-attention."""
+    """Return the model after its decoder self-attentions got the causal mask `way`, one of WAYS.
+
+    The given model is changed.
+    """
     layer: nn.ModuleDict
     for layer in model.decoder.layers:  # type: ignore[assignment]
         layer["self_attention"].kernel = Masked(way)

@@ -41,21 +41,25 @@ class EmptyRows(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest fraction over all draws of numbers that are not finite.
+        """Return, for each implementation of attention, the largest fraction of numbers that are
+        not finite, over all draws.
 
-        outputs_NAME: in the empty row; gradients_NAME: in the gradients of the sum of the other
-        rows. NAME: an explicit softmax, the explicit kernel by its fill, the fused kernel,
-        scaled_dot_product_attention (function), and nn.MultiheadAttention in training with and
-        without weights.
+        Implementations are an explicit softmax (softmax), this project's explicit kernel with three
+        values of model.attention.fill (explicit_minus_inf, explicit_large, explicit_zero), this
+        project's fused kernel (fused), torch's scaled_dot_product_attention (torch_function), and
+        nn.MultiheadAttention in training mode, which returns attention weights (torch_weights) or
+        none (torch_plain).
+
+        Returns:
+            outputs_NAME: fraction in the output of the query whose keys are all masked.
+            gradients_NAME: fraction in the gradient, by the inputs, of the sum of all other
+                outputs.
         """
         measurements = [self.draw(generator) for _, generator in self.models(model)]
         return {name: max(draw[name] for draw in measurements) for name in measurements[0]}
 
     def draw(self, generator: torch.Generator) -> dict[str, float]:
-        """Return, for each implementation of attention, the fraction of numbers that are not finite
-        in the output of a query whose keys are all masked (outputs_NAME), and in the gradients of
-        the other outputs (gradients_NAME), for one set of random vectors.
-        """
+        """Return the measurements that `__call__` describes, for one set of random vectors."""
         width = HEADS * WIDTH
         x = torch.randn(SENTENCES, self.length, width, generator=generator).double()
         keep = torch.ones(self.length, self.length, dtype=torch.bool)
@@ -79,8 +83,9 @@ def not_finite(x: Tensor) -> float:
 def implementations(
     keep: Bool[Tensor, "L L"], generator: torch.Generator
 ) -> dict[str, Callable[[Float[Tensor, "B L D"]], Tensor]]:
-    """Return self-attention as a function for each implementation, by name; `keep` is true for a
-    query and key that may attend.
+    """Return functions that compute self-attention, by the names in IMPLEMENTATIONS.
+
+    `keep[q, k]` is true if query q may attend to key k.
     """
     made = {"d_head": WIDTH, "dropout": 0.0, "scale": "sqrt_d_head"}
     kernels = {
@@ -123,5 +128,5 @@ def split(x: Float[Tensor, "B L D"]) -> Float[Tensor, "B H L E"]:
 
 
 def merged(x: Float[Tensor, "B H L E"]) -> Float[Tensor, "B L D"]:
-    """Concatenate heads."""
+    """Concatenate the vectors of all heads."""
     return x.transpose(1, 2).flatten(2)

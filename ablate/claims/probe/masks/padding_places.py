@@ -46,7 +46,7 @@ class PaddingPlaces(RandomModels):
         seed: seed of weights and sentences.
 
     Raises:
-        UserError: `draws` is below 1, `length` below 2, or `padding` below 1.
+        UserError: `draws` is below 1, `length` is below 2, or `padding` is below 1.
     """
 
     measures = tuple(f"{side}_{place}" for side in SIDES for place in ("none", *PLACES, "least"))
@@ -54,11 +54,15 @@ class PaddingPlaces(RandomModels):
     padding: Count
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the differences between outputs with and without padding at real tokens.
+        """Return how much padding changes the outputs at tokens that are not padding. SIDE is right
+        or left: padding comes after or before the sentence.
 
-        SIDE_PLACE: with padding on that side and without the mask at that place (`none`: with all
-        three masks); the largest over the draws for `none`, the smallest for the others.
-        SIDE_least: the smallest of the three.
+        Returns:
+            SIDE_none: largest change over the draws if no mask of padding is missing.
+            SIDE_encoder, SIDE_decoder, SIDE_cross: smallest change over the draws if the mask of
+                padding is missing in one attention: the encoder's self-attention, the decoder's
+                self-attention, or the cross-attention.
+            SIDE_least: the smallest of these three changes.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
@@ -82,8 +86,9 @@ class PaddingPlaces(RandomModels):
 
 
 def mask_all_but(model: Transformer, place: str) -> None:
-    """Mask padding columns in all attentions except those of one kind: encoder self-attention,
-    decoder self-attention or cross-attention.
+    """Mask padding in all attentions except those of one kind.
+
+    `place` is the kind without the mask, one of PLACES; "none" if all attentions mask padding.
     """
     for name, (stack, kind) in PLACES.items():
         for layer in getattr(model, stack).layers:
@@ -91,8 +96,8 @@ def mask_all_but(model: Transformer, place: str) -> None:
 
 
 def outputs(model: Transformer, src: Int[Tensor, "1 S"], tgt: Int[Tensor, "1 T"]) -> Tensor:
-    """Return the outputs of encoder and decoder at real tokens, whose positions are counted from
-    the first real token.
+    """Return the outputs of encoder and decoder at tokens that are not padding. Positions are
+    counted from the first such token.
     """
     real = [ids != PAD for ids in (src, tgt)]
     at = [(r.cumsum(1) - 1).clamp(min=0) for r in real]

@@ -131,8 +131,19 @@ def without_biases(attention: MultiHeadAttention) -> MultiHeadAttention:
 def weights(
     model: Transformer, embedded: Tensor, x: Tensor, real: Bool[Tensor, "B L"]
 ) -> dict[str, Tensor]:
-    """Return the differences between the unmasked attention weights of padding and the weight that
-    a score of 0 has.
+    """Return the attention weights of padding that is not masked, compared with the weight of a key
+    whose score is 0.
+
+    Args:
+        model: the model, whose first self-attention computes the weights.
+        embedded: embedded tokens without positions; zero at padding.
+        x: tokens with positions, and with an ordinary embedding of PAD.
+        real: mask of the tokens, False at padding.
+
+    Returns:
+        zero_weight: smallest weight of padding with zero vectors, without biases.
+        zero_error: largest difference between such a weight and the weight of a score of 0.
+        ordinary_error: the same difference for padding with ordinary vectors, with biases.
     """
     whole = [*model.encoder.layers][0]["self_attention"]
     zero, zero_error = zero_score(without_biases(whole), embedded, real)

@@ -119,7 +119,12 @@ class PaddedBatches(RandomModels):
 
 
 def ids(lines: Lines, size: int) -> Int[np.ndarray, "B L"]:
-    """Return a number for every word (some words share a number), then EOS, then PAD."""
+    """Return one row of ids for each line: the ids of its words, then EOS, then PAD up to the
+    length of the longest row.
+
+    The id of a word is computed from its letters, without a learned vocabulary. Different words may
+    have the same id. All ids are below `size`.
+    """
     rows = np.full((len(lines), max(map(len, lines)) + 1), PAD)
     for row, words in zip(rows, lines, strict=True):
         numbers = [EOS + 1 + sum(map(ord, word)) % (size - EOS - 1) for word in words]
@@ -128,7 +133,7 @@ def ids(lines: Lines, size: int) -> Int[np.ndarray, "B L"]:
 
 
 def reads_pad(batch: Batch) -> bool:
-    """Return whether the decoder reads PAD, the token of padding, in this batch."""
+    """Return whether the decoder input of a batch contains PAD, the token of padding."""
     return bool((batch.inputs.tgt_in == PAD).any())
 
 

@@ -15,9 +15,12 @@ PERIOD = 100  # period of the control, in which positions coincide
 def coincidences(position: Sinusoidal, d_model: int, near: int, far: int) -> dict[str, float]:
     """Return how many positions have the same encoding as another position.
 
-    same_TYPE: among the first `far` positions, in this number type; same_bfloat16_near: among the
-    first `near` positions; same_control: if positions are taken modulo PERIOD, so that encodings
-    repeat.
+    Returns:
+        same_TYPE: number among the first `far` positions, if encodings are rounded to a number
+            type, such as bfloat16.
+        same_bfloat16_near: number among the first `near` positions, in bfloat16.
+        same_control: number among the first 2 PERIOD positions, in float64, if each position is
+            taken modulo PERIOD, so that encodings repeat.
     """
 
     def counted(dtype: torch.dtype, length: int, period: int = far) -> float:

@@ -28,8 +28,10 @@ def renaming(
     """Return how much the logits of random models change if the columns of sinusoids are arranged
     as in the paper.
 
-    relabelled: largest change over the draws, with the columns of all weights permuted in the same
-    way; relabelled_control: smallest change, with unchanged weights.
+    Returns:
+        relabelled: largest change over the draws if the columns of all weights are arranged in the
+            same way.
+        relabelled_control: smallest change over the draws if the weights stay unchanged.
     """
     moved: list[float] = []
     control: list[float] = []

@@ -51,16 +51,19 @@ NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {
 class Sinusoids(RandomModels):
     """A probe of the encoder's sinusoidal positions.
 
+    It checks two ranges of positions: the first `max_length` positions, and the last `max_length`
+    positions before `farthest`.
+
     Args:
         draws: number of random offsets, and of models with random weights.
-        length: tokens of the sentences for random weights.
-        max_length: number of positions from 0 on, and before `farthest`.
-        farthest: end of the range of positions.
+        length: tokens of the random sentences on which these models are run.
+        max_length: number of positions in each range.
+        farthest: end of the second range. The positions before it are searched for equal encodings.
         seed: seed of offsets, weights and sentences.
 
     Raises:
-        UserError: `draws` below 1, `length` below 2, `max_length` below 3 or `farthest` not above
-            twice `max_length`.
+        UserError: `draws` is below 1, `length` is below 2, `max_length` is below 3, or `farthest`
+            is not above twice `max_length`.
     """
 
     measures = (
@@ -199,12 +202,13 @@ def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float
         at: positions.
 
     Returns:
-        spelling: exponents c / d_model in even columns c, and (c - 1) / d_model in odd columns c.
-        spelling_control: exponents c / d_model in all columns.
-        index: exponents 2i / d_model, where i is the number of the column, not of the pair.
-        parity: sines at even positions and cosines at odd positions.
-        parity_columns: sines in even columns and cosines in odd columns.
-        parity_control: cosines in even columns and sines in odd columns.
+        spelling: difference if the angle is pos / 10000^(c / d_model) in each even column c, and
+            pos / 10000^((c - 1) / d_model) in each odd column c.
+        spelling_control: difference if it is pos / 10000^(c / d_model) in every column c.
+        index: difference if it is pos / 10000^(2i / d_model), where i counts columns, not pairs.
+        parity: difference if even positions have only sines and odd positions have only cosines.
+        parity_columns: difference if even columns have sines and odd columns have cosines.
+        parity_control: difference if even columns have cosines and odd columns have sines.
     """
     readings = {
         "spelling": spelled.by_column,

@@ -1,7 +1,7 @@
-"""Compute alternative readings of the formula of sinusoidal positions, column by column.
+"""Compute sinusoidal positions by different interpretations of the paper's formula.
 
-Equation: column c (from 0) of the paper is sin(pos / 10000^(c / d)) where c is even and cos(pos /
-    10000^((c - 1) / d)) where it is odd, which is 2i / d for both columns of pair i.
+Equation: column c (from 0) of the paper's encoding is sin(pos / 10000^(c / d)) if c is even, and
+    cos(pos / 10000^((c - 1) / d)) if c is odd. So the exponent of both columns of pair i is 2i / d.
 Source: arXiv:1706.03762, section 3.5, whose i counts pairs.
 """
 
@@ -13,32 +13,38 @@ Columns = Float[Tensor, " D"]
 
 
 def paper(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return the encodings with i as the index of a pair: exponents 2i / d_model."""
+    """Return encodings in which i counts pairs of columns: pos is divided by 10000^(2i / d_model)
+    in both columns of pair i.
+    """
     return columns(positions, 2 * (torch.arange(d_model) // 2) / d_model)
 
 
 def by_column(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return encodings with exponents c / d_model in even columns and (c - 1) / d_model in odd
-    ones.
+    """Return encodings that are computed from the number c of a column: pos is divided by 10000^(c
+    / d_model) in even columns and by 10000^((c - 1) / d_model) in odd columns.
     """
     c = torch.arange(d_model)
     return columns(positions, torch.where(c % 2 == 0, c, c - 1) / d_model)
 
 
 def every_column(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return encodings with exponents c / d_model in all columns c, also in odd ones, as in a
-    worked example.
+    """Return encodings in which odd columns have the same formula as even columns: pos is divided
+    by 10000^(c / d_model) in every column c.
     """
     return columns(positions, torch.arange(d_model) / d_model)
 
 
 def index_is_dimension(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return encodings with exponents 2i / d_model where i counts columns."""
+    """Return encodings in which i counts columns instead of pairs: pos is divided by 10000^(2i /
+    d_model) in column i.
+    """
     return columns(positions, 2 * torch.arange(d_model) / d_model)
 
 
 def parity_of_position(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return encodings with sines at even positions and cosines at odd ones, in all columns."""
+    """Return encodings that have only sines at even positions and only cosines at odd positions,
+    with the angles of the paper.
+    """
     angle = angles(positions, 2 * (torch.arange(d_model) // 2) / d_model)
     return torch.where(positions[:, None] % 2 == 0, angle.sin(), angle.cos())
 
@@ -49,8 +55,8 @@ def swapped(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
 
 
 def columns(positions: Int[Tensor, " L"], exponents: Columns) -> Float[Tensor, "L D"]:
-    """Return the sine of the angles in even columns and the cosine in odd columns; `exponents` has
-    one exponent per column.
+    """Return the sine of pos / 10000^exponent in even columns and its cosine in odd columns;
+    `exponents` has one exponent per column.
     """
     angle = angles(positions, exponents)
     even = torch.arange(len(exponents)) % 2 == 0
@@ -58,5 +64,5 @@ def columns(positions: Int[Tensor, " L"], exponents: Columns) -> Float[Tensor, "
 
 
 def angles(positions: Int[Tensor, " L"], exponents: Columns) -> Float[Tensor, "L D"]:
-    """Return pos / 10000^exponent, in float64."""
+    """Return pos / 10000^exponent for every position and every column, in float64."""
     return positions[:, None] * 10000.0 ** -exponents.double()
