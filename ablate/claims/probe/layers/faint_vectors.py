@@ -50,10 +50,10 @@ class FaintVectors(RandomModels):
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
         shape = (self.draws, self.length, width)
         x = 3 + self.deviation * torch.randn(shape, generator=generator, dtype=torch.float64)
-        return {"moments": float(_off(norm(x)).max()), "without": float(_off(x).min())}
+        return {"moments": float(_deviation(norm(x)).max()), "without": float(_deviation(x).min())}
 
 
-def _off(x: torch.Tensor) -> torch.Tensor:
+def _deviation(x: torch.Tensor) -> torch.Tensor:
     """Return for each vector the larger of the deviations of its mean from 0 and of its variance
     from 1.
     """
