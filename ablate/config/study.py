@@ -10,13 +10,13 @@ Levels = dict[str, object]  # of factors, by config key
 
 
 class Question(TypedDict):
-    """The question of a claim: a sentence of a document in testable form, written before the runs.
+    """The question of a claim: the statement, and how it is tested, written before the runs.
 
     `where`, `treatment` and `baseline` give levels of the study's factors. If the treatment and the
-    baseline do not name a level of a factor, its levels are averaged, seed by seed: this is a main
-    effect. With `minus`, the same difference at other levels is subtracted: this is an interaction.
-    Files of older versions lack the keys that were added later. A verdict keeps the order of the
-    keys.
+    baseline do not name a level of a factor, the results for all levels of the factor are averaged,
+    seed by seed: this is a main effect. With `minus`, the same difference at other levels is
+    subtracted: this is an interaction. Files of older versions lack the keys that were added later.
+    A verdict has the keys in the order of this class.
     """
 
     id: str  # id of the claim; that of the ledger, where the ledger has the claim
@@ -69,7 +69,7 @@ class Published(TypedDict):
 
 
 class Tune(TypedDict):
-    """A hyperparameter that is tuned separately for every replicate of an arm.
+    """A hyperparameter that is tuned separately for every arm and every seed.
 
     Tuning uses validation data, and seeds that no verdict uses.
     """
@@ -84,7 +84,11 @@ class Tune(TypedDict):
 
 
 class Match(TypedDict):
-    """Settings that match the arms in size by the width, or in cost by the number of steps."""
+    """Settings that give all arms of a study the same number of parameters, or the same cost.
+
+    The number of parameters is matched by changing a width, the cost by changing the number of
+    steps.
+    """
 
     by: str  # parameters | flops
     to: Levels  # levels of the arm that the others are matched to

@@ -31,8 +31,7 @@ def check_targets(config: Mapping[str, object], trust: Sequence[str]) -> None:
 
     Raises:
         UserError: a node constructs an object that is not trusted, or a value contains an
-            unresolved
-            interpolation.
+            unresolved interpolation.
     """
     _check_resolved(config, "")
     foreign = [(k, words) for k, words in _nodes(config, "") if not _among(words, _levels(k))]
@@ -87,10 +86,11 @@ def _levels(key: str) -> list[Words]:
 
 @functools.cache
 def _tree() -> dict[str, list[Words]]:
-    """Return the ways in which the installed config constructs an object under each config key.
+    """Return, by config key, the nodes of the installed config that construct an object.
 
-    There is one item for each option of a config group that can be chosen under the key: the keys
-    that Hydra's instantiate interprets, such as `_target_` and `_partial_`, with their values.
+    A key has several nodes if one of several options of a config group can be chosen for the key.
+    Of each node, only the keys that Hydra's instantiate interprets, such as `_target_` and
+    `_partial_`, are returned, with their values.
     """
     by_key: dict[str, list[Words]] = {}
     elsewhere: dict[str, str] = {}  # groups that are used under another key
@@ -107,8 +107,10 @@ def _tree() -> dict[str, list[Words]]:
 
 
 def _moved(defaults: list[Any], group: str) -> dict[str, str]:
-    """Return the keys that a defaults list fills with options of another config group, with these
-    groups.
+    """Return the config group whose option a defaults list places under a key, by that key.
+
+    Only entries of the form `GROUP@KEY: OPTION` are returned, which place an option of GROUP under
+    another key than GROUP. GROUP and KEY are relative to `group`, the group of the config file.
     """
     names = (name for entry in defaults if isinstance(entry, dict) for name in entry)
     pairs = (name.split("@") for name in names if "@" in name and "_global_" not in name)

@@ -317,8 +317,10 @@ def _encode(
 
 
 def _encoded(tokenizer: Tokenizer, segments: Iterable[Segment]) -> Iterator[Encoded]:
-    """Yield the token ids of consecutive segments in order, with only a few groups of segments in
-    memory.
+    """Encode the segments in parallel threads, and yield their token ids in the same order.
+
+    A segment is a part of a document, or a line. Each item has the ids of some consecutive
+    segments. Only a few items are in memory at once.
     """
     cores = _cores()
     waiting: deque[Future[Encoded]] = deque()
@@ -365,7 +367,10 @@ def _encode_chunk(tokenizer: Tokenizer, chunk: list[Segment]) -> Encoded:
 
 
 def _cores() -> int:
-    """Return the number of cores that this process may use; only Linux reports its affinity."""
+    """Return the number of cores that this process may use.
+
+    If the operating system does not report this number, return the number of all cores.
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -383,7 +388,10 @@ def _publish(private: Path, folder: Path) -> None:
 
 
 def _set_aside(folder: Path) -> None:
-    """Remove the folder of a cache if the folder is damaged."""
+    """Remove the folder of a cache if the folder is damaged.
+
+    The folder is renamed before its files are removed, so that no other process reads a part of it.
+    """
     if not damage(folder):
         return
     damaged = _private(folder)

@@ -58,9 +58,10 @@ class Documents(Corpus):
 
     @abstractmethod
     def segments(self, split: str) -> Iterator[Segment]:
-        """Yield the segments of a split's documents, in order.
+        """Yield the documents of a split in order, each as one or more segments (its parts).
 
-        Concatenating all texts and ends gives the text of the split.
+        A segment has a text, and an `end`: the separator if the document ends here, else None. All
+        texts and ends in a row give the text of the split.
 
         Raises:
             UserError: the split does not exist, or its text is not usable.

@@ -259,7 +259,8 @@ class Field(Sequence[str]):
     def _all(self) -> list[str]:
         """All sentences of the field, as a list in memory.
 
-        The list is built when a sentence is first accessed by its index, which only evaluations do.
+        The list is built when a sentence is first accessed by its index. Only evaluations access
+        sentences in this way.
         """
         return list(self)
 

@@ -57,7 +57,13 @@ class Examples(Dataset[Batch]):
 
 
 def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int64]:
-    """Return the token ids of some sentences, "B L", each followed by EOS and padded with PAD."""
+    """Return an array with the token ids of one sentence in each row, followed by EOS and PAD.
+
+    Args:
+        tokens: the token ids of all sentences.
+        rows: line numbers of the sentences.
+        max_length: longer sentences are truncated to this number of tokens, including EOS.
+    """
     flat_ids, lengths = tokens.read(rows, max_length - 1)
     columns = np.arange(lengths.max(initial=0) + 1)
     ids = np.where(columns == lengths[:, None], EOS, PAD)

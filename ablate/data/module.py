@@ -151,7 +151,7 @@ class TextData(pl.LightningDataModule):
         self._check_longest(split, "eval_tokens", self._batch.eval_tokens, self._whole(split))
 
     def setup(self, stage: str | None = None) -> None:
-        """Prepare the data if a Trainer calls this module directly."""
+        """Call `prepare`; Lightning's Trainer calls this hook before it asks for data loaders."""
         self.prepare()
 
     @property

@@ -109,7 +109,8 @@ class Parallel(Corpus):
         return self._read_files(split)
 
     def groups(self, split: str) -> list[str] | None:
-        """Return the group of each line from the split's `.groups` file; None without such a file.
+        """Return the name of the group of each sentence pair, such as the document that the pair is
+        from, as listed in the split's `.groups` file; None if the split has no such file.
 
         Raises:
             UserError: the file does not have one line per pair, or is not text.

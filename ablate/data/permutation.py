@@ -1,11 +1,12 @@
 """Random permutations that need no memory: every entry is computed on access.
 
-Equation: a Feistel network of ROUNDS rounds shuffles the numbers of 2b bits, b the smallest number
-    with 2^2b >= n. A number that lands at n or above goes through the network again until it lands
-    below.
+Equation: to permute the numbers 0 to n - 1, a Feistel network of ROUNDS rounds shuffles all numbers
+    of 2b bits, where b is the smallest integer with 2^2b >= n. A result of n or above goes through
+    the network again until it is below n.
 Source: Luby and Rackoff 1988, doi:10.1137/0217022; the repetition: Black and Rogaway 2002,
     doi:10.1007/3-540-45760-7_9, section 3 (cycle walking).
-What differs: the round function is a multiplicative hash with random keys, and no cryptography.
+What differs: the round function is a multiplicative hash with random keys, which is not
+    cryptographically secure.
 What to expect: an order that training cannot distinguish from a random one, without an array of n
 numbers.
 """

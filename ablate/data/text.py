@@ -115,7 +115,7 @@ class Chosen(LazyLines):
         return len(self._rows)
 
     def read(self, start: int, stop: int) -> list[str]:
-        """Return the chosen lines `start` to `stop - 1`; there must be at least one."""
+        """Return the lines `start` to `stop - 1` of this subset; `stop` must be above `start`."""
         rows = self._rows[start:stop]
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
         return [line for run in runs for line in self._lines[int(run[0]) : int(run[-1]) + 1]]

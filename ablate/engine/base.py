@@ -34,7 +34,7 @@ class Engine(ABC):
 
     @abstractmethod
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Run all cells of a sweep; block until no worker is active.
+        """Run all cells (runs) of a sweep; block until no worker is active.
 
         Args:
             here: function that runs the cells in this process.

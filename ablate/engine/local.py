@@ -23,5 +23,8 @@ class Local(Engine):
         self.stay = stay
 
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Run all cells in this process; the arguments other than `here` are not used."""
+        """Run all cells (runs) of the sweep in this process by calling `here`.
+
+        The other arguments are not used.
+        """
         here()

@@ -38,8 +38,10 @@ class Ray(Engine):
         }
 
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Start all workers and wait for them. If a worker died too often, the other workers run
-        its cells.
+        """Start all workers and wait for them.
+
+        If a worker dies more often than Ray may restart it, the other workers take over its cells
+        (runs of the sweep).
 
         Raises:
             UserError: there is no cluster at the address.

@@ -25,7 +25,10 @@ class Submitit(Engine):
         self.cluster = cluster
 
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
-        """Start all jobs and wait for them. If a job died, the other jobs run its cells."""
+        """Start all jobs and wait for them.
+
+        If a job dies, the other jobs take over its cells (runs of the sweep).
+        """
         import submitit
 
         executor = submitit.AutoExecutor(folder=folder / "jobs", cluster=self.cluster)

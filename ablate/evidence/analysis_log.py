@@ -258,9 +258,10 @@ def _restore(results: Path, log: "AnalysisLog") -> None:
 
 @contextmanager
 def _alone(results: Path) -> Iterator[Path]:
-    """Lock the analysis log and yield its path.
+    """Lock the analysis log in a results folder, so that no other process writes to the log, and
+    yield the path of the log.
 
-    Drop an incomplete last line of a killed process.
+    If the last line is incomplete, because a process was killed while writing, the line is removed.
     """
     path, locks = results / BOOK, results / "locks"
     with writing(path):

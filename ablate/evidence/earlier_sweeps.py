@@ -83,8 +83,10 @@ def _keep_lines(results: Path, sweep: Path, earlier: "EarlierSweeps") -> None:
 
 @dataclass(frozen=True)
 class EarlierSweeps:
-    """The earlier sweeps that asked a question of the current sweep (compared the same arms in the
-    same metric), as listed in the analysis log, the list of all sweeps and analyses.
+    """The earlier sweeps that asked a question of the current sweep, that is, compared the same
+    arms in the same metric.
+
+    The sweeps are found in the analysis log, which lists all sweeps and all analyses of their runs.
     """
 
     log: AnalysisLog
@@ -102,7 +104,8 @@ class EarlierSweeps:
             log: the analysis log, which lists all sweeps.
             current: the current sweep.
             study: the study of the current sweep.
-            read: the function that returns the evidence of a sweep; None if it cannot be read.
+            read: function that returns the evidence of a sweep, or None if the evidence cannot be
+                read.
         """
         earlier = cls(log, current, study, [], set())
         for sweep in {
@@ -145,8 +148,10 @@ class EarlierSweeps:
         )
 
     def look(self, evidence: Evidence) -> Analysis:
-        """Return an entry for the analysis log, which lists all analyses, that describes the
-        analysis of this evidence: the time, the seeds, and the seeds that failed.
+        """Return the line of the analysis log that records an analysis of the evidence now.
+
+        The line has the time, the seeds whose runs all have a result, and the seeds with a failed
+        run.
         """
         seeds: dict[bool, set[Seed]] = {False: set(), True: set()}
         for run in evidence.runs:
@@ -186,8 +191,10 @@ class EarlierSweeps:
         Args:
             claim: the claim.
             seeds: (replicate, seed) pairs that are analysed now.
-            several: whether the runs come from several replicates, so that seeds are renumbered.
-            whole: whether missing seeds and spent alpha are reasons, too.
+            several: whether the runs come from several replicates (numbered sets of seeds), so that
+                seeds are renumbered.
+            whole: whether a claim is also exploratory if seeds are missing, or if an earlier
+                analysis spent all of alpha.
         """
         again = [s for s in self.log.asking(question(claim), self.current) if s.same(self.current)]
         looks = [seen for seen in self.log.seen([*self.alike(claim), *again]) if seen != seeds]
@@ -262,14 +269,21 @@ class EarlierSweeps:
         )
 
     def _spent(self, looks: list[set[Seed]], seeds: set[Seed]) -> list[str]:
-        """Return the reasons why the verdict on these seeds is exploratory, as phrases: an earlier
-        analysis spent all of alpha, or seeds are missing.
+        """Return the reasons why the verdict is exploratory, as phrases: an earlier analysis spent
+        all of alpha, or seeds are missing.
+
+        Args:
+            looks: the seeds of each earlier analysis.
+            seeds: the seeds that are analysed now.
         """
         return spent(self.study["seeds"], looks, seeds, self.lost)
 
     def _regimes(self, asked: str) -> int:
-        """Return the number of other settings (data, model size, budget, device) in which a
-        question was asked, except smoke tests.
+        """Return in how many settings (data, model size, budget, device) a question was asked,
+        without the setting of the current sweep, and without smoke tests.
+
+        Args:
+            asked: the key of the question, which the function `question` computes.
         """
         asking = [s.regime for s in self.log.sweeps if asked in s.questions]
         regimes = [regime for regime in asking if regime.get("scale") != SMOKE]

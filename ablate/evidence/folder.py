@@ -163,11 +163,16 @@ def _write_lines(path: Path, runs: list[Run]) -> None:
 def _write_statistics(
     path: Path, statistics: dict[str, dict[str, Rows]], groups: dict[str, Groups]
 ) -> None:
-    """Write one array of shape (sentences, runs, statistics) per split, in the smallest integer
-    type.
+    """Write the BLEU statistics of all test sentences, and the groups of the sentences, to a file.
 
-    All runs of a sentence are adjacent, because LZMA compresses this order well. Arms whose corpora
-    have another number of sentences get separate arrays.
+    The file has an array of shape (sentences, runs, statistics) for each split, in the smallest
+    integer type. The runs of a sentence are adjacent, because LZMA compresses this order well. If
+    runs have different numbers of sentences in a split, there is an array for each number.
+
+    Args:
+        path: the file.
+        statistics: sacreBLEU's statistics of every sentence, by run identity and split.
+        groups: group number of every sentence, by split.
     """
     arrays = {f"{split}{GROUPS_OF}": groups[split] for split in groups}
     for split in sorted({split for splits in statistics.values() for split in splits}):

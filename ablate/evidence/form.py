@@ -78,7 +78,7 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
 
     Raises:
         UserError: the file is missing or damaged, a line is not a run, or two runs have the same
-            cell number, or the same arm and seed.
+            number (`cell`), or the same arm, seed and tuned value.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -97,9 +97,9 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
 
 
 def check_arms(where: str, runs: list[Any]) -> None:
-    """Raise UserError unless runs with the same label of their arm have the same levels.
+    """Raise UserError if an arm's label stands for different levels in different runs.
 
-    Tables and figures group runs by label.
+    Tables and figures group runs by the label of their arm (`arm`).
     """
     first: dict[str, Any] = {}
     for run in runs:
@@ -115,7 +115,8 @@ def check_arms(where: str, runs: list[Any]) -> None:
 def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
     """Raise UserError for an item that is not a run with these factors, or for two equal runs.
 
-    Two runs are equal if they have the same cell number, or the same levels, seed and tuned value.
+    Two runs are equal if they have the same number (`cell`), or the same levels, seed and tuned
+    value.
 
     Args:
         where: description of the source, for the message.

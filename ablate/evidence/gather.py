@@ -36,7 +36,9 @@ SCREENING = "screening"  # folder inside the sweep's, of the runs that tuned a n
 
 
 def gather(sweep: Path) -> Evidence:
-    """Return the evidence of a sweep, read from the folders of its runs; seals are checked.
+    """Return the evidence of a sweep, read from the folders of its runs.
+
+    The digests that were stored with study.json and with the results of the runs are checked.
 
     Raises:
         UserError: the folder is not a sweep that has started, a stored result is damaged, or the
@@ -103,15 +105,21 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
 
 
 def _ends(link: Link) -> list[Link | Outcome]:
-    """Return the outcomes of a run: after all its steps, and at its short budget, a smaller number
-    of steps after which it was tested as well, if there is one.
+    """Return the outcome of a run after all its training steps and, if the run was also tested
+    after fewer steps (its short budget), the outcome after these.
+
+    Args:
+        link: content of the run's file cells/NUMBER.json.
     """
     return [link, link["short"]] if "short" in link else [link]
 
 
 def _end(link: Link | Outcome) -> End:
-    """Return the outcome of a run after its full or its short number of training steps, in the form
-    of runs.jsonl.
+    """Return the outcome of a run in the form of runs.jsonl.
+
+    Args:
+        link: content of the run's file cells/NUMBER.json, for the outcome after all training steps,
+            or the value of its key `short`, for the outcome after fewer steps.
     """
     folder = Path(link["folder"]) if "folder" in link else None
     if folder:
@@ -155,7 +163,8 @@ def _cost(folder: Path) -> dict[str, float]:
 def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
     """Return metrics and curve of a run, rounded for evidence.
 
-    If the curve is empty, the run is a probe, and its metrics keep all digits.
+    If the curve is empty, the metrics keep all digits, because they come from a probe, that is,
+    from a measurement of an untrained model.
     """
     if not curve:
         return metrics, curve
@@ -214,20 +223,25 @@ def _commit(folder: Path) -> dict[str, str]:
 
 
 def _draws(folder: Path) -> dict[str, int]:
-    """Return {"draws": ...} with the number of random draws of a probe.
+    """Return {"draws": ...} with the number of random models and inputs that a probe measures.
 
-    The result is {} for a run that makes no draws.
+    A probe is a measurement of an untrained model. The result is {} for a trained run, and for a
+    probe that draws no random models or inputs.
     """
     probe = read_json(folder / IDENTITY).get("config", {}).get("probe") or {}
     return {"draws": probe["draws"]} if probe.get("draws") else {}
 
 
 def _code(link: Link) -> str:
-    """Return a digest of the code, the libraries, the data and the kind of device of a run, that
-    is, of everything that determines its results apart from the config.
+    """Return a digest of everything apart from the config that determines the results of a run:
+    the code, the libraries, the data, the kind of device and so on.
 
     Of the code, the digest covers the source of every module that training and testing execute.
-    Runs of one arm have the same digest, unless their code differs.
+    Runs of one arm have the same digest, unless they were made with different code, libraries,
+    data or devices.
+
+    Args:
+        link: content of the run's file cells/NUMBER.json.
     """
     trained = read_json(Path(link["folder"]) / IDENTITY)
     tested = read_json(Path(link["evaluation"]) / IDENTITY) if "evaluation" in link else {}
@@ -246,7 +260,12 @@ def _statistics(link: Link | Outcome) -> dict[str, Rows]:
 
 
 def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
-    """Yield each test split of a run with its number of sentences."""
+    """Yield the name and the number of sentences of each split on which a run was tested.
+
+    Args:
+        link: the outcome of the run: content of its file cells/NUMBER.json, or the value of the key
+            `short` in this file.
+    """
     for path in Path(link["evaluation"]).glob(f"*{STATISTICS}") if "evaluation" in link else ():
         with np.load(path, allow_pickle=False) as arrays:
             for name in [name for name in arrays.files if name != "groups"][:1]:
@@ -254,13 +273,23 @@ def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
 
 
 def _corpus(link: Link) -> str:
-    """Return the description of the corpus that a run stored; "" for a run of an older version."""
+    """Return the description of the corpus that a run stored; "" for a run of an older version.
+
+    Args:
+        link: content of the run's file cells/NUMBER.json.
+    """
     path = Path(link["folder"], "environment.json") if "folder" in link else None
     return str(read_json(path).get("corpus", "")) if path else ""
 
 
 def _groups(link: Link) -> dict[str, Groups]:
-    """Return the group number of each test sentence by split, if the corpus defines groups."""
+    """Return the group number of each test sentence, by split; {} if the corpus has no groups.
+
+    A group is, for example, a document; its sentences are not independent of each other.
+
+    Args:
+        link: content of the file cells/NUMBER.json of a run on this corpus.
+    """
     by_split = {}
     for path in sorted(Path(link.get("evaluation", "")).glob(f"*{STATISTICS}")):
         with np.load(path, allow_pickle=False) as arrays:

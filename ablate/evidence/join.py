@@ -42,14 +42,15 @@ OF_ONE_PART = (
 
 @dataclass(frozen=True)
 class Piece:
-    """The evidence (runs and metrics) in one of several folders, each with some of the runs of a
-    study, and the lines of its analysis log, which lists sweeps and analyses.
+    """A part of a study: a folder with the evidence (runs and metrics) of some of the study's runs.
+
+    `lines` has the lines of the analysis log in this folder, which lists sweeps and analyses.
     """
 
     folder: Path
     evidence: Evidence
     lines: list[Line]
-    sweep: Sweep  # the sweep that made its runs; the last one if there are several
+    sweep: Sweep  # the sweep that made these runs; the last sweep if there are several
 
     @classmethod
     def read(cls, folder: Path) -> "Piece":
@@ -100,7 +101,9 @@ class Piece:
 
 
 def replicate(levels: Levels, seed: int) -> str:
-    """Return a text key for the runs of an arm, given by its levels, with one seed."""
+    """Return a key, as text, that identifies a run of a study by the levels of its arm and by its
+    seed, so that the same run can be recognised in several parts of the study.
+    """
     return json.dumps([levels, seed], sort_keys=True, default=str)
 
 
@@ -311,9 +314,9 @@ def _registration(
     """Return the earliest registration of the study, with the joined history of its questions.
 
     Args:
-        pieces: the pieces.
-        lines: the joined lines of their analysis logs.
-        runs: the joined runs.
+        pieces: the parts of the study, such as those of several machines.
+        lines: the joined lines of the analysis logs of all parts.
+        runs: the joined runs of all parts.
     """
     all_of = [piece.evidence.registration for piece in pieces]
     asked = _asked(pieces, lines, runs)
@@ -334,7 +337,15 @@ def _registration(
 
 
 def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) -> dict[str, Asked]:
-    """Return the history of every statistical claim in the analysis logs, by name of the claim."""
+    """Return the history of every statistical claim, by name of the claim.
+
+    The history lists the earlier analyses, and reasons why the claim is exploratory.
+
+    Args:
+        pieces: the parts of the study, each with its own history.
+        lines: the joined lines of the analysis logs of all parts.
+        runs: the joined runs of all parts.
+    """
     study, replicate = pieces[0].evidence.study, pieces[0].sweep.replicate
     claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]
     histories = {name_of(claim): Asked(looks=[], tried=[], regimes=0) for claim in claims}

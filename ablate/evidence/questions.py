@@ -70,9 +70,11 @@ def place(claim: Claim) -> Rule:
 
 
 def concerns(claim: Claim, level: str) -> bool:
-    """Return whether a claim uses a level, given as `factor=level`, in an arm or in its control.
+    """Return whether a claim uses a level, given as `factor=level`.
 
-    If the arms of the claim do not name the factor, the claim uses all levels of this factor.
+    The level may be named in a compared arm, or in the arm `loses` of a claim of equivalence, which
+    should lose more than the margin. If the compared arms do not name the factor, the claim uses
+    all levels of this factor.
     """
     asked = cast(Mapping[str, Levels], claim)
     factor, _, name = level.partition("=")

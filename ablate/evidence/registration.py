@@ -85,7 +85,7 @@ def deciding(study: Mapping[str, Any], levels: Mapping[str, str] = NO_LEVELS) ->
 def study_hash(study: Mapping[str, object]) -> str:
     """Return a hash of 16 hexadecimal digits of the values that decide a study's verdicts.
 
-    Levels enter by name, not by their settings.
+    The hash depends on the names of the levels, but not on the settings behind the names.
     """
     return digest(deciding(study))
 
@@ -129,9 +129,10 @@ def registration_hash(registered: Mapping[str, Any]) -> str:
 
 
 def _former_hash(study: Mapping[str, Any]) -> str:
-    """Return the hash of an older registration, which contains the whole study with its wording.
+    """Return the hash of a study that an older version of ablate registered.
 
-    Committed evidence contains this hash. It proves that registered.json has not changed since.
+    Such a version stored the whole study in registered.json, including its wording, and the hash in
+    study.json. If both hashes agree, registered.json has not changed since the registration.
     """
     claims = [{k: v for k, v in claim.items() if k != WITHHOLDS} for claim in study["claims"]]
     return digest({**study, "claims": claims})
@@ -214,9 +215,14 @@ def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Map
 
 
 def _taken(before: Mapping[str, Any], study: Study) -> list[str]:
-    """Return the names of claims that were registered with the key `cannot` and have lost the key.
+    """Return the names of the claims from which the key `cannot` was taken after the registration.
 
-    The key marks a claim that an arm cannot do something, for which the rule is stricter.
+    The key marks a claim which says that an arm cannot learn. The decision rule of such a claim is
+    stricter, so the key must stay.
+
+    Args:
+        before: the registered study.
+        study: the present study.
     """
     pairs = zip(before.get("claims", []), study["claims"], strict=False)
     return [name_of(now) for then, now in pairs if then.get(WITHHOLDS) and not now.get(WITHHOLDS)]

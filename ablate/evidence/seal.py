@@ -31,10 +31,7 @@ Runs = list[Run]
 
 def write_about(folder: Path, about: About, registered: Mapping[str, object], seal: Seal) -> None:
     """Write study.json with its seal (the digests by which later changes are detected), and
-    registered.json with the study as it was registered before its runs.
-
-    A seal contains digests, by which edited files are detected. The registered form is everything
-    that decided the verdicts of the study before its runs.
+    registered.json with everything that decided the verdicts when the study was registered.
 
     Args:
         folder: the folder of the evidence.

@@ -242,9 +242,11 @@ class TableBuilder:
 
 
 class Collector:
-    """Collects the cells of a column while rows are read; the first `empty` rows are empty.
+    """A column of a table that is still being read: cells are added in chunks.
 
-    If the column has more than `most` different texts, all its cells are dropped.
+    Args:
+        most: largest number of different texts. If the column has more, all its cells are dropped.
+        empty: number of empty cells at the beginning of the column.
     """
 
     def __init__(self, most: float | int = math.inf, empty: int = 0) -> None:
