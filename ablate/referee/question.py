@@ -149,7 +149,7 @@ class Claim:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns that the claim needs."""
+        """The names of the columns of the table that the claim uses to select runs and values."""
         arms = [arm for arm in (self.treatment, self.baseline) if isinstance(arm, Mapping)]
         levels = [*self.where, *self.minus, *(name for arm in arms for name in arm)]
         return levels + ([self.over] if self.over else [])

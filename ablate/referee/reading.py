@@ -19,7 +19,9 @@ WANTED = {
 
 
 def read_question(path: Path) -> Question:
-    """Return the question that a YAML file states.
+    """Return the question about a table of runs that a study file (YAML) states.
+
+    A question consists of a design (how to read the table) and of claims about the runs.
 
     Raises:
         UserError: the file is missing or malformed, or no statistical rule can decide a claim.
@@ -36,10 +38,11 @@ def read_question(path: Path) -> Question:
 
 
 def question(given: Mapping[str, object]) -> Question:
-    """Return the question that a mapping states.
+    """Return the question about a table of runs that a mapping with the keys of a study file
+    states.
 
-    The fields of a single claim may be written beside those of the design, without a list of
-    claims.
+    A question consists of a design (how to read the table) and of claims about the runs. The fields
+    of a single claim may be written beside those of the design, without a list of claims.
 
     Raises:
         UserError: a key is unknown or missing, or its value is not allowed.

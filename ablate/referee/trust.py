@@ -106,8 +106,8 @@ def _plain(missing: str | float) -> str:
 
 
 def _other_columns(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
-    """Yield a sentence on columns, other than the arm, that are constant within arms but differ
-    between arms.
+    """Yield a sentence on columns of the table that are constant within each arm but differ between
+    the arms, although they do not define the arms.
     """
     if len(arms) < 2:
         return

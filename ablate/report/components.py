@@ -21,7 +21,8 @@ SHOWS = (BETTER, WORSE, SAME, OPEN)
 class Component:
     """A variant of a screen, compared with the baseline.
 
-    `shows` is one of SHOWS, by the verdict. `effect` and `interval` are in units of the metric, and
+    `shows` says what the verdict shows about the variant: "better", "worse", "no loss or difference
+    that matters" or "undecided". `effect` and `interval` are in units of the metric, and
     positive if the variant is better. `costs` are the variant's time and memory per token, divided
     by those of the baseline; None if they were not measured.
     """
@@ -83,10 +84,12 @@ def _component(claim: Entry, screen: Screen, means: dict[str, dict[str, float]])
 
 
 def _shows(claim: Entry, effect: float) -> str:
-    """Return the item of SHOWS that the verdict on a variant implies.
+    """Return what the verdict on a claim shows about a variant: BETTER, WORSE, SAME or OPEN.
 
-    The claim may have the variant as treatment or as baseline, so the sign of the effect counts
-    too.
+    Args:
+        claim: the claim with its verdict; the variant may be its treatment or its baseline.
+        effect: effect of the variant, positive if the variant is better than the baseline of the
+            screen.
     """
     if claim["verdict"] == INCONCLUSIVE:
         return OPEN

@@ -20,8 +20,10 @@ def claims(evidence: Evidence, verdict: Verdict) -> list[ReportedClaim]:
 
 
 def _key(claim: Question) -> tuple[str, str]:
-    """Return the id of a claim, and the name of its reading if a sentence is tested in several
-    readings.
+    """Return the id of a claim and the name of its reading, which identify the claim in a study.
+
+    A reading is one of several meanings of an ambiguous sentence; the name is "" if the sentence
+    has only one meaning.
     """
     return claim["id"], claim.get("reading", "")
 
@@ -98,8 +100,8 @@ def measured(run: Run, metric: str) -> float | None:
 
 
 def shown(evidence: Evidence, verdict: Verdict) -> list[str]:
-    """Return the metrics for which the value of every run is drawn: those of claims except trends,
-    and test BLEU.
+    """Return the metrics for which the value of every run is drawn: the metrics of all claims
+    except trend claims, and test BLEU.
     """
     asked = [claim["metric"] for claim in verdict["claims"] if claim["kind"] != "trend"]
     return [

@@ -136,10 +136,14 @@ def cases(claims: Sequence[ReportedClaim]) -> Table | None:
 def _answers(
     claims: Sequence[ReportedClaim], fields: Sequence[str], *, exact: bool
 ) -> Table | None:
-    """Return a table of claims with the given fields of their details; fields that no claim has are
-    left out.
+    """Return a table with a row for each selected claim; None if no claim is selected.
 
-    `exact` selects exact claims, and otherwise the others. The result is None without such claims.
+    Args:
+        claims: the claims with their verdicts.
+        fields: keys of the claims' details, such as "Estimate", which become columns; a field that
+            no selected claim has is left out.
+        exact: whether to select the exact claims (claims that a condition holds in every case), or
+            all other claims.
     """
     chosen = [
         (title, claim["details"])
@@ -239,7 +243,9 @@ def screening(evidence: Evidence) -> Table | None:
 
 
 def _chosen(chosen: Counter[tuple[str, Any]], arm: str, level: Any) -> str:
-    """Return text on how many replicates of an arm chose a hyperparameter value; "" if none did."""
+    """Return text on how many seeds of an arm had a hyperparameter value chosen by tuning; "" if
+    none had.
+    """
     took = chosen[arm, level]
     of = sum(count for (name, _), count in chosen.items() if name == arm)
     if not took:

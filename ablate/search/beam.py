@@ -156,7 +156,12 @@ class _Beams:
     def _last_place(
         self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]
     ) -> Float[Tensor, " M"]:
-        """Return the log-probability that a hypothesis that ends now needs to be accepted."""
+        """Return, for each sentence, the lowest log-probability with which a hypothesis that ends
+        now is accepted.
+
+        It is accepted if it is among the K best of all continuations. At the length limit, every
+        hypothesis is accepted.
+        """
         last_place = torch.cat([ended, score], 1).topk(score.size(1)).values[:, -1]
         last_place[self.limits == self.prefix.size(2)] = NEVER
         return last_place
@@ -173,8 +178,10 @@ class _Beams:
 
 
 class _Lists(_Beams):
-    """Beams that store the n best finished hypotheses of each sentence; `best` is the n-th
-    score.
+    """Beams that store the n best finished hypotheses of each sentence.
+
+    `best` is the score of a sentence's n-th best finished hypothesis. A sentence is done when no
+    unfinished hypothesis can have a higher score.
     """
 
     def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):

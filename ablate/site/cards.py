@@ -27,7 +27,7 @@ class Card:
 
     Args:
         entry: the claim with all of its verdicts.
-        mentions: number of sections of documents that make the claim.
+        mentions: number of sections that make the claim, in all texts whose claims are tested.
         forest: the axis with the effects of the shown verdicts.
         views: the shown verdicts: one, or for a mixed result a supported and a refuted one.
     """
@@ -41,8 +41,9 @@ class Card:
 def cards(site: Site) -> list[Card]:
     """Return cards of the most interesting claims, with no experiment on more than one card.
 
-    A claim is interesting if many sections of documents make it, if runs decided it, and if they
-    could have decided it the other way (so exact claims are left out).
+    A claim is interesting if it is made by many sections of the documents (the texts about the
+    Transformer whose claims are tested), if runs decided it, and if the runs could have decided it
+    the other way (so exact claims are left out).
     """
     entries = [
         entry

@@ -1,5 +1,5 @@
-"""Prepare the page of a claim: the sentence, the answer, a figure, and reasons for and against
-trusting the answer.
+"""Prepare the page of a claim: the claim as a sentence, the answer (the word that combines all
+verdicts on the claim), a figure, and reasons for and against trusting the answer.
 """
 
 from collections.abc import Iterator
@@ -127,11 +127,10 @@ def views(entry: Entry, site: Site) -> list[View]:
 
 
 def drawn(views: list[View]) -> list[tuple[Forest, list[View]]]:
-    """Return the effects of verdicts, grouped on as few axes as possible, with the verdicts of each
-    axis.
+    """Return forest plots of the effects of verdicts, as few as possible, each with its verdicts.
 
-    Axes with verdicts that decide the headline come first. On each axis, these verdicts come first
-    too.
+    The effects in a plot share a horizontal axis. Plots come first if they have a verdict that
+    decides the claim's headline, the word that combines all verdicts on the claim.
     """
     by_row = {id(view.row): view for view in views if view.row}
     every = forests(view.row for view in views if view.row)

@@ -1,5 +1,7 @@
-"""List the claims by document: the sections of a document in order, and the claims of each
-section.
+"""List the claims by document: the sections of a document in order, and the claims that each
+section makes.
+
+A document is a text about the Transformer whose claims are tested.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ WHOLE = "The text as a whole"
 
 @dataclass(frozen=True)
 class SectionClaim:
-    """A claim that a section of a document makes."""
+    """A claim that a section of a document (a text about the Transformer) makes."""
 
     entry: Entry
     detail: str = ""  # the item or step within the section
@@ -23,7 +25,9 @@ class SectionClaim:
 
 @dataclass
 class Section:
-    """A section of a document with the claims that it makes."""
+    """A section of a document (a text about the Transformer), with the claims that the section
+    makes.
+    """
 
     name: str
     heading: str  # the heading in the document
@@ -43,7 +47,8 @@ def sections(document: Document, entries: list[Entry]) -> list[Section]:
 
 
 def places(claim: Claim) -> dict[str, list[str]]:
-    """Return the sections of documents that make a claim, by the title of the document.
+    """Return the sections of documents (texts about the Transformer) that make a claim, by the
+    title of the document.
 
     A section is given by its name, after which an item or a step may follow, as in "Section 3,
     item 2".
@@ -76,13 +81,14 @@ def _section(place: str, document: Document) -> str:
 
 
 def within(entries: list[Entry], document: Document) -> list[Entry]:
-    """Return the claims that any section of a document makes."""
+    """Return those entries whose claim is made by a section of the document."""
     return [entry for entry in entries if document.title in places(entry.claim)]
 
 
 def shown(site: Site) -> list[Document]:
-    """Return the documents that make at least one claim of the site; [] if the site has only the
-    user's claims.
+    """Return the documents (texts about the Transformer) that make at least one claim of the site.
+
+    The result is [] if the site has only the user's claims.
     """
     return [document for document in site.documents if within(site.entries, document)]
 
@@ -106,8 +112,10 @@ def whole(document: Document, site: Site) -> dict[str, object]:
 
 
 def linked(entry: Entry, site: Site) -> dict[str, list[tuple[str, str]]]:
-    """Return the sections that make a claim, by document title, each with its anchor on the
-    document's page or "".
+    """Return the sections of documents (texts about the Transformer) that make a claim, by the
+    title of the document.
+
+    Each section comes with its anchor on the document's page, or "" if it has no anchor.
     """
     by_title = {document.title: document for document in site.documents}
     return {

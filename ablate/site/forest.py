@@ -44,8 +44,8 @@ class Axis:
     name: str
 
     def place(self, value: float) -> float:
-        """Return the position of a value on the axis, as a percentage of the width from the
-        left.
+        """Return the distance of a value from the left end of the axis, as a percentage of the
+        width of the axis.
         """
         if self.log:
             value = max(abs(value), LEAST)
@@ -54,8 +54,9 @@ class Axis:
         return round(100 * (value - self.low) / (self.high - self.low), 2)
 
     def span(self, ends: tuple[float, float]) -> tuple[float, float]:
-        """Return start and width of an interval as percentages of the width, cut at the ends of the
-        axis.
+        """Return the start and the width of an interval as percentages of the width of the axis.
+
+        The part of the interval beyond an end of the axis is cut off.
         """
         start, end = (min(100.0, max(0.0, self.place(value))) for value in ends)
         return start, round(end - start, 2)
@@ -163,6 +164,8 @@ class Forest:
 def row(claim: ReportedClaim, place: str) -> Row | None:
     """Return the row of a claim in a forest plot; None if the claim has no finite effect and
     interval to draw.
+
+    `place` is a short text on where the verdict holds, such as the corpus; it may be "".
     """
     if claim["effect"] is None or not all(map(math.isfinite, claim["interval"] or [])):
         return None
@@ -184,8 +187,10 @@ def _axis_of(row_of_axis: Row) -> tuple[str, ...]:
 
 
 def _subject(claim: ReportedClaim) -> list[str]:
-    """Return the label of an exact claim: the measured quantity, and the arms if it compares
-    arms.
+    """Return the label of an exact claim as lines of text: the measured quantity, and the arms if
+    the claim compares arms.
+
+    An exact claim must hold in every run, without any statistics.
     """
     return [metric_in_words(claim["metric"], claim.get("measures")).named, *contrast(claim)]
 

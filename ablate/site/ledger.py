@@ -47,8 +47,8 @@ def whole(site: Site) -> dict[str, object]:
 
 
 def sure(site: Site) -> dict[str, object]:
-    """Return counts that show how far the answers can be trusted, such as numbers of
-    replications.
+    """Return numbers that show how far the verdicts on the site can be trusted, such as the size of
+    the largest model and the number of replications.
     """
     committed = [f for entry in site.entries for f in entry.findings if f.origin == COMMITTED]
     decided = [entry for entry in site.entries if entry.headline.deciding and not entry.outside]

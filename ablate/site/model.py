@@ -19,8 +19,8 @@ from ablate.site.source import Source, read
 
 @dataclass(frozen=True)
 class Site:
-    """The content of the site: claims, the experiments that tested them, documents, and
-    contradictions.
+    """The content of the web site: claims, the experiments that tested the claims, the documents
+    (texts about the Transformer) that make them, and the claims that contradict each other.
     """
 
     entries: list[Entry]
@@ -30,7 +30,9 @@ class Site:
 
     @cached_property
     def documents(self) -> list[Document]:
-        """The documents that make the claims, in the order in which they were read."""
+        """The documents, that is, the texts about the Transformer whose claims are tested, in the
+        order of the file documents.csv.
+        """
         return read_documents()
 
     @cached_property
@@ -65,7 +67,9 @@ class Site:
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """The page name of each document by its title: documents/<name>.html."""
+        """The page name of each document (a text about the Transformer that makes claims) by the
+        document's title: documents/<name>.html.
+        """
         return anchors(document.title for document in self.documents)
 
     def answer(self, finding: Finding) -> ReportedClaim | None:

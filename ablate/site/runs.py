@@ -105,7 +105,9 @@ def _short(value: int | float | None) -> int | float | None:
 
 
 def _claim(claim: ReportedClaim, evidence: Evidence) -> dict[str, object]:
-    """Return the difference between the arms for every seed, and the numbers of the two runs."""
+    """Return, for every seed of a claim, the difference between the compared arms and the indices
+    of the runs of each arm.
+    """
     metric = metric_of(claim["metric"])
     sides = [claim["treatment"], claim["baseline"]] if claim["treatment"] else [{}]
     if not by_seed(claim):
@@ -130,7 +132,7 @@ def by_seed(claim: ReportedClaim) -> bool:
 
 
 def numbers(levels: Levels, seed: int, evidence: Evidence) -> list[int]:
-    """Return the indices of the runs with these factor levels and this seed."""
+    """Return the indices, in the evidence, of the runs with these factor levels and this seed."""
     return [
         number
         for number, run in enumerate(evidence.runs)

@@ -27,8 +27,10 @@ Tests = dict[str, Path]  # folders of tests, by the identity of the test
 
 
 def tests(results: Path) -> Tests:
-    """Return the folders of all tests in a folder of results, by their names (digests of the
-    evaluation).
+    """Return the folders of all tests below a results folder, by the identity of the test.
+
+    A test is an evaluation of a trained model on test data. The name of its folder is its identity,
+    a digest.
     """
     return {path.name: path for path in results.glob("runs/*/tests/*/")}
 
@@ -75,8 +77,10 @@ def _of_run(folder: Path) -> dict[str, Any]:
 def _claim(
     claim: ReportedClaim, evidence: Evidence, tests_by_id: Tests, attention: Kept
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the sentences of each seed for which both runs have translations or attention
-    pictures.
+    """Yield each seed of a claim with the sentences that the runs of the two compared arms
+    translate most differently, and with the attention pictures of these two runs.
+
+    A seed is left out if the two runs have neither translations nor pictures to compare.
     """
     split, names = claim["metric"].partition("/")[0], arm_names(evidence)
     if not (by_seed(claim) and claim["treatment"]):

@@ -1,4 +1,7 @@
-"""Write sentences on the reasons to trust an answer, and on its limits."""
+"""Write sentences on the reasons to trust the answer to a claim, and on the limits of this answer.
+
+The answer to a claim is the word that combines all verdicts on it, such as "supported".
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,8 +17,11 @@ Basis = list[tuple[Finding, Source, ReportedClaim | None]]  # the verdicts that 
 
 
 def support(basis: Basis) -> Iterator[str]:
-    """Yield sentences on what supports the answer: whether the question was registered before the
-    runs, and how many runs and experiments asked it.
+    """Yield sentences on the reasons to trust the answer to a claim: whether its tests were planned
+    before the runs, on how many runs and experiments it rests, and how many verdicts were
+    reproduced.
+
+    `basis` has the verdicts that decide the claim.
     """
     if not basis:
         return
@@ -45,11 +51,11 @@ def _repeated(basis: Basis) -> Iterator[str]:
 
 
 def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
-    """Yield a sentence on how many verdicts remain with a correction for all statistical claims of
-    the site.
+    """Yield a sentence on how many verdicts stay the same with a correction for testing all
+    statistical claims of the site.
 
-    `all_remain` selects the case: the sentence is yielded only if all of them remain, or only if
-    not all of them do.
+    With `all_remain`, the sentence is yielded only if all verdicts stay the same; without it, only
+    if some verdicts change.
     """
     decided = [f for f, _, _ in basis if f.ledger_wide and f.verdict != INCONCLUSIVE]
     left = sum(finding.ledger_wide == finding.verdict for finding in decided)
@@ -61,8 +67,10 @@ def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
 
 
 def doubts(basis: Basis) -> Iterator[str]:
-    """Yield sentences on the limits of the answer, such as small models and exploratory
+    """Yield sentences on the limits of the answer to a claim, such as small models and exploratory
     verdicts.
+
+    `basis` has the verdicts that decide the claim.
     """
     yield from dict.fromkeys(source.bounds for _, source, _ in basis)
     if many := sum(finding.exploratory for finding, _, _ in basis):

@@ -105,8 +105,9 @@ def _how_many(seeds: int | None, present: int, per_seed: float) -> str:
 
 
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:
-    """Return at most three sentences on the results for the claims of a document.
+    """Return at most three sentences on the results for the claims that a document makes.
 
+    A document is a text about the Transformer whose claims are tested; `title` is its title.
     `counts` has the number of claims by result, such as "supported" or "mixed".
     """
     total = sum(counts.values())

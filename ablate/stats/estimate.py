@@ -139,9 +139,9 @@ def half_width(
     """Return the half-width of an interval with probability `tail` beyond each end.
 
     `of_seeds` and `of_sentences` are the parts of the variance of the mean that are due to seeds
-    and to sentences. `skew` is the skewness of the seeds for which this end of the interval is
-    corrected (ablate.stats.skew). `df` are the degrees of freedom of the seeds' variance; default:
-    the number of pairs minus 1.
+    and to sentences. `skew` is the factor of the correction for skewness at this end of the
+    interval, as `ablate.stats.skew.correction` returns it. `df` are the degrees of freedom of
+    the seeds' variance; default: the number of pairs minus 1.
     """
     degrees = float(pairs - 1 if df is None else df)
     quantile = corrected(t_quantile(tail, degrees), t_quantile(FURTHEST, degrees), skew, pairs)

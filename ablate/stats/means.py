@@ -302,7 +302,9 @@ def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
 
 
 def pooled(arms: Sequence[Values]) -> Variance | None:
-    """Return the pooled variance of a run over several arms; None if no arm has two runs."""
+    """Return the variance between runs of the same arm, pooled over several arms; None if no arm
+    has two runs.
+    """
     measured = [v for arm in arms if (v := variance_of(arm)) is not None]
     df = sum(v.df for v in measured)
     if not df:

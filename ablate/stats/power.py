@@ -64,8 +64,8 @@ def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tu
 
 
 def _beyond_chance(skewness: float, seeds: int) -> float:
-    """Return the skewness moved towards 0 by its standard error for normal seeds, but not
-    beyond 0.
+    """Return the skewness moved towards 0 by the standard error that it has for normally
+    distributed results, but not beyond 0.
     """
     return math.copysign(max(0.0, abs(skewness) - standard_error(seeds)), skewness)
 
@@ -77,8 +77,11 @@ def _chi2(df: float) -> Values:
 
 @lru_cache(maxsize=64)
 def _skewness(seeds: int) -> Values:
-    """Return equally likely values of the sample skewness of normal seeds, in an order that is not
-    correlated with the values of the variance.
+    """Return equally likely values of the sample skewness of `seeds` results that are normally
+    distributed.
+
+    Each value is combined with the value of the variance at the same index of another array. The
+    order of the values is such that skewness and variance are not correlated.
     """
     shares = (GOLDEN * (np.arange(VALUES) + 0.5)) % 1
     return np.clip(special.ndtri(shares) * standard_error(seeds), -(seeds**0.5), seeds**0.5)

@@ -50,7 +50,9 @@ class Rates:
 
     @property
     def known(self) -> bool:
-        """Whether both arms have a run."""
+        """Whether the difference of the proportions is known, that is, whether each of the two
+        compared arms has at least one run.
+        """
         return self.of_first > 0 and self.of_second > 0
 
     @property
@@ -154,8 +156,12 @@ def p_values(of_first: int, of_second: int, delta: float) -> Table:
 
 
 def _score(n1: int, n2: int, delta: float) -> Table:
-    """Return the score statistic of every table of counts: the observed difference minus delta,
-    divided by its standard error if the true difference is delta.
+    """Return the score statistic of every possible 2 x 2 table with `n1` runs of the first arm and
+    `n2` runs of the second.
+
+    The statistic is the observed difference of the proportions minus delta, divided by the standard
+    error that this difference has if the true difference is delta. Entry [i, j] belongs to i events
+    in the first arm and j events in the second.
     """
     first, second = np.indices((n1 + 1, n2 + 1))
     share1, share2 = first / n1, second / n2
@@ -169,8 +175,8 @@ def _score(n1: int, n2: int, delta: float) -> Table:
 
 
 def _constrained(share1: Table, share2: Table, ratio: float, delta: float) -> Table:
-    """Return the maximum-likelihood estimate of p1 under the constraint p1 - p2 = delta: the root
-    of a cubic, in closed form.
+    """Return the maximum-likelihood estimate of p1, the true proportion in the first arm, under
+    the constraint p1 - p2 = delta: the root of a cubic, in closed form.
 
     Args:
         share1: observed proportions in the first arm.

@@ -54,8 +54,10 @@ def of_wider(plus: Seeds, minus: Seeds) -> float:
 
 
 def correction(towards: float) -> float:
-    """Return the factor g of the correction for one end of the interval; `towards` is the skewness,
-    positive if the long tail points to this end.
+    """Return g, the factor of the correction for skewness (see the equation of this module), for
+    one end of the t interval.
+
+    `towards` is the sample skewness, positive if the long tail points to this end.
     """
     return max(0.0, ALLOWANCE + FACTOR * towards)
 
@@ -74,8 +76,11 @@ def corrected(quantile: float, furthest: float, skew: Quantile, seeds: int) -> Q
 
 
 def uncorrected(t: float, furthest: float, skew: float, seeds: int) -> float:
-    """Return the quantile that `corrected` maps to `t` (at most 0); the other arguments are those
-    of `corrected`.
+    """Return the quantile for which `corrected` returns `t`; this is the inverse of `corrected`.
+
+    Args:
+        t: corrected quantile, at most 0.
+        furthest, skew, seeds: the other arguments of `corrected`.
     """
     bend = skew / (3 * math.sqrt(seeds))
     quantile = 2 * t / (1 + math.sqrt(1 - 4 * bend * t))

@@ -90,7 +90,7 @@ def _check_slope(claim: Claim, cells: list[Cell]) -> None:
 
 
 def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
-    """Raise UserError for a metric of a claim that no arm measures."""
+    """Raise UserError if a claim or the tuning uses a metric that no arm measures."""
     parts = (built[arm.number] for arm in arms)
     names = (metric_names(part.job, part.model) for part in parts)
     measured = set[str]().union(*names)

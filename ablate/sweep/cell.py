@@ -133,7 +133,7 @@ def compose(
     sweep: Path,
     varied: str = "",
 ) -> list[Cell]:
-    """Return the cells of a sweep: one for each job, with its composed config.
+    """Return the cells (runs) of a sweep: one for each Hydra job, with its composed config.
 
     Each arm is composed once, for its first seed and for the first value of the key `varied`,
     because Hydra takes a third of a second per config.

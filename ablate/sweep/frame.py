@@ -49,8 +49,11 @@ def _rows(folder: Path, curves: bool) -> Iterator[Row]:
 
 
 def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
-    """Yield the outcomes of every run of a sweep after each of its one or two numbers of training
-    steps, with the run's levels of the study's factors.
+    """Yield a row with the metrics of every run of a sweep, or with `curves` a row for every
+    validation of every run.
+
+    A row begins with the run's levels of the study's factors. If the study has two training
+    budgets, a run has rows for both.
     """
     if not (folder / RUNS).exists():
         check_cells(folder)
@@ -76,9 +79,10 @@ def _points(curve: Curve) -> Iterator[Row]:
 
 
 def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
-    """Yield a row for every test of every run that has ended.
+    """Yield a row for every test of every finished run, or with `curves` for every validation of
+    every run.
 
-    A row has the config keys whose values differ between the runs.
+    A row begins with the config values that differ between the runs.
     """
     paths = sorted(folder.iterdir())
     ends = [(path, *end) for path in paths for end in _ends(path)]
@@ -96,7 +100,11 @@ def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
 
 
 def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
-    """Yield config and row of a finished run, once for each of its tests."""
+    """Yield, for each test of a finished run, the config and a row with seed, status, metrics and
+    time.
+
+    A run without a test has a single row; a run that has not finished has none.
+    """
     run = read_result(folder)
     if run is None:
         return
@@ -137,7 +145,9 @@ def _config(folder: Path) -> Row:
 
 
 def _telling(configs: Iterable[Row]) -> list[str]:
-    """Return the keys whose values differ between configs, except the seed, which has a column."""
+    """Return the keys whose values differ between configs, except the seed, which always has a
+    column of its own.
+    """
     configs = [*configs]
     keys = dict.fromkeys(key for config in configs for key in config)
     return [

@@ -179,9 +179,14 @@ class Worker:
         return Path(self.runner.config.hydra.sweep.dir)
 
     def run(self, number: int, cells: Sequence[Cell]) -> None:
-        """Tune the nuisance parameter for the runs of a stage, if any, and then execute these runs.
+        """Execute the runs of a stage; if the study tunes a nuisance parameter, tune it for these
+        runs first.
 
         A stage is the time between two planned interim analyses.
+
+        Args:
+            number: number of the stage.
+            cells: the runs of the stage.
         """
         tune = self.planned.tune
         wanted = self._tuned(number, cells, tune) if tune else cells
@@ -215,7 +220,8 @@ class Worker:
         return compose(self.runner.context, self.runner.config, jobs, numbers, self.sweep)
 
     def _wider(self, turn: int, jobs: dict[int, Overrides]) -> list[Cell]:
-        """Return additional runs for tuning, with the same numbers in every worker.
+        """Return the additional runs for tuning, each with a number that is the same in every
+        worker.
 
         Args:
             turn: how many times values were added before.

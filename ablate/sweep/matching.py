@@ -40,16 +40,19 @@ def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
     solved: dict[tuple[Overrides, Overrides], Overrides] = {}
     jobs = []
     for cell in cells:
-        measure = _measure(cell, cells, match)
-        pair = without_seed(cell.overrides), without_seed(measure.overrides)
+        reference = _reference_run(cell, cells, match)
+        pair = without_seed(cell.overrides), without_seed(reference.overrides)
         if pair not in solved:
-            solved[pair] = () if cell is measure else _solved(cell, measure, match)
+            solved[pair] = () if cell is reference else _solved(cell, reference, match)
         jobs.append((*cell.overrides, *solved[pair]))
     return jobs
 
 
-def _measure(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
-    """Return the run of the reference arm that has the same seed as a run."""
+def _reference_run(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
+    """Return the run of the reference arm that has the same seed as `cell`.
+
+    The reference arm is the one to which the arm of `cell` is matched in size or cost.
+    """
     wanted = cell.levels | match["to"]
     for other in cells:
         if other.levels == wanted and other.seed == cell.seed:
@@ -58,13 +61,13 @@ def _measure(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
     raise UserError(f"study.match.to: no cell has {missing} with seed {cell.seed}")
 
 
-def _solved(cell: Cell, measure: Cell, match: Match) -> Overrides:
-    jobs = [resolve(arm.task_config()) for arm in (cell, measure)]
+def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:
+    jobs = [resolve(arm.task_config()) for arm in (cell, reference)]
     data = [prepare_data(job) for job in jobs]
     if match["by"] == "flops":
         flops_of_arm, target = map(flops, jobs, data)
         ratio = target / flops_of_arm
-        budgets = {key: OmegaConf.select(measure.config, key) for key in keys(match)}
+        budgets = {key: OmegaConf.select(reference.config, key) for key in keys(match)}
         values = {key: round(steps * ratio) for key, steps in budgets.items() if steps}
         comparison = f"{flops_of_arm:.4g} and {target:.4g} operations per update"
     else:
@@ -75,7 +78,7 @@ def _solved(cell: Cell, measure: Cell, match: Match) -> Overrides:
         comparison = f"{own_size(width):,} and {target:,} parameters"
     chosen = tuple(f"{key}={value}" for key, value in values.items())
     print(
-        f"{cell.label} is matched to {measure.label} by {' '.join(chosen)}: {comparison}",
+        f"{cell.label} is matched to {reference.label} by {' '.join(chosen)}: {comparison}",
         flush=True,
     )
     return chosen

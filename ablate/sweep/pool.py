@@ -39,15 +39,20 @@ class Pool:
         self._running: dict[int, tuple[ForkServerProcess, Cell]] = {}
 
     def prepare(self) -> None:
-        """Start the server, whose imports take seconds, in the background."""
+        """Start the server from which the processes will be forked.
+
+        It starts in the background, because its imports take seconds.
+        """
         start_fork_server()
 
     def run(
         self, queue: CellQueue, context: HydraContext, started: Callable[[str], None], *, stay: bool
     ) -> Iterator[tuple[Cell, int | None]]:
-        """Run cells, and yield each finished cell with the exit status of its process.
+        """Run the cells of a queue, each in a process, and yield each finished cell with the exit
+        status of its process.
 
-        The status is None if another worker ran the cell.
+        A cell is one run of a sweep: an arm with a seed. The status is None if another worker ran
+        the cell.
 
         Args:
             queue: the cells.

@@ -36,8 +36,11 @@ STATES_WHILE_TRAINING = 3
 
 
 class Checked(NamedTuple):
-    """The result of the checks before a sweep: hashes of the data of all runs (by `corpus`), and
-    the disk space in bytes that the sweep needs.
+    """The result of the checks before a sweep.
+
+    Args:
+        data: hashes of the data, by the key that `corpus` returns for the config of a run.
+        needed: disk space in bytes that the sweep needs.
     """
 
     data: dict[str, Fingerprints]
@@ -155,7 +158,7 @@ def record_of(cell: Cell, data: Mapping[str, Fingerprints]) -> Record:
 
     Args:
         cell: the run.
-        data: hashes of the data, by `corpus`.
+        data: hashes of the data, by the key that `corpus` returns for the config of a run.
     """
     return next(records_of([cell], data))
 
@@ -168,7 +171,7 @@ def records_of(cells: Sequence[Cell], data: Mapping[str, Fingerprints]) -> Itera
 
     Args:
         cells: the runs of the arm.
-        data: hashes of the data, by `corpus`.
+        data: hashes of the data, by the key that `corpus` returns for the config of a run.
     """
     config = cells[0].bare_config()
     text, weights = data[corpus(config)], weights_fingerprint(config)

@@ -160,7 +160,7 @@ def _write(folder: Path, state: State) -> None:
 def expect(config: DictConfig, cells: int) -> None:
     """Store the number of runs that must be done when the sweep ends.
 
-    The caller must hold the lock of `alone`.
+    The caller must call this function within `with alone(config)`, which excludes other workers.
     """
     folder = Path(config.hydra.sweep.dir)
     state = state_of(folder)

@@ -14,7 +14,12 @@ from ablate.verdict.stages import needed
 
 
 def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
-    """Return the runs before each planned interim analysis: first the first seeds of all arms."""
+    """Return the runs of each stage of a sweep, that is, the runs before each planned interim
+    analysis.
+
+    Every stage has some of the seeds, in ascending order, with all arms. Without a planned interim
+    analysis there is one stage with all runs.
+    """
     ends = planned_looks(study) if study else [0]
     seeds = sorted({cell.seed for cell in cells})
     place = {seed: sum(number >= end for end in ends[:-1]) for number, seed in enumerate(seeds)}

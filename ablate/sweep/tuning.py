@@ -50,7 +50,11 @@ def screening_jobs(cells: Sequence[Cell], tune: Tune, seeds: dict[int, int]) -> 
 
 
 def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Overrides:
-    """Return the overrides of the run that tries a value of the tuned parameter for another run."""
+    """Return the overrides of a tuning run, which tries the value `chosen` of the tuned parameter.
+
+    The tuning run has the arm of `cell`, a run for the verdict, but another seed. It has the short
+    training budget, if there is one, and it is not tested.
+    """
     short = OmegaConf.select(cell.arm, "budget.short")
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
     seed = f"seed={seeds[cell.seed]}"
@@ -77,7 +81,7 @@ def wider_jobs(
         seeds: for each seed of the verdict, the seed of the runs that tune.
 
     Returns:
-        overrides by number of the cell for which the run tunes.
+        overrides of each new run, by the number of the run for the verdict that it helps to tune.
     """
     tried = _by_replicate(links)
     jobs = {}

@@ -56,7 +56,7 @@ def draw_levels(label: str, factor: str, points: Points, limits: dict[str, float
 
 
 def _ordered(levels: Iterable[object]) -> list[object]:
-    """Return numeric levels sorted, and other levels in the order of the study."""
+    """Return the levels in ascending order if all of them are numbers, else in the given order."""
     in_order = list(levels)
     numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in in_order)
     return sorted(in_order, key=lambda x: float(str(x))) if numbers else in_order
@@ -87,9 +87,16 @@ def _tick(level: str, width: int) -> str:
 
 
 def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[str, float]:
-    """Draw a line for each combination of other levels, and return the last y value of each line.
+    """Draw a line for each combination of the other factors' levels, and return the last y value of
+    each line by the line's name.
 
-    If there is only one combination and the levels are names, their means are not joined by a line.
+    If there is only one combination, and the levels on the x-axis are names, the means of these
+    levels are not joined.
+
+    Args:
+        axes: the panel.
+        points: values to draw, by line and level.
+        places: position of each level on the x-axis.
     """
     names = len(points) == 1 and all(isinstance(level, str | bool) for level in places)
     alone = {"marker": "_", "markersize": 24, "markeredgewidth": 1.6}
@@ -107,8 +114,8 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
 
 
 def place_of(level: Any) -> object:
-    """Return a hashable value for a level: the text of a list or a mapping, else the level
-    itself.
+    """Return a level in a form that can be a key of a dictionary: a list or a mapping as text, any
+    other level unchanged.
     """
     return value_text(level) if isinstance(level, list | dict) else level
 
