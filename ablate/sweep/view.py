@@ -13,7 +13,9 @@ from ablate.record.types import Link
 
 
 class View:
-    """Shows a progress bar on a terminal; elsewhere prints a line for each run that ends."""
+    """The display of a sweep's progress: a line for each run that ends and, on a terminal, a
+    progress bar.
+    """
 
     def __init__(self, name: str, total: int, *, works_here: bool = True) -> None:
         self.console = make_console(stderr=True)

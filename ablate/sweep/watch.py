@@ -15,12 +15,12 @@ POLL_SECONDS = 1.0  # interval between two checks of the folder
 
 
 class Watch:
-    """Shows every run that ends while the body of the `with` statement runs.
+    """A context manager that shows every run of a sweep that ends while the context is open.
 
     Args:
-        view: shows the runs.
-        sweep: folder of the sweep.
-        labels: labels of the runs, by number.
+        view: the display on which the runs are shown.
+        sweep: folder of the sweep, in which workers write the results of runs.
+        labels: label of each run, by the number of the run in the sweep.
     """
 
     def __init__(self, view: View, sweep: Path, labels: Mapping[int, str]) -> None:

@@ -21,8 +21,10 @@ from ablate.search.base import Search
 
 
 class Text(NamedTuple):
-    """The raw references of a split with their languages, tokenizers and length, for an
-    evaluation.
+    """The texts with which a split is scored: its references, as they are before tokenisation.
+
+    The other fields are the tokenizers and the languages of source and target, and the size of the
+    targets in tokens, characters and bytes.
     """
 
     tokenizers: Tokenizers
@@ -32,8 +34,9 @@ class Text(NamedTuple):
 
 
 class Evaluation(nn.Module, ABC):
-    """Computes the scores of a split batch by batch; they do not depend on the number of
-    devices.
+    """A module that computes the scores of a split batch by batch.
+
+    The scores do not depend on the number of devices.
     """
 
     @abstractmethod
@@ -45,14 +48,16 @@ class Evaluation(nn.Module, ABC):
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """Sum over all processes and return every score by name; one of the names is "nll"."""
+        """Return every score by name, computed from the batches of all processes; one of the names
+        is "nll".
+        """
 
     @abstractmethod
     def reset(self) -> None:
         """Clear all sums, so that another evaluation can begin."""
 
     def begin(self, text: Text) -> None:  # noqa: B027
-        """Store the texts of the split; called before its first batch."""
+        """Prepare to score a split with these texts; called before its first batch."""
 
     def doubt(self, references: Sequence[str]) -> str:
         """Return the reason why a score on these references would be meaningless, or ""."""

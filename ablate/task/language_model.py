@@ -92,7 +92,7 @@ class TextLikelihood(Likelihood):
         self.text = text
 
     def compute(self) -> dict[str, float]:
-        """Sum over all processes and return every score by name."""
+        """Return every score by name, computed from the batches of all processes."""
         scores = super().compute()
         length = self.text and self.text.length
         if length is None:

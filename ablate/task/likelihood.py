@@ -61,7 +61,7 @@ class Likelihood(Evaluation):
             _add(self.rows, *row)
 
     def compute(self) -> dict[str, float]:
-        """Sum over all processes and return every score by name."""
+        """Return every score by name, computed from the batches of all processes."""
         nll = float(self.nll.compute())
         # exp overflows beyond about 709 nats
         scores = {"nll": nll, "perplexity": math.exp(nll) if nll < 700 else math.inf}

@@ -114,17 +114,18 @@ def own_prefixes(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
 class Translations(Evaluation):
     """The nll of the references, and scores of the model's translations.
 
-    nll: mean over the target tokens, including EOS (natural logarithm, no label smoothing). bleu:
-    BLEU with letter case, by the tokeniser of the target language.
+    - nll: mean over the target tokens, including EOS (natural logarithm, no label smoothing).
+    - bleu: BLEU with letter case, by the tokeniser of the target language.
 
     With `thorough` also:
 
-    - bleu_tokenised: BLEU as papers report it; chrf. - length_ratio: number of tokens of all
-    translations divided by that of all references. - unended: fraction of translations that reach
-    the length limit of the search. - word_f1, stem_f1, word_order: scores of the words of
-    translations (`ablate.metric.words`). - calibration_error, accuracy: of the most likely target
-    token. - decoder_passes: number of sequential decoder calls per batch, if the search counts
-    them.
+    - bleu_tokenised: BLEU as papers report it.
+    - chrf: the score chrF.
+    - length_ratio: number of tokens of all translations divided by that of all references.
+    - unended: fraction of translations that reach the length limit of the search.
+    - word_f1, stem_f1, word_order: scores of the words of translations (`ablate.metric.words`).
+    - calibration_error, accuracy: of the most likely target token.
+    - decoder_passes: number of sequential decoder calls per batch, if the search counts them.
     """
 
     def __init__(self, language: str, *, thorough: bool, tokenize: str = AUTO) -> None:
@@ -198,7 +199,7 @@ class Translations(Evaluation):
             self.rows.update(zip(index.tolist(), kept, strict=True))
 
     def compute(self) -> dict[str, float]:
-        """Sum over all processes and return every score by name."""
+        """Return every score by name, computed from the batches of all processes."""
         scores = {"nll": float(self.nll.compute())}
         scores |= {name: float(score.compute()) for name, score in self.scores.items()}
         if self.thorough:

@@ -14,8 +14,8 @@ CITED = re.compile(r"arXiv:\d{4}\.\d{4,5}|doi:10\.")
 
 
 def documented(level: Level) -> Iterator[str]:
-    """The docstring of the option's module has Equation, Source, What differs and What to
-    expect.
+    """The docstring of the option's module has the parts Equation, Source, What differs and What to
+    expect, and cites its source by an arXiv number or a DOI.
     """
     text = sys.modules[level.kind.__module__].__doc__ or ""
     yield from (f"no {part}" for part in PARTS if part not in text)
@@ -27,7 +27,7 @@ def leaf(level: Level) -> Iterator[str]:
     """The class of the option subclasses the base class of its config group, or another option of
     the group.
     """
-    # a part of another level may be that level but for what it leaves out
+    # an option may subclass another option of its group, and change only a part of it
     above = [kind.__module__ for kind in level.kind.__mro__[1:3]]
     seam = f"ablate.{level.group.replace('/', '.')}.base"
     if seam not in above:

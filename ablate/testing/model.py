@@ -22,8 +22,10 @@ from ablate.testing.level import VOCAB, Level, built, model_config
 
 
 def batch() -> Seq2Seq:
-    """Return the token ids of four padded sentence pairs: src "4 6" and tgt_in "4 18". The targets
-    are longer than a block of the key-value cache.
+    """Return the token ids of four padded sentence pairs.
+
+    The sources have shape (4, 6), and the inputs of the decoder have shape (4, 18). The inputs of
+    the decoder are longer than a block of the key-value cache.
     """
     generator = torch.Generator().manual_seed(0)
     src = torch.randint(4, VOCAB, (4, 6), generator=generator)

@@ -29,8 +29,7 @@ def read_prompt(raw: bytes, tokenizer: Tokenizer) -> str:
 
     Raises:
         UserError: the prompt is not UTF-8, has several lines although the model was trained on
-            separate
-            lines, or has characters that the vocabulary lacks.
+            separate lines, or has characters that the vocabulary lacks.
     """
     try:
         prompt = raw.decode("utf-8").replace("\r\n", "\n")

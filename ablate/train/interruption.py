@@ -45,14 +45,16 @@ class Interruption:
     def release(self) -> None:
         """Let signals end the process at once, until `defer` is called.
 
-        This uses the system's default handlers: Python runs no handler of its own while a C library
-        waits for other machines.
+        The operating system's default handlers end it. A handler in Python would not run while a C
+        library waits for other machines.
         """
         for number in SIGNALS:
             _handle(number, signal.SIG_DFL)
 
     def defer(self) -> None:
-        """Let signals wait until `leave` is called."""
+        """Let a signal wait until `leave` or `undefer` is called; a second Ctrl-C ends the process
+        at once.
+        """
         self.catch()
         self.deferred = True
 

@@ -137,7 +137,7 @@ class Training(pl.LightningModule):
         self._evaluate(batch, self.validation, "validation", self.validation_search)
 
     def on_validation_epoch_end(self) -> None:
-        """Log val/nll and val/bleu."""
+        """Log the scores of validation, such as val/nll."""
         self._conclude(self.validation, "val")
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
@@ -154,10 +154,10 @@ class Training(pl.LightningModule):
         self._conclude(self.evaluation, self.split)
 
     def _log_step(self, values: dict[str, Tensor]) -> None:
-        """Log metrics of a training step, if the trainer logs this step.
+        """Log metrics of a training step, if the trainer logs metrics at this step.
 
-        Lightning ignores metrics of other steps, but its call for each value takes as long as a
-        layer norm.
+        Lightning ignores metrics of other steps. This method does not even pass them to Lightning,
+        because logging a value takes as long as a layer norm.
         """
         every = self.trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
         if every and (self.trainer.global_step + 1) % every == 0:

@@ -56,7 +56,7 @@ class Contrast:
 
     @property
     def estimate(self) -> Estimate:
-        """The mean difference with its standard errors."""
+        """The mean of the paired differences, with its standard error."""
         mean_difference = estimate(self.differences, self.parts, self.plus)
         units = GROUPS if self.grouped else mean_difference.units
         return replace(mean_difference, units=units, looks=self.looks)
@@ -75,10 +75,11 @@ class Contrast:
 
 
 class Pair(NamedTuple):
-    """The difference for one seed.
+    """The difference between the arms of a claim for one seed, as a weighted sum of runs.
 
-    `plus` is the sum of its terms with positive weight. `parts` has the contribution of each
-    sentence.
+    `plus` is the sum of the terms with positive weight. `parts` has a contribution of each test
+    sentence; the mean of these contributions is the difference. `parts` is None if the metric has
+    no statistics per sentence.
     """
 
     difference: float

@@ -50,7 +50,8 @@ def one_way(
 def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
     """Return why a claim has only one answer, if its arms compute the same numbers; else "".
 
-    Only a claim that an arm is better needs different numbers.
+    The result is also "" for claims that two arms are the same (equivalence, non-inferiority),
+    because equal numbers are evidence for such a claim.
     """
     if claim["kind"] not in BETTER or not len(differences) or differences.any():
         return ""

@@ -24,9 +24,10 @@ SMALL, OPPOSITE = "too small to matter", "the other way round"  # grades of refu
 
 @dataclass(frozen=True)
 class Decision:
-    """The status of a verdict with its grade.
+    """The decision on a claim: its status, and a grade that states the size of the effect.
 
-    The grade is "" for kinds of claims without grades.
+    The status is supported, refuted or inconclusive. The grade, such as "large enough to matter",
+    is "" for an inconclusive claim and for kinds of claims without grades.
     """
 
     status: str
@@ -43,8 +44,9 @@ def side(p: dict[str, float], alpha: float) -> str:
     If both tests reject, the claim is refuted.
 
     Args:
-        p: p-values of the two tests, multiplied so that each is compared with alpha.
-        alpha: the level.
+        p: p-values of the tests that lead to "supported" and to "refuted", by these names. A
+            p-value of a test at alpha / 2 is already doubled, so each is compared with alpha.
+        alpha: the significance level.
     """
     if p[REFUTED] <= alpha:
         return REFUTED

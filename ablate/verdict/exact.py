@@ -27,8 +27,10 @@ DRAWS = re.compile(r"(\d+) draws\b")  # number of random draws in the list `fixe
 
 @dataclass(frozen=True)
 class Case:
-    """A value that an exact claim restricts, for one seed, such as a deviation that must be 0; None
-    if the value was not measured.
+    """A case of an exact claim: a seed, and the value that the claim restricts for this seed.
+
+    An example of such a value is a deviation that must be 0. The value is None if it was not
+    measured.
     """
 
     seed: int
@@ -87,8 +89,8 @@ class Exact:
         return sum(not self.holds(self.distance(case)) for case in self.counted)
 
     def signed(self, case: Case) -> float:
-        """Return the value of a case, with its sign if negative values satisfy the claim, and
-        otherwise without its sign.
+        """Return the value of a case: with its sign if negative values satisfy the claim, else its
+        absolute value.
         """
         value = case.value or 0.0
         return value if self.one_sided else abs(value)

@@ -1,4 +1,4 @@
-"""Return the interim analyses of a claim, as fractions of the planned seeds."""
+"""Find the interim analyses of a claim, with the fraction of the planned seeds that each had."""
 
 from collections.abc import Collection
 

@@ -73,20 +73,20 @@ def judged(
 
 
 def _in_order(claim: Claim) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a claim in the order of verdict.json.
+    """Yield the name and the value of each field of a claim, in the order of verdict.json.
 
-    The result is None for a field that is missing.
+    The value of a missing field is None.
     """
     fields: Mapping[str, object] = claim
     return ((key, fields.get(key)) for key in ASKED)
 
 
 def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
-    """Return the number of runs that ended before the registration, and whether that is
-    exploratory.
+    """Return how many of a claim's runs ended before the registration of the study, and whether
+    the claim is exploratory for this reason.
 
-    A claim is exploratory if all its runs ended before the registration, or if some did and the
-    study was changed since.
+    A claim is exploratory if all its runs ended before the registration. It is also exploratory if
+    some of its runs did and the study was changed since.
     """
     ended = [run for run in runs if run["status"] != "failed"]
     older = sum(run["ended"] < registration["time"] for run in ended)
@@ -215,9 +215,8 @@ def _of_kind(finding: Finding, outcome: Control | None) -> dict[str, Any]:
 
 
 def _bands(turns: list[MarginThreshold]) -> list[Band]:
-    """Return the verdicts that the claim would have with other margins.
-
-    For exact claims, the verdicts are those with other tolerances.
+    """Return the verdicts that a claim would have with other margins (an exact claim: with other
+    tolerances), from the thresholds at which its decision changes.
     """
     return [
         {

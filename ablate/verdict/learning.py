@@ -31,8 +31,9 @@ SKILL = "val/skill"
 def learning(claim: Claim, evidence: Evidence) -> Learning:
     """Return the gain of every arm in the last quarter of training, and the arms still learning.
 
-    The result has the form of verdict.json. There are no gains if the claim has no margin, if its
-    metric has no curve, or if no arm has left the floor of the metric.
+    The result has the form of verdict.json. It has no gains for a claim without a margin, an exact
+    claim, a claim of stability, or a trend on a log-log scale. It also has no gains if the metric
+    is not measured at validations, or if no arm is better than a model that has learned nothing.
     """
     log = claim["kind"] == "trend" and claim["scale"] == "log_log"
     metric = f"val/{claim['metric'].rpartition('/')[2]}"

@@ -16,7 +16,7 @@ SAME = 1e-6  # relative tolerance of an effect, because verdict.json has fewer d
 
 
 def read_contest(folder: Path) -> list[Replication]:
-    """Return the replications of the claims in a folder of evidence; [] if there was none.
+    """Return the replications of the claims in a folder of evidence; [] if no claim was replicated.
 
     Raises:
         UserError: the file is damaged, or its outcomes do not follow from its verdicts.

@@ -1,6 +1,8 @@
-"""Classify the noise of a claim's paired differences, and give the rate of false verdicts.
+"""Name the reason why the test of a claim may give more false verdicts than alpha allows.
 
-The rate was measured in simulations with such noise (ablate.stats.false_rates).
+The reason is a property of the claim's paired differences, such as few seeds or visible skewness.
+The rate of false verdicts was measured in simulations with this number of seeds; it is the largest
+rate over all simulated shapes of noise (ablate.stats.false_rates).
 """
 
 from typing import NamedTuple
@@ -22,10 +24,11 @@ from ablate.verdict.kind.base import Finding
 
 
 class SeenNoise(NamedTuple):
-    """A reason why false verdicts are more frequent than the nominal level promises.
+    """The noise that is visible in a claim's paired differences, and the rate of false verdicts.
 
-    `rate` is the rate of false verdicts in simulations, `nominal` the rate that the level promises,
-    and `seeds` the number of pairs.
+    `reason` says why false verdicts may be more frequent than the nominal level promises, such as
+    "visible skewness". `rate` is the rate of false verdicts in simulations. `nominal` is the rate
+    that the level promises. `seeds` is the number of pairs.
     """
 
     reason: str
@@ -35,7 +38,7 @@ class SeenNoise(NamedTuple):
 
 
 def seen_noise(finding: Finding) -> SeenNoise | None:
-    """Return the worst simulated rate of false verdicts with the noise of a claim.
+    """Return the reason why a claim may be decided wrongly, and the rate of false verdicts.
 
     The result is None if the claim was not decided by a mean of paired differences.
     """

@@ -19,7 +19,9 @@ from ablate.record.label import key, say
 
 
 class ContrastError(UserError):
-    """The error if the existing runs cannot form the difference that a claim is about."""
+    """The error that is raised if the existing runs cannot form the difference that a claim is
+    about.
+    """
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,12 @@ class Side:
 
     @property
     def every(self) -> list[Run]:
-        """All runs of all seeds, including failed runs."""
+        """All runs of the arm, including failed runs."""
         return [run for runs in self.runs.values() for run in runs]
 
     @property
     def ended(self) -> list[Run]:
-        """All runs that did not fail with an error."""
+        """All runs of the arm that did not fail with an error."""
         return [run for run in self.every if run["status"] != "failed"]
 
 

@@ -91,7 +91,11 @@ def _needed(early: list[Run], late: list[Run]) -> list[float]:
 
 
 def _interval(updates: Sequence[Number], alpha: float) -> Point | None:
-    """Return two order statistics as the interval of the median; None if the seeds are too few."""
+    """Return the confidence interval of the median of `updates`, which has a number of training
+    steps for each seed.
+
+    The ends of the interval are two of these numbers. The result is None if the seeds are too few.
+    """
     ordered, n = sorted(updates), len(updates)
     rank = int(stats.binom.ppf(alpha / 2, n, 0.5))
     return (ordered[rank - 1], ordered[n - rank]) if rank else None

@@ -60,7 +60,7 @@ def took_steps(runs: Iterable[Run]) -> bool:
 
 
 def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValue | None:
-    """Return the mean of a claim's values over seeds.
+    """Return the mean over seeds of the values that an exact claim restricts.
 
     The result is None if training does not affect the values.
     """
@@ -83,7 +83,10 @@ def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValu
 
 
 def _worst_by_seed(cases: Exact) -> dict[int, float]:
-    """Return the worst distance from 0 for every seed, ignoring values that are not finite."""
+    """Return the worst distance from 0 for every seed, ignoring values that are not finite.
+
+    If negative values satisfy the claim, the result has the signed values instead of distances.
+    """
     pick = min if cases.margin else max
     by_seed: dict[int, list[float]] = {}
     for case in cases.counted:

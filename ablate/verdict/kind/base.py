@@ -94,10 +94,12 @@ class Kind(ABC):
         return replace(self._among_learned(claim, learned), failures=failed)
 
     def _among_learned(self, claim: Claim, learned: Contrast) -> Finding:
-        """Return a result by the rates of failed runs, else by the pairs of runs that learned.
+        """Return the result of a claim for which some runs failed to learn the task.
 
-        Each of the two tests has half of alpha. If no distribution of the few failed runs between
-        the arms could be significant, the pairs have all of alpha.
+        The rates of failed runs decide the claim if they differ significantly. Otherwise the mean
+        difference over the pairs of runs that learned decides it. Each of these two tests has half
+        of alpha. If no distribution of the few failed runs between the arms could be significant,
+        the test of the mean has all of alpha.
         """
         effect, rates = learned.estimate, rates_of_failure(claim, learned.sides)
         if rates is not None and (tests := self.by_failures(rates, claim["alpha"])):
@@ -112,10 +114,11 @@ class Kind(ABC):
         return replace(finding, p=halved(finding.p))
 
     def by_failures(self, rates: Rates, alpha: float) -> Tests | None:
-        """Return the p-values of the tests that the treatment fails less often or more often than
-        the baseline, doubled, because these tests have only half of alpha.
+        """Return the p-value of each decision, from the tests of the failure rates.
 
-        The result is None if neither of the two tests is significant.
+        One test is that the treatment fails less often than the baseline. The other is that it
+        fails more often. The p-values are doubled, because these tests have only half of alpha. The
+        result is None if neither test is significant.
         """
         tests = halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
         return tests if min(self.scaled(tests).values()) <= alpha else None
@@ -136,7 +139,13 @@ class Kind(ABC):
         return {SUPPORTED: better, REFUTED: worse}
 
     def with_effect(self, claim: Claim, estimate: Tested, paired: Contrast) -> Finding:
-        """Return the result of a claim with the p-values of its estimate."""
+        """Return the result of a claim that can be judged: the estimate and its p-values.
+
+        Args:
+            claim: the claim.
+            estimate: the mean paired difference, or the failure rates of two arms.
+            paired: the paired differences, with the runs of the claim.
+        """
         return Finding(
             claim, estimate, paired.runs, paired, self.tests(estimate, float(claim["margin"]))
         )
@@ -292,8 +301,8 @@ def check_arms(name: str, claim: Claim) -> None:
 def distinct(turns: list[MarginThreshold]) -> list[MarginThreshold]:
     """Return the thresholds of the margin at which the decision changes, the first at 0.
 
-    Each threshold holds up to the next one. A threshold that no margin from 0 on falls under is
-    removed.
+    The decision of a threshold holds up to the next threshold. A threshold is removed if its
+    decision holds for no margin of 0 or more.
 
     Args:
         turns: the thresholds, in ascending order; the first may be negative.

@@ -42,8 +42,9 @@ class Equivalence(Sameness):
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
         """Return the margins at which the decision changes.
 
-        They are the margin below which the 1 - alpha interval is outside, and the margin above
-        which the 1 - 2 alpha interval is inside.
+        With a margin below the first of them, the whole 1 - alpha interval of the difference is
+        further from 0 than the margin: refuted. With a margin above the second, the whole
+        1 - 2 alpha interval is closer to 0 than the margin: supported.
         """
         (low, high), narrow = estimate.interval(1 - alpha), estimate.interval(1 - 2 * alpha)
         return distinct(
@@ -55,13 +56,20 @@ class Equivalence(Sameness):
         )
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return the two bounds of equivalence, -margin and +margin."""
+        """Return the values with which the ends of a confidence interval are compared: minus the
+        margin and the margin.
+        """
         return (-margin, margin)
 
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the power, averaged over the standard deviations that a sweep may measure."""
+        """Return the probability that the claim is supported with `pairs` seeds, if the true
+        difference is `effect`.
+
+        The width of the interval depends on the standard deviation that the planned sweep will
+        measure. So the result is a mean over likely standard deviations.
+        """
         error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
         down, up = half_widths(estimate, pairs, alpha)
         chance = special.ndtr((margin - up - effect) / error)

@@ -16,9 +16,10 @@ from ablate.verdict.trained import TrainedValue, trained_value
 
 
 class ExactKind(Kind):
-    """The kind of claim that every value is within the tolerance of 0.
+    """The kind of claim that a value, such as the result of a probe, is 0 in every case.
 
-    With a margin, the claim is that every value is at least as far from 0 as the margin.
+    The claim allows deviations from 0 up to its tolerance. A claim with a margin states instead
+    that every value is at least as far from 0 as the margin.
     """
 
     rule = (
@@ -110,7 +111,7 @@ class ExactKind(Kind):
         return [near, far] if estimate.worst > 0 else [MarginThreshold(0.0, far.decision)]
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return minus the margin and the margin, the values with which a measured value is
-        compared.
+        """Return the values with which a measured value is compared: minus the margin and the
+        margin.
         """
         return (-margin, margin)

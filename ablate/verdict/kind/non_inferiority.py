@@ -27,23 +27,33 @@ class NonInferiority(Sameness):
     def tests(self, estimate: Any, margin: float) -> Tests:
         """Return the p-values of the decisions "supported" and "refuted".
 
-        Their null hypotheses are that the arm is worse than the other arm by the margin or more
-        (supported), and that the arm is worse by the margin or less, or better (refuted).
+        "Supported" needs the rejection of the null hypothesis that the arm is worse than the other
+        arm by the margin or more. "Refuted" needs the rejection of the null hypothesis that the arm
+        is better, or worse by the margin at most.
         """
         return {SUPPORTED: estimate.p_at_most(-margin), REFUTED: estimate.p_at_least(-margin)}
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
-        """Return the margins at which the decision changes: the negated ends of the interval."""
+        """Return the margins at which the decision changes: the ends of the confidence interval of
+        the difference, with the opposite sign.
+        """
         return losses(*estimate.interval(1 - alpha))
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return minus the margin, the deterioration that the claim excludes."""
+        """Return the value with which the ends of a confidence interval are compared: minus the
+        margin.
+        """
         return (-margin,)
 
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the power, averaged over the standard deviations that a sweep may measure."""
+        """Return the probability that the claim is supported with `pairs` seeds, if the true
+        difference is `effect`.
+
+        The width of the interval depends on the standard deviation that the planned sweep will
+        measure. So the result is a mean over likely standard deviations.
+        """
         error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
         bound = half_widths(estimate, pairs, alpha / 2)[0] - margin
         return float(special.ndtr((effect - bound) / error).mean())

@@ -1,8 +1,9 @@
-"""Define what equivalence and non-inferiority share.
+"""Define the base class of two kinds of claims: equivalence and non-inferiority.
 
-Both need a margin and may name a positive control. Seeds are planned for equal arms. A positive
-control is an arm of the same runs that loses more than the margin. Without a control, the runs may
-simply be unable to show a loss.
+Both need a margin and may name a positive control. The number of seeds is planned for a true
+difference of 0, unless the claim names another one in `plan_for`. A positive control is an arm of
+the same sweep that loses more than the margin. Without a control, the runs may simply be unable to
+show a loss.
 """
 
 from ablate.evidence.types import Claim
@@ -20,11 +21,14 @@ class Sameness(Kind):
     controlled = True
 
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Return refuted if a difference beyond the margin is shown, supported if it is
-        excluded.
+        """Return the decision: refuted if the tests show a difference beyond the margin, supported
+        if they exclude such a difference, else inconclusive.
         """
         return Decision(side(p, alpha))
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return the true effect for which seeds are planned: 0, or the claim's `plan_for`."""
+        """Return the true difference for which seeds are planned, for the decision "supported".
+
+        The difference is the claim's `plan_for`, or 0 if the claim has none.
+        """
         return {SUPPORTED: claim.get("plan_for") or 0.0}

@@ -1,6 +1,7 @@
-"""Decide claims of stability: a smaller proportion of an arm's runs fail.
+"""Decide claims of stability: a smaller proportion of runs fails in one arm than in another.
 
-The rule is that of superiority, for the difference of two proportions, by exact tests.
+A run fails if it diverges, collapses, or either, as the claim's metric says. The rule is that of
+superiority, applied to the difference of two proportions by exact tests.
 """
 
 from typing import Any
@@ -24,7 +25,9 @@ PLANNED = 0.2  # proportion for which seeds are planned if a claim names none
 
 
 class Stability(Superiority):
-    """The kind of claim that a smaller proportion of runs diverges or collapses in an arm."""
+    """The kind of claim that a smaller proportion of runs diverges or collapses in one arm than in
+    another.
+    """
 
     rule = (
         "judged like superiority claims, by the difference between the proportions of runs that "
@@ -72,7 +75,7 @@ class Stability(Superiority):
         return {side: share for side, share in named.items() if share <= 1}
 
     def planned(self, estimate: Any) -> bool:
-        """Return whether both arms have runs, so that more can be planned."""
+        """Return whether both arms have runs, so that a number of seeds can be planned."""
         return bool(estimate.known)
 
     def power(
@@ -84,7 +87,7 @@ class Stability(Superiority):
         from scipy import stats
 
         chance = stats.binom.pmf(np.arange(pairs + 1), pairs, effect)
-        return float(chance[_shown(side, margin, pairs, alpha)[:, 0]].sum())
+        return float(chance[_leads_to(side, margin, pairs, alpha)[:, 0]].sum())
 
 
 def rates(claim: Claim, evidence: Evidence) -> Rates:
@@ -103,8 +106,9 @@ def rates(claim: Claim, evidence: Evidence) -> Rates:
     return Rates(first, of_first, second, of_second, looks)
 
 
-def _shown(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
-    """Return for each pair of counts of failed runs whether it leads to a decision.
+def _leads_to(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
+    """Return, for every number of failed runs in the first arm (rows) and in the second arm
+    (columns), whether these numbers lead to the decision `side`.
 
     Args:
         side: name of the decision.

@@ -62,7 +62,9 @@ class Superiority(Kind):
         return Decision(status, LARGE if p.get(LARGE, 1.0) <= alpha else DIRECTION)
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
-        """Return the margins at which the decision changes: the ends of the interval."""
+        """Return the margins at which the decision changes: 0, and the ends of the confidence
+        interval of the effect that are above 0.
+        """
         low, high = estimate.interval(1 - alpha)
         if low <= 0:
             refuted = MarginThreshold(high, Decision(REFUTED, OPPOSITE if high < 0 else SMALL))
@@ -88,7 +90,12 @@ class Superiority(Kind):
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the power, averaged over the standard deviations that a sweep may measure."""
+        """Return the probability of the decision `side` ("supported", or "large enough to matter")
+        with `pairs` seeds, if the true effect is `effect`.
+
+        The width of the interval depends on the standard deviation that the planned sweep will
+        measure. So the result is a mean over likely standard deviations.
+        """
         error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
         down, up = half_widths(estimate, pairs, alpha / 2)
         bound = margin + down if side == LARGE else np.maximum(down, margin - up)

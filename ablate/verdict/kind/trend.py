@@ -1,6 +1,6 @@
-"""Decide claims of a trend: the metric rises over the ordered levels of a factor.
+"""Decide claims of a trend: the metric gets better as the levels (values) of a factor grow.
 
-The rule is that of superiority, for the slope.
+The rule is that of superiority, applied to the slope of the metric over the levels.
 """
 
 from ablate.errors import UserError
@@ -9,7 +9,9 @@ from ablate.verdict.kind.superiority import Superiority
 
 
 class Trend(Superiority):
-    """The kind of claim that the slope of the metric over a factor is above 0."""
+    """The kind of claim that the metric gets better as the levels (values) of a factor grow: its
+    slope in the better direction is above 0.
+    """
 
     rule = "judged like superiority claims, by the slope instead of a difference"
 

@@ -40,7 +40,10 @@ def graded(status: str, grade: str) -> str:
 
 
 def unit_of(claim: Claim) -> Metric:
-    """Return the metric that names and formats the effect of a claim; an exponent has no unit."""
+    """Return the metric with the name, unit and digits with which the effect of a claim is written.
+
+    The effect of a trend on a log-log scale is an exponent, which has no unit.
+    """
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     if claim["kind"] == "trend" and claim["scale"] == "log_log":
         return Metric("(exponent)", "", 3)

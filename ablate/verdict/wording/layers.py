@@ -129,7 +129,11 @@ def _evidence(claim: Claim, answer: Answer) -> list[str]:
 
 
 def _shortest(claim: Claim, answer: Answer) -> str:
-    """Return the result without the levels that both arms share, if they can be left out."""
+    """Return the shortest wording of the evidence, without the margin.
+
+    If the evidence is an effect, the wording leaves out the number of sentences, the explanation of
+    the unit, and the levels (values of factors) that both arms share.
+    """
     if "rates" in answer:
         return _rates(claim, answer)[-1]
     return _effect(claim, answer, "sentences, unit, shared levels")
@@ -216,9 +220,10 @@ def _over(claim: Claim) -> str:
 
 
 def _comparison(claim: Claim, *, shared: bool) -> str:
-    """Return what is compared, with a place for the size of the difference.
+    """Return a text that names the compared arms, such as "A against B: {}".
 
-    `shared`: whether the levels that both arms share are named.
+    The placeholder `{}` stands for the size of the difference. If `shared`, the text also names the
+    levels (values of factors) that both arms have.
     """
     here, there = _places(claim)
     levels = {k: v for k, v in (claim["where"] | _shared(claim)).items() if k not in here}
@@ -262,9 +267,11 @@ def _runs(answer: Answer, *, brief: bool) -> str:
 
 
 def _margin(claim: Claim, answer: Answer, *, brief: bool = False) -> str:
-    """Return a sentence on what the margin means, and on Holm's correction if it matters.
+    """Return a sentence on which differences matter, according to the margin of the claim.
 
-    If `brief`, the sentence has no unit.
+    If Holm's correction for several claims changes the decision, the text says so. If the answer is
+    withheld, the sentence states only the reason for that. If `brief`, the wording is shorter, and
+    the margin has no unit.
     """
     if "withheld" in answer:
         return f"{'Open' if brief else 'The answer is left open'}, since {answer['withheld']}."
@@ -280,7 +287,13 @@ def _margin(claim: Claim, answer: Answer, *, brief: bool = False) -> str:
 
 
 def _rule(claim: Claim, bound: str, *, brief: bool) -> str:
-    """Return a sentence on which differences, or slopes, matter."""
+    """Return a sentence on which differences matter (for a trend: which slopes).
+
+    Args:
+        claim: the claim.
+        bound: the margin of the claim as text, with or without its unit.
+        brief: whether the wording is shorter.
+    """
     end = "matter" if brief else "count as large enough to matter"
     if claim["kind"] in ("equivalence", "non_inferiority"):
         return f"Differences within {bound} do not matter."
@@ -355,7 +368,12 @@ def _failures(claim: Claim, answer: Answer) -> str:
 
 
 def _exact(claim: Claim, answer: Answer) -> list[str]:
-    """Return how many cases satisfy an exact claim, the value of the worst, and the control."""
+    """Return the evidence on an exact claim in several wordings; the first is the longest.
+
+    The evidence is the number of cases that satisfy the claim, the worst value, and the control (an
+    arm or a deliberate fault with which the check must fail). If the claim is about trained models,
+    the evidence is the number of seeds that satisfy it, and the mean over seeds.
+    """
     cases, condition = answer["cases"], _condition(claim["where"] | _shared(claim))
     if not cases["counted"]:
         why = "its control did not respond" if cases["of"] else "nothing was measured"
@@ -378,8 +396,10 @@ def _exact(claim: Claim, answer: Answer) -> list[str]:
 
 
 def _mean(claim: Claim, answer: Answer, *, brief: bool) -> str:
-    """Return sentences on the mean over seeds of the measure of an exact claim about trained
-    models.
+    """Return sentences on an exact claim about trained models, which is decided by a mean.
+
+    The mean is over seeds, and is stated with its interval and the values that the claim allows. If
+    `brief`, the wording is shorter.
     """
     interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
     allowed = _allowed(claim, brief=brief)
