@@ -108,7 +108,8 @@ def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> T
     Args:
         title: title of the table.
         table_rows: one row per arm.
-        asked: metrics of the claims. If there are any, other metrics of a probe are not shown.
+        asked: metrics of the claims. If there are any, the table leaves out all other metrics that
+            come from a probe (a measurement of an untrained model).
     """
     table = Table(
         title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0)

@@ -1,7 +1,7 @@
-"""Compute when a validation curve first reaches a value, by linear interpolation.
+"""Compute the step at which a validation curve first reaches a value, by linear interpolation.
 
-What differs: nothing. A run that never reaches the value counts with its whole budget, so that a
-mean over runs is a lower bound.
+A run that never reaches the value counts with all of its training steps, so that a mean over runs
+is a lower bound.
 """
 
 import math
@@ -33,7 +33,7 @@ def threshold(metric: str) -> float | None:
 def steps_to(run: Run, nll: float) -> float:
     """Return the number of steps until a run's validation nll has fallen to `nll`.
 
-    A run that never reaches this value gets all its steps.
+    For a run that never reaches this value, the result is the number of all its steps.
 
     Raises:
         KeyError: the run has no validation, or diverged before it reached the value.

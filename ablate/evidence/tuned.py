@@ -1,4 +1,6 @@
-"""Return which values of a tuned nuisance parameter, such as the learning rate, each run tried."""
+"""Find the values of a tuned nuisance parameter, such as the learning rate, that were tried for
+each run, and the seeds with which they were tried.
+"""
 
 import itertools
 from collections.abc import Iterable
@@ -11,7 +13,8 @@ from ablate.evidence.types import Run, Tune
 def screening_seeds(replicates: Iterable[int], tune: Tune) -> dict[int, int]:
     """Return, for every seed of the study, the seed of the runs that tune the parameter for it.
 
-    If `tune` gives too few seeds, the next ones continue after the largest.
+    If `tune` lists fewer seeds than the study has, further tuning seeds are added: the largest
+    listed seed plus 1, plus 2 and so on.
 
     Args:
         replicates: seeds of the study.
@@ -28,10 +31,11 @@ def ordered(values: Iterable[Any]) -> bool:
 
 
 def tried(evidence: Evidence) -> dict[int, list[Any]]:
-    """Return the values of the nuisance parameter that were tried for every run, by cell number.
+    """Return, for every run, the values of the nuisance parameter that were tried to tune it.
 
-    If an arm tuned once for all seeds, or if no tuning run is recorded, the result is the list of
-    values in the study.
+    The keys are cell numbers; a cell is one run of a sweep, that is, one arm with one seed. If no
+    tuning run is recorded for the arm and the seed, for example because the arm was tuned once for
+    all seeds, the values are those that the study lists.
     """
     tune = evidence.study.get("tune")
     assert tune is not None

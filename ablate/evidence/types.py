@@ -143,9 +143,10 @@ class Failures(TypedDict):
 
 
 class ControlOutcome(TypedDict):
-    """The outcome of a positive control, for a claim that nothing is lost.
+    """The outcome of a positive control, for a claim that a treatment is not worse than a baseline.
 
-    The control is an arm that should lose more than the margin. `loses` says whether it does.
+    The control is a further arm, which should be worse than the baseline by more than the margin.
+    `loses` says whether the control is worse by that much.
     """
 
     arm: str
@@ -285,7 +286,12 @@ class Entry(Question, Answer):
 
 
 class ReportedClaim(Entry):
-    """A claim in verdict.json with further fields of the study, for a report."""
+    """A claim in verdict.json, with three fields of the study that a report needs in addition.
+
+    `tolerance` is the largest absolute value, or the largest difference of the arms, that an exact
+    claim allows. `measures` describes the metric of the claim in words, and `control_measures`
+    describes the control of an exact claim in words.
+    """
 
     tolerance: float
     measures: NotRequired[str]

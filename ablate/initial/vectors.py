@@ -60,12 +60,14 @@ class Vectors(Initial):
             )
 
     def fingerprint(self) -> str:
-        """Return a hash of the file."""
+        """Return a hash of the file with the word vectors."""
         return digest_of(self.file)
 
     def _tables(self, model: Model) -> Iterator[tuple[str, Table]]:
-        """Yield the side and the embedding matrix to initialise; a matrix of both sides is named
-        tgt.
+        """Yield each embedding matrix to initialise, after the text whose tokens it embeds: "src"
+        for the source or "tgt" for the target.
+
+        A matrix that source and target share comes with "tgt".
         """
         for name, part in model.named_modules():
             side = name.rpartition(".")[2]

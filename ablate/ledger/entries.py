@@ -252,14 +252,18 @@ def pick(entries: list[Entry], wanted: dict[str, str], words: Iterable[str] = ()
 
 
 def _matching(key: str, value: str, entries: list[Entry]) -> set[str]:
-    """Return the names that contain the value of a filter, ignoring case and punctuation.
+    """Return the names, such as titles of documents, that a filter selects.
 
-    If a name equals the value, only this name is returned.
+    These are all names that contain `value`, ignoring case and punctuation. If a name equals
+    `value`, only this name is returned.
 
     Args:
-        key: the filter, such as "document".
-        value: the value.
+        key: the filter, a key of `FILTERS`; "document" searches the titles of the documents.
+        value: the whole name or a part of the name.
         entries: the whole ledger.
+
+    Raises:
+        UserError: no name contains `value`.
     """
     names = {name for entry in entries for name in FILTERS[key](entry)}
     names |= {*HEADLINES, TESTED} if FILTERS[key] is _states else set()

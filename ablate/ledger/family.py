@@ -1,12 +1,13 @@
-"""Correct for multiple tests over the whole ledger, whose verdicts are one family of tests.
+"""Correct for multiple tests over the whole ledger, that is, over all claims and their verdicts.
 
 A study corrects only for its own claims. Among a hundred studies without any true effect, some
-verdicts would still be decisive. The family consists of all verdicts that can be wrong by chance,
-over claims, experiments and settings: all except exact verdicts. Committed verdicts are one family,
-and verdicts of the user's sweeps another, so that no sweep affects committed verdicts. The p-values
-of a family are those of each claim alone, and already account for interim analyses. Holm's
-correction over them bounds the probability that any verdict is false. Both directions count, as in
-ablate.stats.holm.
+verdicts would still be decisive. A family of tests consists of all verdicts of one origin that can
+be wrong by chance, over claims, experiments and settings: all except exact verdicts. There are
+three origins: committed verdicts, the user's experiments and the user's sweeps. So no verdict of
+the user affects committed verdicts. The p-values of a family are those of each claim alone, and
+already account for interim analyses. Holm's correction over them bounds the probability that any
+verdict of the family is false. A verdict has one p-value for "supported" and one for "refuted", but
+is only one member of the family; the smaller p-value represents it (ablate.stats.holm).
 """
 
 from collections.abc import Iterable
@@ -41,9 +42,9 @@ def with_family(claims: Findings) -> Findings:
 
 
 def _corrected(family: list[Finding]) -> dict[int, Finding]:
-    """Return the corrected verdicts of a family of tests, by the `id` of the original object.
+    """Return the verdicts of a family of tests with their corrected verdicts.
 
-    Exact verdicts are left out.
+    The keys are the results of Python's `id()` for the given objects. Exact verdicts are left out.
     """
     tested = [finding for finding in family if finding.p]
     adjusted = adjust([finding.p for finding in tested], [finding.alpha for finding in tested])

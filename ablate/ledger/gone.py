@@ -65,7 +65,9 @@ def missing_evidence(experiments: Path | None, results: Path) -> tuple[list[Gone
     warnings = []
     for origin, folder in sources:
         try:
-            missing += _sweeps(folder) if origin == SWEEP else _kept(origin, folder)
+            missing += (
+                _missing_sweeps(folder) if origin == SWEEP else _missing_studies(origin, folder)
+            )
         except UserError as error:
             warnings.append(str(error))
     return missing, warnings
@@ -77,9 +79,16 @@ def _manifests(experiments: Path | None) -> Iterator[tuple[str, Path]]:
         yield KEPT, LOCAL
 
 
-def _kept(origin: str, folder: Path) -> Iterator[Gone]:
-    """Yield an object for each claim of a study that a manifest (a list of all saved evidence)
-    lists, but whose folder is missing or lacks runs.
+def _missing_studies(origin: str, folder: Path) -> Iterator[Gone]:
+    """Yield an object for each claim of each saved study whose evidence is missing or changed.
+
+    The manifest in `folder` lists all studies that were ever saved in this folder. A study is
+    missing if one of its files is missing, or if its runs differ from the runs that were saved.
+
+    Args:
+        origin: `COMMITTED` for the studies that are published with the project; `KEPT` for the
+            user's studies, without those that the project's manifest lists, too.
+        folder: the folder `experiments` of the project or of the user.
     """
     committed = read_manifest(places.PROJECT) if origin == KEPT else {}
     for study in read_manifest(folder).values():
@@ -103,11 +112,14 @@ def _lost(folder: Path, study: KeptStudy) -> str:
     return ""
 
 
-def _sweeps(results: Path) -> Iterator[Gone]:
-    """Yield an object for each claim of a sweep that was analysed but has no verdict any more.
+def _missing_sweeps(results: Path) -> Iterator[Gone]:
+    """Yield an object for each claim of each sweep that was analysed, but whose verdict.json is
+    missing.
 
-    A later sweep of the same study, or of the same questions, contains the seeds of an earlier
-    sweep or reports that they are missing. Then the earlier sweep is not yielded.
+    Smoke tests, replications and sweeps whose evidence the user has saved are left out. A sweep is
+    also left out if a later sweep in the same setting has the same study or asks the same
+    questions, and has a verdict: the later sweep contains the seeds of the earlier sweep, or
+    reports that they are missing.
     """
     logs = [results / BOOK, *sorted(results.glob(f"sweeps/*/*/{BOOK}"))]
     lines = in_order(line for log in logs for line in read_lines(log))

@@ -1,4 +1,6 @@
-"""Derive the headline of a claim: one word for all of its verdicts, by a rule without dates.
+"""Derive the headline of a claim: one word that combines all of its verdicts.
+
+The dates of the verdicts have no effect. The rules are:
 
 1. A claim that no run can decide is *not testable*, whatever was measured.
 2. A reading is one of several meanings of a claim. A verdict on a reading that no document states
@@ -54,7 +56,8 @@ class Headline:
         beside: verdicts that do not count: shorter budgets, artificial languages if there is real
             text, readings that no document states, exploratory verdicts.
         verdicts: for each verdict in `deciding`, the verdict of its setting after all tests.
-        universal: whether a counterexample decided.
+        universal: whether one counterexample refuted the claim, although all verdicts together
+            would give another word.
         real_text: why artificial languages alone do not decide the claim; "" if they do.
         gone: evidence that is missing.
     """
@@ -75,14 +78,18 @@ class Headline:
 
     @property
     def single(self) -> bool:
-        """Whether a single verdict decided the claim, and the word for all verdicts on the claim is
-        this verdict.
+        """Whether exactly one verdict decided the claim, and nothing else changed the headline.
+
+        A replication with new seeds, missing evidence, or a lack of real text can change the
+        headline.
         """
         words = {finding.verdict for finding in self.deciding} | {*self.verdicts}
         return len(self.deciding) == 1 and len(words) == 1 and _combined(words) == self.word
 
     def where(self, verdict: str) -> list[str]:
-        """Return the settings with a verdict, each described by its differences from the others.
+        """Return the settings in which the claim has the given verdict.
+
+        Each setting is described by its differences from the other settings of the claim.
 
         Args:
             verdict: a verdict such as "supported".
@@ -141,9 +148,13 @@ def _combined(verdicts: set[str]) -> str:
 
 
 def _has_counterexample(counted: Counted) -> bool:
-    """Return whether a setting refutes its claim after a correction for all settings (Bonferroni).
+    """Return whether at least one verdict refutes the claim after Bonferroni's correction.
 
-    Each setting could show a counterexample by chance, except exact verdicts.
+    The correction is for the number of all statistical verdicts, because each of them could refute
+    the claim by chance. An exact verdict has no p-value and needs no correction.
+
+    Args:
+        counted: the verdicts, each with the verdict of its setting after all tests.
     """
     tests = sum(bool(finding.p) for finding, _ in counted)
     return any(
@@ -197,10 +208,10 @@ def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Return verdicts in groups that differ only in the number of training steps.
+    """Return the verdicts in groups, one group for each setting.
 
-    A component that a study holds fixed affects the grouping only if the studies differ in this
-    component.
+    The number of training steps is not part of the setting. A component that a study does not vary
+    is part of the setting only if the studies use different options of this component.
     """
     keys = _apart(findings)
     common = set.intersection(*({*finding.alike} for finding in findings))
@@ -221,9 +232,10 @@ def _longest(findings: list[Finding]) -> list[Finding]:
 
 
 def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
-    """Return the groups of verdicts without artificial languages, if there is real text.
+    """Return the given groups of verdicts, without artificial languages where real text decides.
 
-    Real text must have been tested for the same reading (meaning) of the claim.
+    A group whose models were trained on an artificial language is dropped if other models were
+    trained on real text to test the same reading (meaning) of the claim. All other groups are kept.
     """
     real = {
         finding.reading
@@ -329,10 +341,10 @@ def _strongest_contrast(counted: Counted) -> str:
 
 
 def distance(first: Finding, second: Finding) -> float:
-    """Return the difference of two effects in units of the half-width of its interval.
+    """Return the difference of two effects, divided by the half-width of the difference's interval.
 
-    The interval of a difference is that of Zou & Donner (2008), square-and-add. Exact verdicts are
-    infinitely far apart, because nothing in them is random. Effects in different metrics have
+    The interval of the difference is that of Zou & Donner (2008), square-and-add. Exact verdicts
+    are infinitely far apart, because nothing in them is random. Effects in different metrics have
     distance 0.
     """
     if first.kind == second.kind == "exact" and not (first.interval or second.interval):

@@ -21,14 +21,16 @@ class Standing:
 
 
 def read_standings() -> dict[str, Standing]:
-    """Return the reason why a claim is not testable, by the id of each such claim."""
+    """Return, for every claim that is not testable, the reason; the keys are ids of claims."""
     standings = _read("standings.yaml")
     return {claim: Standing(**standing) for claim, standing in standings.items()}
 
 
 @cache
 def read_real_text() -> dict[str, str]:
-    """Return why artificial languages alone do not decide a claim, by the id of each such claim."""
+    """Return, for every claim that only experiments on real text can decide, the reason why
+    artificial languages are not enough; the keys are ids of claims.
+    """
     return _read("real_text.yaml")
 
 

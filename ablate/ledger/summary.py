@@ -44,7 +44,12 @@ def summary(entries: list[Entry]) -> Iterator[str]:
 
 
 def _notes(entries: list[Entry]) -> Iterator[str]:
-    """Yield sentences about the committed verdicts; about all verdicts if none is committed."""
+    """Yield sentences for the summary: on claims that no document makes, on smoke tests, on
+    verdicts that differ between settings, on missing evidence, on the correction for multiple
+    tests, and on replications.
+
+    The last two are about the committed verdicts, or about all verdicts if none is committed.
+    """
     every = [finding for entry in entries for finding in entry.findings]
     findings = [finding for finding in every if finding.origin == COMMITTED] or every
     if outside := sum(entry.outside for entry in entries):

@@ -81,8 +81,14 @@ def _style(entry: Entry) -> str:
 
 
 def _below(entry: Entry, *, whole: bool) -> Iterator[str]:
-    """Yield the lines below a claim: why it is not testable, its verdicts, and the words that
-    combine the user's verdicts.
+    """Yield the lines of text that are printed below a claim.
+
+    They say why the claim is not testable, in which settings it was decided, what the verdicts on
+    it are, and which headlines follow from the user's experiments alone or sweeps alone.
+
+    Args:
+        entry: the claim with its verdicts.
+        whole: whether to list verdicts that do not affect the headline, instead of counting them.
     """
     if entry.standing:
         yield entry.standing.why

@@ -74,9 +74,12 @@ class Finding:
 
     @property
     def regime(self) -> tuple[str, ...]:
-        """The key of a verdict: a later verdict replaces an earlier verdict with the same key.
+        """The claim, its meaning, the experiment, the setting and the origin, which together
+        identify this verdict.
 
-        The origin is part of the key, so that sweeps of the user never replace a committed verdict.
+        A later verdict with the same five properties replaces this verdict. The origin says
+        whether the verdict is published with the project ("committed") or belongs to the user, so a
+        verdict of the user never replaces a committed verdict.
         """
         place = (self.data, self.model, self.scale, self.steps, self.origin)
         return (self.claim, self.reading, self.experiment, *place)
@@ -123,7 +126,9 @@ class Finding:
 
     @property
     def graded(self) -> str:
-        """The verdict with its grade, such as "supported, direction only"."""
+        """The verdict, followed by the size or direction of the effect in words (the grade), as in
+        "supported, direction only" or "refuted, too small to matter".
+        """
         return f"{self.verdict}, {self.grade}" if self.grade else self.verdict
 
     @property
@@ -153,11 +158,12 @@ def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], lis
 
 
 def latest(all_findings: list[Finding]) -> dict[str, list[Finding]]:
-    """Return for each claim the newest verdict of each reading, experiment and setting, in order.
+    """Return for each claim the newest verdict of each reading, experiment and setting.
 
-    A reading is one of several meanings of a claim. Committed verdicts come first. Verdicts of
-    smoke tests, which only show that an experiment runs, are kept if there is no other verdict of
-    the same origin.
+    A reading is one of several meanings of a claim. The verdicts of a claim are sorted by origin:
+    committed verdicts come first, then verdicts of the user's experiments, then verdicts of the
+    user's sweeps. Verdicts of smoke tests, which only show that an experiment runs, are kept if
+    there is no other verdict of the same origin.
     """
     newest: dict[tuple[str, ...], list[Finding]] = {}
     for finding in sorted(all_findings, key=lambda finding: finding.age):
@@ -196,7 +202,10 @@ def _read(path: Path) -> list[Finding]:
 
 
 def _departed(folder: Path, verdict: Verdict) -> bool:
-    """Return whether the study beside a verdict differs from the registered study.
+    """Return whether study.json in the folder of a verdict differs from the registered study, that
+    is, from the study as it was fixed before the runs.
+
+    The result is False if the folder has no study.json.
 
     Raises:
         UserError: the study is damaged, or the verdict belongs to another registration.
@@ -270,7 +279,8 @@ def _pairs(levels: Mapping[str, object]) -> Pairs:
 def _arms(claim: Entry) -> str:
     """Return the compared arms of a claim as text, or the factor of a trend.
 
-    For an interaction, the levels of the difference that is subtracted follow.
+    An interaction subtracts the difference of the same arms under other conditions. In this case
+    the text also names the levels that define these other conditions.
     """
     compared = " - ".join(claim.get("arms") or ()) or str(claim.get("over") or "")
     return f"{compared} minus {_levels(claim['minus'])}" if claim.get("minus") else compared

@@ -1,4 +1,7 @@
-"""The interface of measures: a measure computes further numbers from the model that a run tests."""
+"""The interface of measures.
+
+A measure computes numbers from the model that a run tests, in addition to the usual test scores.
+"""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar

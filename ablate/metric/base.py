@@ -7,10 +7,10 @@ from collections.abc import Sequence
 class SplitMetric(ABC):
     """Computes a score of the translations of a test split; an option of `metric`.
 
-    A metric's key in the config below `metric` is its name: its score on the split test is
-    test/NAME. Claims can use the metric like any other, with intervals over seeds. A metric is also
-    called once before training, with the references as hypotheses, and must keep no state between
-    calls.
+    In the results of a run, the score on the test split is called test/NAME, where NAME is the key
+    of this metric under `metric` in the config. Claims can use this score like any other metric,
+    with intervals over seeds. A metric is also called once before training, with the references as
+    hypotheses, and must keep no state between calls.
     """
 
     @abstractmethod

@@ -19,7 +19,8 @@ WIDTH = 3 * ORDERS  # for each order: n-grams of the hypothesis, of the referenc
 
 
 def counts(hypothesis: str, reference: str) -> list[int]:
-    """Return three numbers for each n-gram order: in the hypothesis, in the reference, in both.
+    """Return, for each order n, how many character n-grams occur in the hypothesis, in the
+    reference, and in both.
 
     As in sacreBLEU, n-grams of the hypothesis count only if the reference has n-grams of the same
     order.

@@ -24,7 +24,8 @@ class Metric:
         split: "val" if validation and tests measure it, "test" if only tests do.
         wrong: value for a run that diverged or did not learn, or the key of another metric of the
             same run to use instead; None if such a run has no value.
-        told_by: metric of the same sentences that shows whether a model learned anything.
+        told_by: last part of the key of the metric, such as "nll", that shows whether a model
+            learned anything, measured on the same sentences; "" if no metric shows this.
         best: the best possible value, if the metric has one.
     """
 
@@ -44,12 +45,14 @@ class Metric:
 
     @property
     def named(self) -> str:
-        """The name with a capital letter, for the start of a sentence."""
+        """The name of the metric with a capital letter, for the start of a sentence."""
         return self.name[:1].upper() + self.name[1:]
 
     @property
     def named_axis(self) -> str:
-        """The name with a capital letter, and the unit, for the head of a table's column."""
+        """The name of the metric with a capital letter, and the unit, for the head of a table's
+        column.
+        """
         return self.axis[:1].upper() + self.axis[1:]
 
     def say(self, value: float | None, *, sign: bool = False) -> str:
@@ -163,6 +166,12 @@ def metric_of(key: str) -> Metric:
 
 
 def metric_in_words(key: str, words: str | None = "") -> Metric:
-    """Return the description of a metric, with the name `words` that a claim gives it, if any."""
+    """Return the description of a metric, under the name that a claim gives the metric.
+
+    Args:
+        key: the metric, such as "test/bleu".
+        words: the name in the claim, such as "the largest change of the output"; None or "" if the
+            claim gives no name, so that the metric keeps its usual name.
+    """
     metric = metric_of(key)
     return replace(metric, name=words) if words else metric

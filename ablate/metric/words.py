@@ -72,7 +72,8 @@ class WordScore(Metric):
         self.add_state("sums", torch.zeros(2, dtype=torch.int64), dist_reduce_fx="sum")
 
     def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 2"]:
-        """Return the numerator and the denominator of every sentence.
+        """Return the numerator and the denominator of the ratio for every sentence; column 0 has
+        the numerators.
 
         Raises:
             ValueError: the numbers of references and hypotheses differ.
@@ -86,6 +87,8 @@ class WordScore(Metric):
         self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
 
     def compute(self) -> Float[Tensor, ""]:
-        """Return the ratio as float64; 0 if the denominator is 0."""
+        """Return the sum of all numerators divided by the sum of all denominators, as float64; 0
+        if the denominators sum to 0.
+        """
         above, below = self.sums.double()
         return above / below if below else above

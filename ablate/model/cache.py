@@ -25,10 +25,10 @@ class Nothing:
     """An empty cache, for a component that needs no past tokens."""
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Do nothing."""
+        """Do nothing, because this cache has no state to reorder."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Do nothing."""
+        """Do nothing, because this cache has no state of any sentence."""
 
 
 class State:

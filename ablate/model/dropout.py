@@ -26,7 +26,9 @@ TOLERANCE = 0.02  # relative error allowed of the rate and of the kept fraction
 
 @dataclass
 class Rates:
-    """The dropout probability at each place in a Transformer; in the YAML all default to `rate`.
+    """The dropout probability at each place in a Transformer.
+
+    In the YAML files of the models, every probability defaults to `rate`.
 
     Raises:
         UserError: a probability is not in [0, 1).

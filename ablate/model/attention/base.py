@@ -115,7 +115,9 @@ class KeysValues:
         return [past[:, :, : self.slots.width] for past in self.past]
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Do nothing: the mask in `slots` already says which keys a hypothesis may read."""
+        """Do nothing: keys and values stay where they were written, because the attention mask
+        already says which of them each hypothesis may read.
+        """
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Keep the given sentences in the cache and drop all others."""
@@ -123,7 +125,8 @@ class KeysValues:
 
 
 def refuse_bias(level: str) -> None:
-    """Raise UserError: a kernel without scores cannot use positions that add a bias to scores.
+    """Raise UserError because the position option, such as ALiBi, adds a bias to the attention
+    scores, and the kernel computes no scores.
 
     `level` is the kernel's option of model/attention, for the message.
     """

@@ -38,7 +38,9 @@ class DeltaRule(Kernel):
         self.strength = nn.Linear(d_head, 1)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError for positions that add a bias to scores."""
+        """Raise UserError if the position option, such as ALiBi, adds a bias to the attention
+        scores: this kernel computes no scores.
+        """
         if biased:
             refuse_bias("delta_rule")
 
@@ -108,7 +110,7 @@ def written(
     value: Float[Tensor, "*N 1 W"],
     strength: Float[Tensor, "*N 1 1"],
 ) -> Float[Tensor, "*N E W"]:
-    """Return the matrix after one key and its value have been written with the given strength.
+    """Return the matrix `state` after one key and its value have been written to it.
 
     The strength (0 to 1) is the fraction of the old value that the new value replaces.
     """

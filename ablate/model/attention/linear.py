@@ -53,7 +53,9 @@ class LinearAttention(Kernel):
         self.dropout = Dropout(dropout)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError for positions that add a bias to scores."""
+        """Raise UserError if the position option, such as ALiBi, adds a bias to the attention
+        scores: this kernel computes no scores.
+        """
         if biased:
             refuse_bias("linear")
 

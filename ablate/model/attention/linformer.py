@@ -55,7 +55,9 @@ class Linformer(Kernel):
         nn.init.xavier_uniform_(parameter, generator=generator)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError for a causal mask, and for positions that add a bias to scores."""
+        """Raise UserError if the mask will be causal, or if the position option, such as ALiBi,
+        adds a bias to the attention scores.
+        """
         if causal:
             raise UserError(
                 "model/attention=linformer mixes keys of all positions, so that the causal mask "

@@ -28,6 +28,8 @@ class Table(nn.Module):
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
     def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:
-        """Return the rows of the given tokens, multiplied by the scale."""
+        """Return the vectors of the given tokens: rows of the matrix, multiplied by sqrt(d_model)
+        if `scaled` is true.
+        """
         rows = F.embedding(tokens, self.weight)
         return rows if self.scale == 1 else rows * self.scale

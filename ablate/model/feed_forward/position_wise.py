@@ -23,7 +23,7 @@ from ablate.model.linear import Linear
 
 
 def identity(x: Tensor) -> Tensor:
-    """Return x."""
+    """Return x unchanged; this is the activation function if `activation` is "linear"."""
     return x
 
 
