@@ -250,7 +250,8 @@ def _restore(results: Path, log: "AnalysisLog") -> None:
     if lost:
         with _alone(results) as path:
             print(
-                f"{path} had lost {len(lost)} lines; they were restored from copies of the sweeps"
+                f"{path}: {len(lost)} lines were missing; they were restored from the copies in "
+                "the folders of sweeps"
             )
             for line in lost:
                 append_line(path, line)

@@ -20,9 +20,10 @@ def from_wandb(project: str, group: str) -> Evidence:
     fetched = fetch(connect(), project, group)
     runs = len(fetched.evidence.runs)
     direct = fetched.n_from_runs
-    print(f"{fetched.analysis}: {direct} of {runs} results are from the W&B runs themselves.")
-    if direct < runs:
-        print("The other runs are read from the evidence that was logged with the verdict.")
+    print(
+        f"{fetched.analysis}: {direct} of {runs} results were read from the W&B runs themselves, "
+        f"and {runs - direct} from the evidence that was logged with the verdict."
+    )
     return fetched.evidence
 
 

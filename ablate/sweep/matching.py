@@ -78,7 +78,8 @@ def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:
         comparison = f"{own_size(width):,} and {target:,} parameters"
     chosen = tuple(f"{key}={value}" for key, value in values.items())
     print(
-        f"{cell.label} is matched to {reference.label} by {' '.join(chosen)}: {comparison}",
+        f"{cell.label} gets {' '.join(chosen)}, to match {match['by']} of {reference.label}: "
+        f"{comparison}",
         flush=True,
     )
     return chosen

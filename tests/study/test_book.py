@@ -173,7 +173,7 @@ def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, 
     log = tmp_path / "results" / BOOK
     log.write_text(log.read_text()[:9])
     found = swept(Try(margin=1.0))
-    assert f"{log} had lost 2 lines" in capsys.readouterr().out
+    assert f"{log}: 2 lines" in capsys.readouterr().out
     assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, found)["tried"][0]
 
 

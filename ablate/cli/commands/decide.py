@@ -42,5 +42,5 @@ def run(arguments: argparse.Namespace) -> None:
     more = f"; run {wanted['runs']} more of {wanted['arm']}" if wanted else ""
     left = answer["error"]["left"]
     print(
-        f"{answer['decision']} {answer['candidate']}{more} (false-positive rate left: {left:.4f})"
+        f"{answer['decision']} {answer['candidate']}{more} (alpha left for decisions: {left:.4f})"
     )
