@@ -1,4 +1,6 @@
-"""Executable claims about the Transformer: from a sentence to runs to a verdict."""
+"""Executable claims about the Transformer: a claim is a sentence with an experiment that decides
+whether the sentence is supported.
+"""
 
 from collections.abc import Mapping
 from os import PathLike

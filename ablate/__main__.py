@@ -5,7 +5,7 @@ from ablate.cli.streams import prepare_streams, use_utf8
 
 
 def main() -> None:
-    """Set up this process, and execute the command line."""
+    """Make text and output independent of the locale, and execute the command line."""
     use_utf8()
     prepare_streams()
     run_command_line()

@@ -28,7 +28,8 @@ from ablate.seeding import stream
 
 
 class Adapters(Adapt):
-    """Adds an adapter (a small network) after every sub-layer, and trains only adapters and norms.
+    """An option that adds an adapter (a small network) after every sub-layer, and trains only
+    adapters and norms.
 
     Args:
         width: inner width of an adapter.

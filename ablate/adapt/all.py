@@ -14,4 +14,4 @@ class All(Adapt):
     """An option that leaves the model unchanged, so that all weights are trained."""
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Do nothing."""
+        """Leave the model unchanged."""

@@ -7,7 +7,8 @@ from ablate.model.base import Model
 
 
 class Adapt(ABC):
-    """Changes a model in place after its weights are initialised; an option of `adapt`.
+    """An option of the config group `adapt`: a function that changes a model in place after the
+    model's weights are initialised.
 
     Weights that require a gradient are trained. If a weight becomes a function of other weights, as
     in LoRA, it is replaced by `torch.nn.utils.parametrize`, so that the change applies wherever the

@@ -15,7 +15,7 @@ from ablate.model.base import Model
 
 
 class Freeze(Adapt):
-    """Excludes some weights from training.
+    """An option that excludes some weights from training.
 
     Args:
         parts: patterns of names of weights, such as embedding, encoder.layers.0 or decoder.*.query.

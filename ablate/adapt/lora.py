@@ -23,11 +23,11 @@ from ablate.seeding import stream
 
 
 class LoRA(Adapt):
-    """Freezes the model and trains only low-rank updates of some linear maps.
+    """An option that freezes the model and trains only low-rank updates of some linear maps.
 
     Args:
-        rank: rank of the update.
-        alpha: the update is multiplied by alpha / rank.
+        rank: rank of each update.
+        alpha: each update is multiplied by alpha / rank.
         maps: patterns of the names of linear maps, such as query or decoder.*.value.
 
     Raises:
@@ -79,7 +79,9 @@ class LowRank(nn.Module):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Initialise A randomly and B with zeros, so that the update is zero."""
+        """Initialise the two factors of the update B A: A randomly, and B with zeros, so that the
+        update is zero.
+        """
         limit = (6 / self.a.size(1)) ** 0.5
         self.a.uniform_(-limit, limit, generator=generator)
 

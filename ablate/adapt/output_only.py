@@ -15,10 +15,10 @@ from ablate.model.head.linear import LinearHead
 
 
 class OutputOnly(Adapt):
-    """Freeze everything except the weights of the output layer.
+    """An option that freezes all weights except those of the output layer.
 
     Raises:
-        UserError: when called, the head has no weights.
+        UserError: when called, the output layer of the model has no weights.
     """
 
     def __call__(self, model: Model, seed: int) -> None:

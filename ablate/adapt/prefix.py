@@ -28,7 +28,8 @@ from ablate.seeding import stream
 
 
 class Prefix(Adapt):
-    """Freezes the model and trains a prefix of keys and values in every attention.
+    """An option that freezes the model and trains a prefix in every attention: additional keys and
+    values, which precede those of the tokens.
 
     Args:
         length: number of keys in a prefix.
@@ -62,7 +63,9 @@ class Prefix(Adapt):
 
 
 class Prefixed(Kernel):
-    """An attention kernel with additional trained keys and values."""
+    """An attention kernel that wraps another kernel, and gives it additional trained keys and
+    values.
+    """
 
     has_shares = False  # the tokens share the weight that the prefix leaves
 
@@ -93,7 +96,11 @@ class Prefixed(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q E"]:
-        """Return the attention over the prefix and the tokens."""
+        """Return the result of the wrapped kernel, with the trained keys and values (the prefix)
+        placed before those of the tokens.
+
+        `mask` and `bias` apply to the tokens only; every query may attend to the whole prefix.
+        """
         room = (self.keys.size(1), 0)
         pairs = mask.dense(q.size(2), k.size(2), q.device)
         if pairs is not None:

@@ -19,12 +19,13 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class CopyMemory(Synthetic):
-    """The target contains the words of the source without the filler words.
+    """A synthetic corpus in which the source has filler words before and after some random words,
+    and the target has the random words alone.
 
     Args:
         words: number of words in a target.
-        symbols: size of the alphabet.
-        distance: number of filler words on each side.
+        symbols: number of different words, without the filler word.
+        distance: number of filler words on each side of the random words.
     """
 
     words: Count

@@ -16,12 +16,14 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class LookUp(Synthetic):
-    """The target is the source, rotated by `offset` words.
+    """A synthetic corpus in which the target is the source rotated by `offset` words: the first
+    `offset` words of the source are moved to its end.
 
     Args:
         length: number of words in a source.
-        symbols: size of the alphabet.
-        offset: distance between a target word and its position in the source.
+        symbols: number of different words.
+        offset: position of a target word in the source minus its position in the target, modulo
+            `length`.
 
     Raises:
         UserError: the offset is not below the length.

@@ -16,11 +16,11 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class RandomTokens(Synthetic):
-    """Source and target are independent random words of equal number.
+    """A synthetic corpus in which source and target are independent sequences of random words.
 
     Args:
-        length: number of words in a source and in a target.
-        symbols: size of the alphabet.
+        length: number of words in a source, and in a target.
+        symbols: number of different words.
     """
 
     length: Count

@@ -16,7 +16,10 @@ from ablate.claims.corpus.rule import Choose, Words
 
 @dataclass(kw_only=True)
 class Reverse(Copy):
-    """The target is the reversed source; the arguments are those of `Copy`."""
+    """A synthetic corpus in which the target is the source in reverse order.
+
+    The arguments are those of `Copy`.
+    """
 
     def pair(self, choose: Choose) -> tuple[Words, Words]:
         """Return random words as source and their reverse as target."""

@@ -18,15 +18,16 @@ from ablate.config.limits import Count, Range
 
 @dataclass(kw_only=True)
 class TwoLookUps(Synthetic):
-    """Each target word encodes the pair of source words at two offsets.
+    """A synthetic corpus in which each target word joins two source words into one word: the words
+    at two offsets from the position of the target word.
 
     Args:
         length: number of words in a source.
-        symbols: alphabet size of sources; that of targets is `symbols` ** 2.
-        first, second: the offsets, as in `look_up`.
+        symbols: number of different source words; there are `symbols` ** 2 different target words.
+        first, second: the offsets in words. After the last word of the source follows its first.
 
     Raises:
-        UserError: an offset is not below the length, or they are equal.
+        UserError: an offset is not below the length, or the offsets are equal.
     """
 
     length: Count

@@ -41,10 +41,12 @@ class Glove(Initial):
         self.text, self.steps = text, steps
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Initialise every parameter in place.
+        """Initialise every parameter of the model in place: the embeddings with GloVe vectors, and
+        all other parameters randomly.
 
         Raises:
-            UserError: the text has no neighbouring subwords of a vocabulary.
+            UserError: no two subwords of the source vocabulary, or of the target vocabulary, occur
+                near each other in the text.
         """
         initialise(model, seed)
         pairs = self.text.read("train")
@@ -86,7 +88,15 @@ def company(tokenizer: Tokenizer, lines: list[str]) -> Float[Tensor, "V V"]:
 def vectors(
     counts: Float[Tensor, "V V"], width: int, steps: int, generator: torch.Generator
 ) -> Float[Tensor, "V d"]:
-    """Return a vector for every subword; it is 0 for a subword without neighbours."""
+    """Return the GloVe vector of every subword; the vector of a subword without co-occurrences
+    is 0.
+
+    Args:
+        counts: number of co-occurrences of each pair of subwords, weighted by distance.
+        width: number of entries of a vector.
+        steps: number of optimiser steps.
+        generator: source of the initial values.
+    """
     # 0 without co-occurrences, whatever the target
     weight = (counts / COMMON).clamp(max=1) ** POWER
     target = counts.clamp(min=torch.finfo().tiny).log()

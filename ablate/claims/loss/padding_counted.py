@@ -5,10 +5,10 @@ Equation: -sum over all positions of log p(target) / n, the target at padding PA
 Source: the loss of arXiv:1409.0473, section 2.1, for padded batches without masking
     (torch.nn.CrossEntropyLoss without ignore_index).
 What differs: with `divisor` real, real tokens have the same weight as in cross_entropy, and padding
-    is added; with all, it is the library's mean, in which padding reduces the gradient of real
-    tokens. The reported nll covers real tokens only.
+    is added; with `divisor` all, the loss is torch's mean over all positions, in which padding
+    reduces the gradient of real tokens. The reported nll covers real tokens only.
 What to expect: PAD after PAD is learned within a few steps, and then adds little to the gradient of
-    real tokens. with batch.bucket=true there is hardly any padding.
+    real tokens. If batch.bucket is true, there is hardly any padding.
 """
 
 from typing import Annotated

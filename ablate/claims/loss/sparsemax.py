@@ -1,7 +1,8 @@
 """Sparsemax with its loss.
 
 Equation: p = sparsemax(x), p_v = max(0, x_v - tau), tau such that these sum to one; L(x) = p x -
-    |p|^2 / 2 - x_true + 1 / 2; the gradient by the logits is p - y, with y one at the true token.
+    |p|^2 / 2 - x_true + 1 / 2; the gradient of L with respect to the logits is p - y, with y one at
+    the true token.
 Source: arXiv:1602.02068, sections 2.2 and 3.2, which writes the same loss with tau.
 What differs: the reported nll is that of the softmax, as in all arms; sparsemax gives most tokens
     zero probability, so its nll would be infinite.
@@ -27,15 +28,15 @@ class Sparsemax(Loss):
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the loss and the nll."""
+        """Return the means over tokens of the sparsemax loss and of the nll of the softmax."""
         rows = losses(logits, targets, sparsemax(logits.detach()))
         return rows.mean(), F.cross_entropy(logits.detach(), targets)
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
-        """Write the gradient by the logits into `out`; return the sums over tokens of the loss and
-        of the nll.
+        """Write the gradient of the summed loss with respect to the logits into `out`. Return the
+        sums over tokens of the loss and of the nll.
         """
         x = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
         p = sparsemax(x)

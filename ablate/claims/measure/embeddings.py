@@ -90,7 +90,11 @@ class Embeddings(Measure):
         }
 
     def one_dimension(self, x: Float[Tensor, "N D"], classes: Int[Tensor, " N"]) -> float:
-        """Return how well the best dimension separates two classes, 0.5 to 1."""
+        """Return the area under the ROC curve (0.5 to 1) of the dimension of the word vectors that
+        separates two classes best.
+
+        If `rotated`, return the mean of this area over random rotations of the vectors.
+        """
         if not self.rotated:
             return best_dimension(x, classes == 1)
         generator = torch.Generator().manual_seed(stream(0, "Embeddings"))

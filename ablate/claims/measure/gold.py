@@ -77,14 +77,16 @@ def gold(meaning: Sentence) -> Gold:
 
 
 def _numbered(node: Any, referents: dict[int, Referent], numbers: Iterator[int]) -> Any:
-    """Return a copy of a syntax tree in which the form of every word is a number, as text.
+    """Return a copy of a syntax tree in which a different integer, as text, takes the place of the
+    form of each word.
 
-    A noun with its number (`Referent`) that occurs twice in the tree stays a single object.
+    A `Referent` is what a noun phrase or a pronoun refers to. A referent that occurs twice in the
+    tree, such as that of a noun and of a later pronoun, is copied once.
 
     Args:
         node: a node of the tree.
         referents: the copies of referents that were made so far, by the id of the original.
-        numbers: the next numbers.
+        numbers: iterator over the integers that are not used yet.
     """
     if isinstance(node, Referent) and id(node) in referents:
         return referents[id(node)]
@@ -103,10 +105,10 @@ def _numbered(node: Any, referents: dict[int, Referent], numbers: Iterator[int])
 
 
 def _places(tokens: list[Any]) -> dict[str, int]:
-    """Return the position in the sentence of every number that stands for a word.
+    """Return the position in the sentence of each integer that takes the place of a word.
 
-    The tokens come from a tree whose words were replaced by numbers. A compound word of Sodak, the
-    target language, contains two numbers.
+    The tokens come from a tree in which `_numbered` replaced the words by integers. A compound word
+    of Sodak, the target language, contains two integers.
     """
     return {tag: i for i, token in enumerate(tokens) for tag in re.findall(r"\d+", token.form)}
 

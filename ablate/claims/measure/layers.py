@@ -84,8 +84,8 @@ class Layers(Measure):
 
 @torch.no_grad()
 def passages(stack: Stack, model: Transformer, text: Read) -> list[Passed]:
-    """Return for each sub-layer of a stack its recorded input stream, output and output stream on a
-    batch.
+    """Return for each sub-layer of a stack the residual stream before the sub-layer, the output of
+    the sub-layer, and the residual stream after it, when the model reads a batch.
     """
     passed: list[Passed] = []
     outputs: list[Tensor] = []
@@ -170,7 +170,8 @@ def score_error(model: Transformer, text: Read, real: dict[str, Tensor]) -> floa
     """Return how far the standard deviation of scaled attention scores is from 1, for the attention
     with the largest deviation.
 
-    `real` is false at padding.
+    `real` has a mask for "encoder" (the source) and for "decoder" (the target); it is false at
+    padding.
     """
     with watched(model) as attended:
         model(text.inputs)

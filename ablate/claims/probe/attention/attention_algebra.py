@@ -95,8 +95,10 @@ class AttentionAlgebra(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest value of each measurement over all draws; the functions in
-        this module describe the measurements.
+        """Return one value of each measurement over all random models: the smallest value if
+        `LEAST` names the measurement, otherwise the largest value.
+
+        The functions of this module describe their measurements.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         return extremes(measurements, LEAST) | divisibility()

@@ -23,7 +23,7 @@ from ablate.model.inspect import attention_weights
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-LEAST = ("past", "padding_source")  # the smallest value over the draws is reported
+LEAST = ("past", "padding_source")  # the smallest value over the random models is reported
 
 
 class AttentionWeights(RandomModels):
@@ -40,14 +40,19 @@ class AttentionWeights(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or the smallest value of each measurement over all draws, layers,
-        heads and rows of attention weights.
+        """Return the largest or the smallest value of each measurement over all random models,
+        layers, heads and rows of attention weights.
 
-        row_error: deviation of a row sum from 1; future: largest weight on a later target token;
-        past: largest weight on the current or an earlier token, minimum over layers and heads;
-        padding: largest total weight on padding in a row; padding_cross and padding_target: the
-        same in cross-attention and in the decoder's self-attention; padding_source: smallest total
-        weight on padding of the source.
+        Returns:
+            row_error: largest deviation of a row sum from 1.
+            future: largest weight on a later target token.
+            past: largest weight on the current or an earlier target token in the layer and head
+                (of all random models) in which this weight is smallest.
+            padding: largest total weight of a row on padding, in any attention.
+            padding_cross, padding_target: largest total weight of a row on padding in
+                cross-attention, and in the decoder's self-attention.
+            padding_source: smallest total weight of a row on padding of the source, in encoder
+                self-attention and cross-attention.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         return extremes(measurements, LEAST)

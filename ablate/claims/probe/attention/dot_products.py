@@ -29,7 +29,9 @@ KEYS = 50  # keys per query: the length of a long sentence
 
 @dataclass(kw_only=True)
 class DotProducts(Probe):
-    """Draw `rows` queries and KEYS keys for each, with the head width of the model.
+    """A probe of the dot products of random queries and keys, as wide as a head of the model.
+
+    Each query has KEYS keys of its own; no weights of the model are used.
 
     Args:
         rows: number of queries.
@@ -65,7 +67,9 @@ class DotProducts(Probe):
         }
 
     def row(self, width: int, generator: torch.Generator) -> Float[Tensor, "1 K"]:
-        """Return the scores of one query."""
+        """Return the dot products of one random query with KEYS random keys, all of the given
+        width.
+        """
         vectors = torch.randn(1 + KEYS, width, generator=generator, dtype=torch.float64)
         return (vectors[1:] @ vectors[0])[None]
 

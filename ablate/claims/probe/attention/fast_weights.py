@@ -56,8 +56,10 @@ class FastWeights(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest value of each measurement over all draws of random
-        weights; the functions below describe the measurements.
+        """Return one value of each measurement over all random models: the smallest value if
+        `LEAST` names the measurement, otherwise the largest value.
+
+        The functions of this module describe their measurements.
         """
         modules = (part for part in model.modules() if isinstance(part, SelfAttention))
         causal = next(attention for attention in modules if attention.causal)
@@ -100,8 +102,10 @@ def answers(
 
 
 def programmed(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "H L E"]:
-    """Return the output of the heads computed word by word with fast weights, and with a second
-    state for normalisation.
+    """Return the output of each head of linear attention, computed word by word by a fast weight
+    programmer: a network whose weight matrix changes at each word.
+
+    The programmer has a second state for normalisation, the sum of the features of the keys.
     """
     kernel = attention.kernel
     assert isinstance(kernel, LinearAttention)
@@ -211,8 +215,13 @@ def slow_and_fast(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Te
 def descent(
     attention: SelfAttention, x: Float[Tensor, "L D"], wanted: Float[Tensor, "L D"]
 ) -> dict[str, float]:
-    """Train the projections (slow network) through the fast weights; return the relative reduction
-    of the squared error.
+    """Train the query, key and value projections such that the output of fast weight programmers
+    approaches the `wanted` output.
+
+    The module itself is not changed.
+
+    Returns:
+        loss_removed: the fraction by which training reduces the mean squared error.
     """
     trained = copy.deepcopy(attention)
     slow = [trained.query.weight, trained.key.weight, trained.value.weight]

@@ -31,10 +31,10 @@ class HeadsInTraining(RandomModels):
     """A probe that trains random models whose heads start with equal weights.
 
     Args:
-        draws: number of random weights and pairs.
+        draws: number of random models, each with its own random sentence pairs.
         length: tokens of a sentence, on either side.
-        seed: seed of weights, pairs and dropout.
-        steps: steps of gradient descent.
+        seed: seed of weights, sentence pairs and dropout.
+        steps: number of steps of gradient descent.
 
     Raises:
         UserError: `draws` is below 1, or `length` below 2.
@@ -45,13 +45,18 @@ class HeadsInTraining(RandomModels):
     steps: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how much the weights of the heads differ after training.
+        """Return how much the weights of the heads differ after training, in four experiments with
+        different initial weights.
 
-        Each value is for other initial weights. alike: all heads begin with equal weights; the
-        largest difference over the draws. other_outputs: heads begin alike except for their part
-        of the output projection; dropped: heads begin alike, and training uses the model's
-        dropout; independent: all weights are drawn independently. The last three are the smallest
-        difference over the draws.
+        Each experiment trains all random models. `alike` is the largest difference over the models;
+        the other three values are the smallest difference over the models.
+
+        Returns:
+            alike: all heads of an attention begin with equal weights.
+            other_outputs: the heads begin with equal query, key and value projections, but with
+                different parts of the output projection.
+            dropped: the heads begin with equal weights, and training uses the model's dropout.
+            independent: all weights are random and independent.
         """
         differences: dict[str, list[float]] = {name: [] for name in self.measures}
         for trained, generator in self.models(model):
@@ -118,8 +123,11 @@ def apart(model: Transformer) -> float:
 
 
 def _heads(model: Transformer) -> Iterator[tuple[MultiHeadAttention, list[Tensor]]]:
-    """Yield every attention with the weights and biases of its projections, in which one row
-    belongs to one head.
+    """Yield every attention module of the model, with the weights and biases of its query, key and
+    value projections.
+
+    Each tensor is a view of a parameter whose first dimension is the number of heads: entry h
+    belongs to head h.
     """
     for part in model.modules():
         if isinstance(part, MultiHeadAttention):

@@ -55,17 +55,20 @@ class InitialScores(Probe):
     seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return standard deviations of scaled attention scores (q . k / sqrt(d_head)), averaged
-        over the draws.
+        """Return statistics of the standard deviation of scaled attention scores
+        (q . k / sqrt(d_head)).
+
+        There is one standard deviation for each of the `draws` pairs of random projections and
+        random sentences. Every value is a mean over these pairs, except `error` and `unscaled`.
 
         Returns:
             deviation: standard deviation with as many heads as fit into d_model, the usual number.
-            log2_deviation: its binary logarithm.
-            error: largest difference of a draw's standard deviation from 1.
+            log2_deviation: binary logarithm of this standard deviation.
+            error: largest difference of one of the standard deviations from 1.
             log2_four_heads: binary logarithm of the standard deviation with four heads, whatever
                 d_model is.
             own: mean score of a vector with itself, divided by the standard deviation.
-            unscaled: smallest difference of a draw's standard deviation from 1 if scores are not
+            unscaled: smallest difference of one of the standard deviations from 1 if scores are not
                 divided by sqrt(d_head).
         """
         fixed = copy.deepcopy(model).double().eval()
@@ -83,14 +86,15 @@ class InitialScores(Probe):
 
     @torch.no_grad()
     def draw(self, model: Transformer, width: int, number: int) -> list[float]:
-        """Return three numbers for one random draw: the standard deviation of scaled attention
-        scores if the projections to queries and keys have d_model outputs, the same with four
-        heads, and the mean score of a vector with itself.
+        """Return three numbers for one set of random projections and random sentences: the standard
+        deviation of scaled attention scores if the projections to queries and keys have d_model
+        outputs, this standard deviation if they have the outputs of four heads, and the mean score
+        of a query vector with itself.
 
         Args:
             model: the model, which gives the input of the projections.
             width: width of a head.
-            number: number of the draw, which determines the random generator.
+            number: number of the set, which determines the random generator.
         """
         generator = torch.Generator().manual_seed(stream(self.seed, f"InitialScores/{number}"))
         src = random_sentences(model, [LENGTH] * SENTENCES, generator)

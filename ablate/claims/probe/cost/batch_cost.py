@@ -125,8 +125,15 @@ class BatchCost(RandomModels):
     def cut(
         self, side: Int[np.ndarray, "N L"], lengths: Int[np.ndarray, " N"], rows: Any
     ) -> Int[Tensor, "B W"]:
-        """Return some lines as padded token ids, with the width that the kind of batching
-        prescribes.
+        """Return the lines of one batch as padded token ids.
+
+        With batching=to_longest, the lines are padded to the longest line of the corpus, otherwise
+        to the longest line of the batch.
+
+        Args:
+            side: padded token ids of all lines in one language.
+            lengths: number of tokens of each line.
+            rows: line numbers of the batch.
         """
         longest = side.shape[1] if self.batching == "to_longest" else lengths[rows].max()
         return torch.from_numpy(side[rows, :longest])
@@ -144,9 +151,13 @@ class BatchCost(RandomModels):
 
     @torch.no_grad()
     def compared(self, model: Any, pairs: list[Seq2Seq]) -> dict[str, float]:
-        """Return the largest differences between padded batches and their sentences alone.
+        """Return how much the model's states for sentences in padded batches differ from its states
+        for the same sentences one at a time.
 
-        control: the smallest difference if padding tokens are replaced by a real word.
+        Returns:
+            difference: the largest difference over all random models.
+            control: the smallest difference over all random models if a real word takes the place
+                of padding.
         """
         differences = [
             (largest(other, pair, pair), largest(other, pair, without_padding(pair)))
@@ -160,8 +171,16 @@ class BatchCost(RandomModels):
 
 
 def largest(model: Any, alone: Seq2Seq, batch: Seq2Seq) -> float:
-    """Return the largest difference between the states of a real token in the batch and in the
-    single sentence.
+    """Return the largest difference between the model's states for a batch and its states for the
+    same sentences one at a time.
+
+    Only the first COMPARED sentences, and no states at padding, are compared.
+
+    Args:
+        model: the model.
+        alone: the batch from which single sentences are taken, without their padding.
+        batch: the batch that is computed as a whole: `alone`, or `alone` with real words in place
+            of padding.
     """
     together, difference = model(batch), 0.0
     for row in range(min(COMPARED, len(together))):

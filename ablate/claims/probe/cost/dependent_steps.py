@@ -29,7 +29,7 @@ SENTENCES = 2
 
 @dataclass(kw_only=True)
 class DependentSteps(Probe):
-    """Count the dependent operations of any translation model.
+    """A probe that counts the dependent operations of any translation model.
 
     Args:
         length: tokens of a sentence, on either side.
@@ -49,8 +49,16 @@ class DependentSteps(Probe):
     seed: int
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the length of the longest chain of dependent operations for each task; `..._each`
-        is divided by the tokens of a sentence.
+        """Return the length of the longest chain of dependent operations in five computations.
+
+        Returns:
+            encoding: the encoder reads the sources.
+            encoding_in_training: the same, in training mode and with gradients.
+            training: forward and backward pass of a training step.
+            whole_target: a forward pass over sources and whole targets.
+            decoding: greedy search, which generates the targets token by token.
+            encoding_each, training_each, decoding_each: the length of the chain divided by the
+                number of tokens of a sentence.
         """
         generator = torch.Generator().manual_seed(self.seed)
         src, tgt = (random_sentences(model, [self.length] * SENTENCES, generator) for _ in range(2))

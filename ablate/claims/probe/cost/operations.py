@@ -40,7 +40,7 @@ class Operations(OfWork):
         longest: maximum length of these inputs in tokens.
 
     Raises:
-        UserError: `draws` is below 0, `longest` below 2, or an error of OfWork.
+        UserError: `draws` is below 0, `longest` below 2, or a setting is one that OfWork rejects.
     """
 
     measures = (
@@ -58,7 +58,10 @@ class Operations(OfWork):
 
     def __call__(self, model: Any) -> dict[str, float]:
         """Return the costs of the workload (operations, memory, dependent steps), their growth with
-        the length, and the largest errors over all draws.
+        the length, and the errors of the workload.
+
+        An error compares the workload with another implementation on random inputs, of which there
+        are `draws`; it is the largest value over these inputs.
 
         Returns:
             products, numbers, peak_bytes, steps, calls: the costs that
@@ -71,8 +74,8 @@ class Operations(OfWork):
             COST_from_N: this exponent minus N.
             error_TYPE: largest difference between the results of two implementations of the
                 workload, in a number type such as float32.
-            control: smallest such difference if one implementation gets values that are shifted by
-                one token.
+            control: smallest difference over all inputs if the tokens of the last input of one
+                implementation, such as the values of attention, are shifted by one token.
         """
         costs, half = (self.counts(sizes) for sizes in (self.sizes, self.halved()))
         rest = counts_of("rest", self.sizes, self.seed)["products"]
@@ -89,7 +92,7 @@ class Operations(OfWork):
         }
 
     def counts(self, sizes: Sizes) -> dict[str, float]:
-        """Return the costs of the workload, for inputs of some sizes."""
+        """Return the costs of the workload by name, for inputs of the given sizes."""
         return counts_of(self.work, sizes, self.seed)
 
     def halved(self) -> Sizes:
@@ -98,8 +101,10 @@ class Operations(OfWork):
 
     @torch.no_grad()
     def errors(self) -> dict[str, float]:
-        """Return the largest differences between both implementations of the workload, for each
-        number type.
+        """Return the largest difference between the workload and the workload with an equal result
+        (its partner in `EQUAL`) for each number type, and the control.
+
+        The result is empty if the workload has no partner, or if `draws` is 0.
         """
         if self.work not in EQUAL or not self.draws:
             return {}

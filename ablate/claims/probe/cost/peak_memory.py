@@ -27,10 +27,10 @@ START = "from ablate.claims.probe.cost.peak_memory import main; main()"
 
 
 class PeakMemory(OfWork):
-    """Run a workload in a child process.
+    """A probe of the peak memory of a workload, which is run once in a child process.
 
     Raises:
-        UserError: the system is not Linux, or an error of OfWork.
+        UserError: the system is not Linux, or a setting is one that OfWork rejects.
         RuntimeError: the child ended without a result.
     """
 
@@ -63,8 +63,8 @@ def main() -> None:
 
 
 def resident_bytes(work: str, sizes: Sizes, seed: int) -> int:
-    """Run a workload in a child process; return the peak resident bytes during the workload, minus
-    those before.
+    """Run a workload in this process, and return the peak resident bytes during the workload minus
+    the resident bytes before.
     """
     ready = made(work, sizes, seed)
     with torch.no_grad():

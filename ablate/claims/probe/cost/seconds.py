@@ -25,13 +25,13 @@ WARM_UP = 2
 
 @dataclass(kw_only=True)
 class Seconds(OfWork):
-    """Time a workload.
+    """A probe of the time that a workload takes.
 
     Args:
-        repeats: number of measurements for the median.
+        repeats: number of timed calls, of which the median is reported.
 
     Raises:
-        UserError: `repeats` is below 1, or an error of OfWork.
+        UserError: `repeats` is below 1, or a setting is one that OfWork rejects.
     """
 
     measures = ("seconds", "log2_seconds", "others")

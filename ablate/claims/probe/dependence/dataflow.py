@@ -35,7 +35,7 @@ from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
 CROSS = 1  # index of cross-attention among the sub-layers of a decoder layer
-# the largest value over the draws is reported, but the smallest for these
+# the largest value over the random models is reported, but the smallest for these
 LEAST = (
     *("self_moved", "cross_moved", "query_beside_block", "block_moved", "keys_apart"),
     *("layerwise", "embedding_everywhere", "own_word", "source_on_first", "first_on_second"),
@@ -57,8 +57,8 @@ class Dataflow(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or the smallest value of each measurement over all draws, layers and
-        positions.
+        """Return the largest or the smallest value of each measurement over all random models,
+        layers and positions.
 
         An edge is the input of a sub-layer in the residual stream, or the encoder output that the
         decoder reads. If an edge is fixed, every word of the sentences is replaced while the edge
