@@ -29,8 +29,8 @@ class TeacherForcing(RandomModels):
     measures = ("prefix", "step", "control")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return differences of logits between ways to decode a target, the largest over all draws
-        of random weights and sentences.
+        """Return differences of logits between ways to decode a target, the largest over
+        all random models, each with random sentences.
 
         Returns:
             prefix: difference between decoding the whole target at once and decoding each prefix of
@@ -38,7 +38,7 @@ class TeacherForcing(RandomModels):
             step: difference between decoding the whole target at once and decoding token by token
                 with caches.
             control: the first difference for a decoder without a causal mask, the smallest over all
-                draws.
+                random models.
         """
         measurements = torch.stack([self.draw(*drawn) for drawn in self.models(model)])
         prefix, step, control = measurements.unbind(1)

@@ -35,7 +35,7 @@ class WordOrder(RandomModels):
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return how much the outputs change if the tokens are reordered. Each value is the largest
-        over all draws of random weights and sentences, unless stated otherwise.
+        over all random models, each with random sentences, unless stated otherwise.
 
         Returns:
             encoder: change of the encoder outputs if the source is reordered; the outputs are
@@ -43,9 +43,9 @@ class WordOrder(RandomModels):
             source: change of the decoder outputs if the source is reordered.
             target: change of the last decoder output if the target tokens before it are reordered.
             largest: the maximum of these three.
-            encoder_least, source_least, target_least: the smallest change over all draws.
-            control: the smallest change, over all draws, of the decoder outputs if the first source
-                token is replaced.
+            encoder_least, source_least, target_least: the smallest change over all random models.
+            control: the smallest change, over all random models, of the decoder outputs if the
+                first source token is replaced.
         """
         changes = [self.draw(*drawn) for drawn in self.models(model)]
         encoder, source, target, control = torch.tensor(changes, dtype=torch.float64).unbind(1)

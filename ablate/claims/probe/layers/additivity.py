@@ -36,7 +36,8 @@ class Additivity(RandomModels):
         f(x + y) = f(x) + f(y) - f(0) for pairs of random sentences x and y.
 
         Returns:
-            computed: largest error over the draws, if every input has its own attention weights.
+            computed: largest error over all random models, if every input has its own attention
+                weights.
             frozen: largest error, if the attention weights for x are used for all inputs.
             behind_relu: smallest error, if additionally a ReLU follows the encoder. This is a
                 control: it must be large, because a ReLU is not additive.

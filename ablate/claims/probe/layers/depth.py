@@ -82,9 +82,9 @@ class Depth(Probe):
                 embeddings of the sentence.
             constructed: largest singular value of d(output) / d(input) of the first residual
                 connection, around a sub-layer that was constructed to stop the gradient; the
-                largest such value over the draws.
+                largest such value over the random tokens.
             random: the same singular value around a random linear sub-layer; the smallest such
-                value over the draws.
+                value over the random tokens.
         """
         fixed = copy.deepcopy(model).double().eval()
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))

@@ -48,9 +48,10 @@ class Normalisation(RandomModels):
             modes: largest difference between the outputs in training and in evaluation mode.
             company: largest change of a token's output if all other tokens change.
             control: smallest change of a token's output if the token itself changes.
-            batch_modes: the value of `modes` for batch normalisation, smallest over the draws.
+            batch_modes: the value of `modes` for batch normalisation, smallest over the random
+                inputs.
             batch_company: the value of `company` for batch normalisation in training mode, smallest
-                over the draws.
+                over the random inputs.
         """
         norm = copy.deepcopy(next(m for m in model.modules() if isinstance(m, Norm))).double()
         width = model.embedding.output_weight().size(1)

@@ -24,7 +24,7 @@ from ablate.model.transformer import Transformer
 
 DROPOUT = 0.5
 SENTENCES = 2  # fewer than the shortest number of tokens, so that shapes differ
-# the largest value over the draws is reported, but the smallest for these
+# the largest value over the random models is reported, but the smallest for these
 LEAST = (
     *("pre_of_post", "literal_of_pre", "post_of_pre", "shape_differs", "misused"),
     *("dropout_row_error", "dropped"),
@@ -44,7 +44,7 @@ class TorchLayers(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest value of each measurement over all draws.
+        """Return the largest or smallest value of each measurement over all random models.
 
         L and S are the numbers of queries and keys, N is the number of sentences, and E is the
         width.

@@ -45,7 +45,7 @@ class MaskFills(RandomModels):
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return attention weights for random scores, number types and fill values; each value is
-        the largest over the draws, except `unmasked`.
+        the largest over all random score matrices, except `unmasked`.
 
         A fill value either replaces a masked score, or is added to it. TYPE is a number type, such
         as float16.
@@ -61,8 +61,8 @@ class MaskFills(RandomModels):
                 in place of masked scores, if at least one key is not masked.
             empty_apart_TYPE: the same difference if all keys are masked; NaN if a weight is NaN.
             empty_weight: largest weight if all keys are masked and get -1e9 in float64.
-            unmasked: mean total weight of the masked keys if no mask is applied; smallest over the
-                draws.
+            unmasked: mean total weight of the masked keys if no mask is applied; smallest over
+                all score matrices.
             least_weight: weight in float32 of a key whose score is 200 (FAR) below the only other
                 score.
         """
