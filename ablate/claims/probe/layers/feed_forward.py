@@ -38,8 +38,9 @@ class FeedForwardNetworks(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or the smallest value of each measurement over all draws. A network
-        has the inner values W1 x + b1.
+        """Return the largest or the smallest value of each measurement over random weights and inputs.
+
+        The inner values of a feed-forward network are W1 x + b1.
 
         Returns:
             width_change: largest difference between the output width and the input width.

@@ -44,7 +44,7 @@ class TorchLibrary(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest value of each measurement over all draws.
+        """Return the largest or smallest value of each measurement over random weights and inputs.
 
         Masks. Some keys are marked in a mask, which is given to nn.MultiheadAttention as
         key_padding_mask (key) or as attn_mask with two or three dimensions (square, square_3d). A

@@ -42,7 +42,7 @@ class EmptyRows(RandomModels):
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return, for each implementation of attention, the largest fraction of numbers that are
-        not finite, over all draws.
+        not finite, over all random inputs.
 
         Implementations are an explicit softmax (softmax), this project's explicit kernel with three
         values of model.attention.fill (explicit_minus_inf, explicit_large, explicit_zero), this

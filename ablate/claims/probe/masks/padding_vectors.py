@@ -46,8 +46,9 @@ class PaddingVectors(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the extremes of each measurement over all draws. PAD is the token of padding, and
-        a padding vector is the vector at its position.
+        """Return the largest or smallest value of each measurement over random weights and texts.
+
+        PAD is the token of padding, and a padding vector is the vector at a position of PAD.
 
         Returns:
             padding_vector: largest entry of a padding vector at the input of the first layer.

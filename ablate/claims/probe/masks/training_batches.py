@@ -62,8 +62,9 @@ class PaddedBatches(RandomModels):
     bucket: bool
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return counts of batches, and the extremes of gradients over all draws. PAD is the token
-        of padding.
+        """Return counts of batches, and the largest or smallest gradients over all random weights.
+
+        PAD is the token of padding.
 
         Returns:
             batches: number of batches.
