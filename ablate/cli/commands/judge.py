@@ -103,7 +103,8 @@ def _judge_table(arguments: argparse.Namespace) -> None:
     for key in ("project", "group"):
         if getattr(arguments, key):
             raise UserError(
-                f"{key}= works only with the source `wandb`; for a table use wandb://ENTITY/PROJECT"
+                f"{key}= was given, but the source is not `wandb`; to judge the runs of a W&B "
+                "project, name the project in the source, as wandb://ENTITY/PROJECT"
             )
     show(judge(arguments.source, arguments.study), arguments.to, as_json=arguments.json)
 

@@ -73,8 +73,8 @@ class PrintedListing(Probe):
         """
         if self.documents is None:
             raise UserError(
-                "probe.documents is null: the listings are not part of this project, so "
-                "probe.documents must be the folder of the documents' texts"
+                "probe.documents is null, but this probe runs code that documents print, and the "
+                "documents are not part of this project; set it to the folder with their texts"
             )
         documents = Path(self.documents)
         results = examine_listing(self.listing, documents, draws=self.draws, seed=self.seed)

@@ -38,7 +38,7 @@ class FeedForwardNetworks(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or the smallest value of each measurement over random weights and inputs.
+        """Return the largest or smallest value of each measurement over random weights and inputs.
 
         The inner values of a feed-forward network are W1 x + b1.
 
