@@ -225,8 +225,8 @@ class Attention(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], memory: Memory, keys: Float[Tensor, "B S D"]
     ) -> Float[Tensor, "B T D"]:
-        """Return tanh(W [c; x]) for each decoder output x, where c is its attention-weighted
-        memory.
+        """Return tanh(W [c; x]) for each decoder output x, where c is the mean of the encoder's
+        outputs, weighted by the attention of x.
         """
         if self.score == "additive":
             sums = self.query(x)[:, :, None] + keys[:, None]

@@ -135,7 +135,10 @@ def listening(model: Model, readings: list[Reading]) -> Iterator[None]:
 
 
 def noting(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Given:
-    """Return a forward hook's arguments with a sub-layer that records its input and output.
+    """Replace the sub-layer in the arguments of a forward method by one that records what it does.
+
+    This function is a forward pre-hook of the residual connections. The new sub-layer computes the
+    same output. It appends its input, its output and the residual stream to `readings`.
 
     Args:
         residual: the module on which the hook is registered.

@@ -56,7 +56,7 @@ class Arm:
 
     @property
     def left(self) -> int:
-        """Number of cells that still have to run."""
+        """Number of cells (runs of the sweep) that still have to run."""
         return max(0, self.cells - (self.done or 0))
 
 
@@ -93,7 +93,9 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Core time in seconds of all runs that are left; None if an arm has no estimate."""
+        """Core time in seconds of all runs that still have to run; None if an arm that still has to
+        run has no estimate.
+        """
         estimates = (arm.cost.seconds * arm.left for arm in self.everything if arm.cost)
         return None if self.unknown else sum(estimates, 0.0)
 
@@ -137,8 +139,8 @@ def make(sweep: Composed) -> Plan:
 
 
 def of_cells(config: DictConfig, planned: Planned) -> Plan:
-    """Return the plan of a sweep whose cells are composed and checked; its arms have no cost
-    yet.
+    """Return the plan of a sweep, given its cells (runs), whose configs have been composed and
+    checked. The plan has no estimates of run times yet.
     """
     engine = construct(config.engine)
     tuned = planned.tune["key"] if planned.tune else ""
@@ -189,11 +191,12 @@ def _done(cells: list[Cell], data: dict[str, Fingerprints]) -> int:
 
 
 def _steps(config: DictConfig) -> tuple[int, int]:
-    """Return how many optimiser steps a run takes, and for how many numbers of training steps the
-    run has a result: 1, or 2 if the study also asks about shorter training.
+    """Return the number of optimiser steps of a run, and the number of its training budgets.
 
-    In the second case, the steps that only the shorter training takes are added, for example
-    because its learning rate decays earlier. A probe (a run that measures a model without training)
+    A training budget is a number of steps after which the result is taken. A run has one budget, or
+    two if the study also asks about shorter training. With two budgets, the first number includes
+    the steps that only the shorter training takes, for example because its learning rate decays
+    earlier. A probe (a run that measures a model without training)
     takes no steps.
     """
     if config.probe is not None:

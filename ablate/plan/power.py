@@ -104,8 +104,10 @@ def _sensitivity(
 def _estimate_and_source(
     claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None
 ) -> tuple[Any, str]:
-    """Return an estimate with the noise with which the claim is planned, and the source of this
-    noise.
+    """Return an estimate for planning the claim, and the source of the noise.
+
+    The estimate has the run-to-run variation that the planned runs are expected to have. If this
+    variation is unknown, return None and the reason.
     """
     if claim["metric"] in UNSTABLE:
         first, second = (len(side.every) for side in sides(claim, planned)[:2])
@@ -137,7 +139,10 @@ def _estimate(
 
 def _earlier(claim: Claim, earlier: Evidence, arms: int) -> Estimate | None:
     """Return the effect of the claim in earlier runs, from which the plan takes the run-to-run
-    variation; None unless all arms have two runs.
+    variation.
+
+    Return None if an arm has no earlier runs, or if the earlier runs cannot be compared or show no
+    variation.
     """
     try:
         complete = len(sides(claim, earlier)) == arms

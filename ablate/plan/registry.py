@@ -50,10 +50,10 @@ class RunSignature:
 
     @classmethod
     def of(cls, parts: TrainingParts, tuned: str = "") -> "RunSignature":
-        """Return the digests of a run.
+        """Return the digests by which runs similar to a given run are found.
 
         Args:
-            parts: everything that the identity of the run depends on.
+            parts: everything that the identity of the given run depends on.
             tuned: config key that is left out, because it is tuned.
         """
         config = {k: v for k, v in parts["config"].items() if k not in SEEDS}
@@ -85,7 +85,7 @@ def _without(node: Any, path: list[str]) -> Any:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A test of an earlier run: its duration, its metrics and its folder."""
+    """A test of an earlier run: its duration, metrics, identity (a hash) and folder."""
 
     seconds: float
     metrics: Metrics
@@ -143,7 +143,7 @@ def _row(folder: Path, tuned: str) -> Row | None:
         machine: Environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
         kin, about = RunSignature.of(parts, tuned), _about(parts)
         steps = int(result["metrics"].get("steps") or 0)
-        alone = _alone(result, parts)
+        alone = _idle_core_factor(result, parts)
         pace = _pace(folder / "metrics.jsonl") if steps else Pace(0.0, 0.0, 0)
     # the record is damaged, or comes from another version
     except (OSError, ValueError, KeyError, TypeError, UserError):
@@ -167,10 +167,11 @@ def _row(folder: Path, tuned: str) -> Row | None:
     )
 
 
-def _alone(result: Result, parts: TrainingParts) -> float:
-    """Return the factor from the measured time of a run to its time on an idle core.
+def _idle_core_factor(result: Result, parts: TrainingParts) -> float:
+    """Return the factor that converts the measured time of a run to its time on an idle core.
 
-    The factor is 1 if it is unknown: with several threads, on other devices, and for older records.
+    The factor is the processor time divided by the wall time, and at most 1. It is 1 if the run
+    used several threads or a GPU, or if its record has no processor time.
     """
     used = result.get("processor_seconds")
     if used is None or parts["config"]["threads"] != 1 or parts["device"] != "cpu":
@@ -186,7 +187,7 @@ class Pace(NamedTuple):
     validations: int
 
     def seconds(self, steps: int) -> float:
-        """Return the seconds that the run spent on `steps` steps and on all its validations."""
+        """Return the seconds that the run takes for `steps` steps and for all its validations."""
         return steps * self.update + self.validations * self.validation
 
 
@@ -223,7 +224,7 @@ def _tests(folder: Path, parts: TrainingParts) -> Iterator[tuple[str, Evaluated]
             asked = json.loads((path.parent / "identity.json").read_bytes())["config"]
         except (OSError, ValueError, UserError):
             continue
-        seconds = _alone(result, parts) * result["wall_seconds"]
+        seconds = _idle_core_factor(result, parts) * result["wall_seconds"]
         yield digest(asked), Evaluated(seconds, result["metrics"], result["identity"], path.parent)
 
 

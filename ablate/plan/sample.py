@@ -20,8 +20,10 @@ SHORT = (
 
 
 def time_arms(arms: Iterable[Arm], at_once: int) -> None:
-    """Run a few steps of each variant, a validation and a test, to measure their time; a probe runs
-    completely.
+    """Measure the time of steps, a validation and a test by a short run of each variant.
+
+    Arms that differ only in their budget are one variant, which is run once. A probe (a run that
+    measures a model without training) runs completely.
 
     `at_once` of these runs execute at the same time, as in the sweep, because cores share memory
     and caches.

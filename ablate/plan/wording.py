@@ -129,12 +129,13 @@ def _needs(sensitivity: Sensitivity) -> str:
 
 
 def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
-    """Return text on how many seeds fit into a time.
+    """Return sentences that say how many seeds fit into `minutes`, and which claims they cannot
+    decide.
 
     Args:
         planned: the plan with the largest number of seeds that fits.
-        minutes: the time.
-        seen: sensitivity of each claim with this number of seeds.
+        minutes: the time that the sweep may take.
+        seen: for each claim, the smallest effect that this number of seeds can detect.
     """
     if not planned.seeds:
         return f"\nNot one seed of every arm fits into {minutes} minutes."

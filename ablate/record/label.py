@@ -52,7 +52,9 @@ def _is_word(text: str) -> bool:
 
 
 def _shows_its_letters(text: str) -> bool:
-    """Return whether all letters are visible and in Unicode normal form C."""
+    """Return whether a text can be shown unescaped: every character is printable, and the text is
+    in Unicode normal form C.
+    """
     return text.isprintable() and unicodedata.is_normalized("NFC", text)
 
 

@@ -93,9 +93,10 @@ class RecordFolder:
 
     @property
     def processor_seconds(self) -> float | None:
-        """Processor time in seconds, which other load does not affect.
+        """Processor time of this process in seconds since the start of the training or evaluation.
 
-        The result is None after an interruption.
+        Other processes do not affect it. It is None after an interruption, because the processor
+        time of the earlier process is unknown.
         """
         return None if self._used is None else round(time.process_time() - self._used, 3)
 

@@ -123,7 +123,7 @@ class Outcome(CombinedResult, Shorter):
 
 
 class Tuned(TypedDict):
-    """The value of a nuisance parameter that a run chose, with the parameter's config key."""
+    """The value that a run uses for a tuned nuisance parameter, and the parameter's config key."""
 
     key: str
     value: Any

@@ -50,8 +50,10 @@ class Arm:
 
 
 def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
-    """Yield the arms that a claim compares, with their weights; with `minus`, also those of the
-    difference that is subtracted.
+    """Yield the arms that a claim compares, with their weights in the effect.
+
+    A claim with `minus` is about a difference of two differences. Its arms are those of the first
+    difference, followed by those of the difference that is subtracted.
 
     Args:
         claim: the claim.

@@ -197,8 +197,7 @@ def _record(
         past: the earlier interim analyses of the candidate.
         results: results of the candidate's runs.
         baseline: results of the baseline's runs; None to discard the candidate, because a run has
-            no
-            finite result.
+            no finite result.
     """
     rules, candidates = campaign.rules, dict(state["candidates"])
     number = past["number"] or len(candidates) + 1
@@ -265,8 +264,13 @@ def _baseline(campaign: Campaign, state: Row, values: dict[str, Values]) -> tupl
 
 
 def _check_used(campaign: Campaign, name: str, past: Row, results: Values) -> None:
-    """Raise UserError if runs that an earlier interim analysis of the candidate used have
-    changed.
+    """Raise UserError if a result has changed since an interim analysis of the candidate used it.
+
+    Args:
+        campaign: the campaign.
+        name: name of the candidate.
+        past: the earlier interim analyses of the candidate.
+        results: the present results of the candidate's runs.
     """
     if past["looks"] and _digest(results[: past["looks"][-1]]) != past["digest"]:
         raise UserError(

@@ -54,11 +54,10 @@ class Cases(Exact):
 
 
 def cases(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[Cases, int]:
-    """Return the deviations that a claim of equality restricts to its tolerance, and the number of
-    pairs of runs that are incomplete and therefore left out.
+    """Return the deviations of the treatment's runs, and the number of incomplete pairs of runs.
 
-    The deviation is of each run of the treatment from a target, or from the baseline's run of the
-    same pair.
+    The deviation of a run is its value minus the number that the claim names, or minus the value of
+    the baseline's run in the same pair. Incomplete pairs are left out.
     """
     if claim.target is not None:
         return _cases(claim, arms[0].scores - claim.target), 0

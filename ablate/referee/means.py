@@ -13,7 +13,9 @@ LENT, STATED = "t, noise not its own", "z or t, stated noise"
 
 
 def corrected(design: Design) -> str:
-    """Return the suffix of the name of a test: ", corrected for skewness" or ""."""
+    """Return ", corrected for skewness", which is appended to the name of a t test, if the design
+    has this correction; otherwise "".
+    """
     return ", corrected for skewness" if design.corrects else ""
 
 

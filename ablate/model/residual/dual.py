@@ -38,6 +38,6 @@ class Dual(Residual):
         return self.norms[i](post + added, real), plain + added
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
-        """Return the Post-LN stream plus the normalised plain stream."""
+        """Return p + norm(q) for the two residual streams (p, q) in `stream`."""
         post, plain = stream
         return post + self.final_norm(plain, real)

@@ -30,5 +30,5 @@ class PeriLN(Residual):
         return stream + self.output_norms[i](output, real)
 
     def leave(self, stream: Stream, real: Real) -> Tokens:
-        """Return the final norm of the stream."""
+        """Return the residual stream after the last sub-layer, normalised by the final norm."""
         return self.final_norm(stream, real)
