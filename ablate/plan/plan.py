@@ -211,7 +211,8 @@ def _steps(config: DictConfig) -> tuple[int, int]:
 def priced(planned: Plan, earlier: Sequence[Row]) -> Plan:
     """Return the plan with an estimated time for every arm, from earlier runs.
 
-    Arms that differ only in testing are trained once.
+    Arms that differ only in testing share one training, whose time is counted for the first of
+    them. In a plan that tunes a parameter, every arm is counted with its own training.
     """
     trained: set[str] = set()
 

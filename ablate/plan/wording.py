@@ -73,8 +73,8 @@ def _guessed(arms: int) -> str:
 
 
 def _early(planned: Plan) -> str:
-    """Return a phrase on the interim analyses, which may end arms early; the time estimate ignores
-    them.
+    """Return a phrase that the sweep takes less time if interim analyses end arms early; "" if no
+    interim analysis is planned.
     """
     if planned.config.study is None:
         return ""

@@ -42,7 +42,7 @@ class Cases(Exact):
     def p(self) -> dict[str, float]:
         """Values in place of p-values: 0 for the decision that was reached and 1 for the other.
 
-        The check involves no chance.
+        There is no test with a p-value, because every run is checked and nothing is estimated.
         """
         return {side: float(self.verdict != side) for side in (SUPPORTED, REFUTED)}
 

@@ -64,6 +64,9 @@ def _variance(arm: Arm, runs: Runs) -> Variance | None:
 
 
 def lenders(runs: Runs) -> list[Numbers]:
-    """Return the results of the arms whose pooled variance is used for arms of few runs."""
+    """Return the finite results of each arm in `noise.arms`.
+
+    The pooled variance of these arms replaces the variance of an arm that has few runs.
+    """
     results = [runs.values[runs.of_arm(arm, "noise.arms")] for arm in runs.design.noise.arms]
     return [values[np.isfinite(values)] for values in results]

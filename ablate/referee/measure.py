@@ -177,8 +177,8 @@ def _with_failures(measured: Measured) -> Measured:
 
 
 def _failure_rates(arms: tuple[Arm, ...]) -> Rates:
-    """Return the numbers of failed runs in the arms with negative weight, and in those with
-    positive weight.
+    """Return the numbers of failed runs and of all runs, first for the arms that the effect
+    subtracts (negative weight), then for the arms that it adds.
     """
     sides = [[arm for arm in arms if (arm.weight > 0) == plus] for plus in (False, True)]
     (first, of_first), (second, of_second) = (

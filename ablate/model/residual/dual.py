@@ -16,7 +16,7 @@ from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tok
 
 
 class Dual(Residual):
-    """Residual connections with two streams: Post-LN, and the sum of all outputs of sub-layers."""
+    """Residual connections with two streams: one is normalised after every addition, one never."""
 
     def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__(norm=norm, dropout=dropout, depth=depth)
