@@ -40,6 +40,7 @@ def ranges(numbers: list[int]) -> str:
     return listed([f"{run[0]} to {run[-1]}" if len(run) > 2 else listed(run) for run in runs])
 
 
+STACKS = ("the encoder", "the decoder")  # labels of the stacks that a probe reads
 # Articles that labels get in a sentence, by the start of the label.
 ARTICLES = {
     "the": re.compile(r"(?:small Transformer|Transformer|LSTM|prefix language model)\b"),
@@ -51,8 +52,14 @@ ARTICLES = {
 
 
 def in_sentence(levels: Mapping[str, Any]) -> str:
-    """Return the label of an arm as part of a sentence: "the LSTM", "6 layers and no warm-up"."""
-    return listed([_with_article(label) for label in arm_labels(levels)])
+    """Return the label of an arm as part of a sentence: "the LSTM", "6 layers and no warm-up".
+
+    A stack that a probe reads is named with its model: "the encoder of the LSTM".
+    """
+    labels = [_with_article(label) for label in arm_labels(levels)]
+    if len(labels) > 1 and labels[1] in STACKS:
+        labels = [f"{labels[1]} of {labels[0]}", *labels[2:]]
+    return listed(labels)
 
 
 def _with_article(label: str) -> str:

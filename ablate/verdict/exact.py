@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Run
+from ablate.evidence.types import Claim, Levels, Run
 from ablate.phrases import in_sentence
 from ablate.verdict.contrast import CHANGED, differ
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
@@ -191,7 +191,8 @@ def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, fl
     """Return an arm that the claim does not name and that violates the rule of the claim (a
     tolerance or a margin), with the distance of the arm's value from 0.
 
-    Such an arm shows that the check can fail. The result is None if there is no such arm.
+    Such an arm shows that the check can fail. It is named by the levels that no run of the claim
+    has. The result is None if there is no such arm.
     """
     inside = {run["cell"] for run in cases.runs}
     for run in evidence.runs:
@@ -200,8 +201,17 @@ def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, fl
             continue
         distance = cases.distance(Case(run["seed"], value, None))
         if not cases.holds(distance):
-            return in_sentence(run["levels"]), distance
+            return in_sentence(_new_levels(run, cases.runs) or run["levels"]), distance
     return None
+
+
+def _new_levels(run: Run, others: list[Run]) -> Levels:
+    """Return the levels of a run that no other run has."""
+    return {
+        factor: level
+        for factor, level in run["levels"].items()
+        if all(other["levels"].get(factor, ...) != level for other in others)
+    }
 
 
 def _measured(run: Run, metric: str) -> float | None:

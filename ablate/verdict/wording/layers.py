@@ -11,6 +11,7 @@ from ablate.config.labels import MEASURED, arm_label, factor_label, option_label
 from ablate.evidence.types import Answer, Claim, Entry, Levels, Question, Short, Verdict
 from ablate.metric.table import MILLION, Metric, metric_in_words
 from ablate.phrases import in_sentence, listed
+from ablate.verdict.contrast import CHANGED
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -370,41 +371,84 @@ def _failures(claim: Claim, answer: Answer) -> str:
 def _exact(claim: Claim, answer: Answer) -> list[str]:
     """Return the evidence on an exact claim in several wordings; the first is the longest.
 
-    The evidence is the number of cases that satisfy the claim, the worst value, and the control (an
-    arm or a deliberate fault with which the check must fail). If the claim is about trained models,
-    the evidence is the number of seeds that satisfy it, and the mean over seeds.
+    The evidence is the worst value that the claim restricts, with the number of cases, the limit,
+    and the control (an arm or a deliberate fault with which the check must fail). If the claim is
+    about trained models, the evidence is the mean over seeds.
     """
-    cases, condition = answer["cases"], _condition(claim["where"] | _shared(claim))
+    cases = answer["cases"]
     if not cases["counted"]:
-        why = "its control did not respond" if cases["of"] else "nothing was measured"
-        return [f"no case of {_metric(claim).name} counts, since {why}."]
-    holds = f"with {condition}, the claim holds in" if condition else "the claim holds in"
+        why = "the deliberate fault did not change it" if cases["of"] else "nothing was measured"
+        return [f"no case of {_measure(claim)} counts, since {why}."]
+    condition = _condition(claim["where"] | _shared(claim))
+    given = f"with {condition}, {_measure(claim)}" if condition else _measure(claim)
     if "holding" in cases:
-        seeds = f"{holds} {cases['holding']} of {answer['pairs']} seeds"
-        means = [_mean(claim, answer, brief=brief) for brief in (False, True)]
-        return [f"{seeds}. {mean}" for mean in means]
-    valid = f"{holds} {cases['counted'] - cases['broken']} of {cases['counted']} cases"
-    drawn = f"{valid} ({cases['draws']:,} random draws each)" if cases["draws"] else valid
-    control, size = _control(claim, answer), deviation(answer["effect"])
-    full, brief = (f"{size} ({_allowed(claim, brief=brief)})." for brief in (False, True))
-    name = _metric(claim).named
-    end = "The smallest value" if claim["margin"] else "The largest deviation"
-    named = [f"{drawn}. {name}: {full}", f"{valid}. {name}: {full}", f"{valid}. {name}: {brief}"]
-    plain = [f"{drawn}. {end}: {full}", f"{valid}. {end}: {full}"]
-    lines = [*named, *plain] if claim.get("measures") else plain
-    return [f"{line} {control}".strip() for line in lines] + plain[-1:]
+        return [f"{given} {_mean(claim, answer, brief=brief)}" for brief in (False, True)]
+    each = " each" if cases["counted"] > 1 else ""
+    draws = f"{cases['draws']:,} random draws{each}" if cases["draws"] else ""
+    shortest = _allowed(claim, brief=True) if answer["effect"] else ""  # 0 is always allowed
+    limits = [(draws, _allowed(claim)), ("", _allowed(claim)), ("", shortest)]
+    worst = [_worst(claim, answer, drawn, allowed) for drawn, allowed in limits]
+    control = _control(claim, answer)
+    lines = [f"{name} {value}. {control}" for name in (given, _measure(claim)) for value in worst]
+    return [*lines, *(f"{given} {value}." for value in worst)] if control else lines
+
+
+def _measure(claim: Claim) -> str:
+    """Return the name of the value that an exact claim restricts."""
+    name = claim.get("measures") or f"the metric {_metric(claim).name}"
+    is_difference = not claim["treatment"] or claim["metric"].endswith(CHANGED)
+    return name if is_difference else f"the difference in {name}"
+
+
+def _worst(claim: Claim, answer: Answer, drawn: str, allowed: str) -> str:
+    """Return the worst value over the cases of an exact claim as a verb phrase.
+
+    Args:
+        claim: the exact claim.
+        answer: its result.
+        drawn: the number of random draws of each case, or "".
+        allowed: the values that the claim allows.
+    """
+    cases, value = answer["cases"], deviation(answer["effect"])
+    counted, broken = cases["counted"], cases["broken"]
+    if counted == 1:
+        return f"was {value}{_notes(drawn, allowed)}"
+    where = "both cases" if counted == 2 else f"all {counted} cases"
+    if not broken:
+        bound = f"at {'least' if claim['margin'] else 'most'} " if answer["effect"] else ""
+        return f"was {bound}{value} in {where}{_notes(drawn, allowed)}"
+    if broken < counted:
+        where = f"{broken} of {counted} cases"
+    if claim["margin"]:
+        notes = _notes(f"as low as {value}", drawn)
+        return f"was below the required {claim['margin']:g} in {where}{notes}"
+    if claim["tolerance"]:
+        notes = _notes(f"up to {value}", drawn)
+        return f"was above the allowed {claim['tolerance']:g} in {where}{notes}"
+    return f"was above 0 in {where}{_notes(f'up to {value}', drawn, allowed)}"
+
+
+def _notes(*notes: str) -> str:
+    """Return notes in brackets after a space; "" without notes."""
+    words = [note for note in notes if note]
+    return f" ({'; '.join(words)})" if words else ""
 
 
 def _mean(claim: Claim, answer: Answer, *, brief: bool) -> str:
-    """Return sentences on an exact claim about trained models, which is decided by a mean.
+    """Return a verb phrase, and sentences, on the mean over seeds of the value that an exact claim
+    about trained models restricts.
 
-    The mean is over seeds, and is stated with its interval and the values that the claim allows. If
-    `brief`, the wording is shorter.
+    If `brief`, the wording is shorter.
     """
-    interval = _interval(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
-    allowed = _allowed(claim, brief=brief)
-    value = f"{deviation(answer['effect'])} on average ({interval}; {allowed})."
-    line = f"{_metric(claim).named}: {value}"
+    value, seeds, allowed = deviation(answer["effect"]), answer["pairs"], _allowed(claim)
+    if answer["interval"] is None:
+        line = f"was {value} in each of {seeds} seeds ({allowed})."
+        if seeds == 1:
+            line = f"was {value} with a single seed ({allowed})."
+    else:
+        ends = _interval(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
+        notes = [ends, *([] if brief else [f"{seeds} seeds"]), allowed]
+        line = f"was {value} on average ({'; '.join(notes)})."
     if "uncorrected" in answer:
         return f"{line} {BRIEF_HOLM if brief else HOLM}, {WEAKER['']}."
     if answer["interval"] is None and answer["verdict"] == INCONCLUSIVE:
@@ -412,29 +456,34 @@ def _mean(claim: Claim, answer: Answer, *, brief: bool) -> str:
     return line
 
 
-def _allowed(claim: Claim, *, brief: bool) -> str:
+def _allowed(claim: Claim, *, brief: bool = False) -> str:
     """Return a phrase for the values that an exact claim allows; without a verb if `brief`."""
     if claim["margin"]:
-        return f"at least {claim['margin']:g}{'' if brief else ' is needed'}"
+        size = f"{claim['margin']:g}"
+        return f"minimum {size}" if brief else f"at least {size} is needed"
     if not claim["tolerance"]:
         return "it must be 0"
-    return f"at most {claim['tolerance']:g}{'' if brief else ' is allowed'}"
+    size = f"{claim['tolerance']:g}"
+    return f"limit {size}" if brief else f"at most {size} is allowed"
 
 
 def _control(claim: Claim, answer: Answer) -> str:
-    """Return a sentence with the evidence that the check of a supported claim could have failed."""
+    """Return a sentence with the evidence that the check of a supported claim could have failed.
+
+    The control of a claim with a margin shows a response, and not a failure.
+    """
     cases = answer["cases"]
     if answer["verdict"] != SUPPORTED:
         return ""
     if cases["control"] is not None:
         control = claim.get("control_measures") or claim["control"].replace("_", " ")
-        least = deviation(cases["control"])
-        return f"Control that must fail: {control} gave at least {least}."
+        opening = "For comparison," if claim["margin"] else "The check can fail:"
+        return f"{opening} {control} gave at least {deviation(cases['control'])}."
     if "elsewhere" in cases:
         arm, distance = cases["elsewhere"]
-        size = "value is only" if claim["margin"] else "value is"
-        return f"Control that must fail: with {arm}, the {size} {deviation(distance)}."
-    return "There was no control that must fail."
+        only = "only " if claim["margin"] else ""
+        return f"The check can fail: with {arm}, it was {only}{deviation(distance)}."
+    return "No run shows that this check can fail."
 
 
 def _metric(claim: Claim) -> Metric:
