@@ -45,7 +45,7 @@ STACKS = ("the encoder", "the decoder")  # labels of the stacks that a probe rea
 ARTICLES = {
     "the": re.compile(r"(?:small Transformer|Transformer|LSTM|prefix language model)\b"),
     "a": re.compile(
-        r"(?:beam of|causal mask|decoder-only|linear head|loss counted|"
+        r"(?:beam of|causal mask|decoder-only|linear (?:feed-forward layer|head)|"
         r"(?:joint|small BPE|word|character|byte) vocabulary)\b"
     ),
 }

@@ -56,7 +56,7 @@ def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
     if claim["kind"] not in BETTER or not len(differences) or differences.any():
         return ""
     name = metric_in_words(claim["metric"], claim.get("measures")).name
-    return f"both arms have exactly the same value in every pair of runs ({name})"
+    return f"in every pair of runs, both arms have exactly the same value of {name}"
 
 
 def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
@@ -107,8 +107,8 @@ def _less(limit: str, claim: Claim, metric: Metric, room: float) -> str:
     if room > claim["margin"]:
         return ""
     return (
-        f"with {in_sentence(claim['baseline'])}, {metric.name} is only {metric.say(room)} {limit}; "
-        f"only differences above {claim['margin']:g} count"
+        f"with {in_sentence(claim['baseline'])}, {metric.name} is only {metric.say(room)} {limit}, "
+        f"so that these runs cannot show a difference above {claim['margin']:g}"
     )
 
 

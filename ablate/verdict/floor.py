@@ -77,7 +77,7 @@ def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
     if len(failed) <= most:
         return ""
     arms_named = "; ".join(failed)
-    return f"the claim compares models that learned the task, but these did not: {arms_named}"
+    return f"the claim compares models that learned the task, but these arms did not: {arms_named}"
 
 
 def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:

@@ -38,16 +38,17 @@ OPENINGS = {
 OPENINGS_OF_KIND = {
     ("equivalence", SUPPORTED): "Supported: no difference that matters",
     ("equivalence", REFUTED): "Refuted: there is a difference",
-    ("non_inferiority", SUPPORTED): "Supported: no loss that matters",
-    ("non_inferiority", REFUTED): "Refuted: there is a loss that matters",
+    ("non_inferiority", SUPPORTED): "Supported: not worse by an amount that matters",
+    ("non_inferiority", REFUTED): "Refuted: worse by an amount that matters",
 }
 SMALL_OPPOSITE = "Refuted: the other way round, but too small to matter"
+PERHAPS_OPPOSITE = "Refuted: if anything, the other way round"
 HOLM = "After the correction for several claims (Holm)"
 BRIEF_HOLM = "After Holm's correction"
 WEAKER = {  # what the correction leaves open, by the grade that remains
-    DIRECTION: "the effect may be smaller",
+    DIRECTION: "the effect may be too small",
     SMALL: "the direction is uncertain",
-    "": "it is undecided",
+    "": "the claim is undecided",
 }
 LEARNED_NOTHING = "failed to learn (they diverged or stayed near chance)"
 PER = {"linear": "per unit of", "log": "per doubling of"}
@@ -57,9 +58,13 @@ def opening(claim: Question, answer: Answer | Entry | Short) -> str:
     """Return the answer to a claim in a few words, such as "Refuted: too small to matter".
 
     Without a margin no effect is too small. An effect in the other direction is too small if its
-    whole interval lies within the margin.
+    whole interval lies within the margin. An effect that is refuted as too small has another
+    opening if its estimate is beyond the margin in the other direction, or its whole interval is in
+    the other direction.
     """
     grade, ends, margin = answer["grade"], answer["interval"], claim["margin"]
+    if grade == SMALL and ends is not None and ((answer["effect"] or 0) < -margin or ends[1] < 0):
+        return PERHAPS_OPPOSITE
     if grade == OPPOSITE and ends is not None and ends[0] > -margin:
         return SMALL_OPPOSITE
     if grade == DIRECTION and not margin:
@@ -121,7 +126,7 @@ def _evidence(claim: Claim, answer: Answer) -> list[str]:
         return [f"no two runs with the same seed have ended with {_metric(claim).name}."]
     measured = _rates(claim, answer) if "rates" in answer else _estimates(claim, answer)
     margins = [_margin(claim, answer), _margin(claim, answer, brief=True)]
-    wordings = [f"{first}. {margin}".strip() for margin in margins for first in measured]
+    wordings = [f"{first}. {margin}".strip() for first in measured for margin in margins]
     planned = [f"{words} {sentence}" for sentence in _outlook(claim, answer) for words in wordings]
     shortest = f"{_shortest(claim, answer)}."
     with_margin = f"{shortest} {margins[-1]}".strip()
@@ -217,7 +222,7 @@ def _effect(claim: Claim, answer: Answer, without: str) -> str:
 def _over(claim: Claim) -> str:
     """Return the name of the factor of a trend, such as "the number of heads"."""
     name = factor_label(claim["over"])
-    return f"the number of {name}" if ".n_" in claim["over"] else f"the {name}"
+    return f"the number of {name}" if name.endswith("s") else f"the {name}"
 
 
 def _comparison(claim: Claim, *, shared: bool) -> str:
@@ -275,7 +280,7 @@ def _margin(claim: Claim, answer: Answer, *, brief: bool = False) -> str:
     the margin has no unit.
     """
     if "withheld" in answer:
-        return f"{'Open' if brief else 'The answer is left open'}, since {answer['withheld']}."
+        return f"{'Undecided' if brief else 'The answer is left open'}, since {answer['withheld']}."
     name, margin = unit_of(claim).name, claim["margin"]
     size = unit_of(claim).say(margin) if margin >= MILLION else f"{margin:g}"
     bound = size if brief or len(name.split()) > SHORT else f"{size} {name}"
@@ -301,7 +306,8 @@ def _rule(claim: Claim, bound: str, *, brief: bool) -> str:
     if claim["kind"] != "trend":
         return f"Differences {'above' if brief else 'of more than'} {bound} {end}."
     if claim["scale"] == "log_log":
-        return f"Powers further than {claim['margin']:g} from 0 {end}."
+        sign = direction(claim)
+        return f"Powers {'above' if sign > 0 else 'below'} {sign * claim['margin']:g} {end}."
     return f"Slopes steeper than {bound} {end}."
 
 
@@ -316,7 +322,7 @@ def _outlook(claim: Claim, answer: Answer) -> list[str]:
     more = [plan for plan in planned if plan["seeds"] and plan["seeds"] > answer["pairs"]]
     if not more:
         numbered = any(plan["seeds"] for plan in planned)
-        return [] if numbered else ["More test sentences, not more seeds, would settle it."]
+        return [] if numbered else ["More test sentences, not more seeds, would settle the claim."]
     fewest = min(more, key=lambda plan: cast(int, plan["seeds"]))
     return [f"About {fewest['seeds']:,} seeds would show {_planned(claim, fewest['effect'])}."]
 
@@ -385,12 +391,16 @@ def _exact(claim: Claim, answer: Answer) -> list[str]:
         return [f"{given} {_mean(claim, answer, brief=brief)}" for brief in (False, True)]
     each = " each" if cases["counted"] > 1 else ""
     draws = f"{cases['draws']:,} random draws{each}" if cases["draws"] else ""
-    shortest = _allowed(claim, brief=True) if answer["effect"] else ""  # 0 is always allowed
+    # a deviation of 0 is always allowed
+    shortest = "" if answer["effect"] == 0 else _allowed(claim, brief=True)
     limits = [(draws, _allowed(claim)), ("", _allowed(claim)), ("", shortest)]
     worst = [_worst(claim, answer, drawn, allowed) for drawn, allowed in limits]
     control = _control(claim, answer)
-    lines = [f"{name} {value}. {control}" for name in (given, _measure(claim)) for value in worst]
-    return [*lines, *(f"{given} {value}." for value in worst)] if control else lines
+    plain = [f"{given} {value}." for value in worst]
+    if not control:
+        return plain
+    names = (given, _measure(claim))
+    return [*(f"{name} {value}. {control}" for name in names for value in worst), *plain]
 
 
 def _measure(claim: Claim) -> str:
@@ -409,7 +419,7 @@ def _worst(claim: Claim, answer: Answer, drawn: str, allowed: str) -> str:
         drawn: the number of random draws of each case, or "".
         allowed: the values that the claim allows.
     """
-    cases, value = answer["cases"], deviation(answer["effect"])
+    cases, value = answer["cases"], deviation(answer["effect"]) or "NaN"
     counted, broken = cases["counted"], cases["broken"]
     if counted == 1:
         return f"was {value}{_notes(drawn, allowed)}"
