@@ -22,7 +22,7 @@ KEYS = {
     "adapt.rank": "rank {}",
     "batch.bucket": "batches of similar lengths {}",
     "batch.context": "context {}",
-    "batch.max_length": "at most {} tokens",
+    "batch.max_length": "sentences cut at {} tokens",
     "batch.test_bucket": "test batches of similar lengths {}",
     "batch.test_padding": "{} additional columns of padding",
     "batch.tokens": "{}-token batches",
@@ -270,7 +270,8 @@ def factor_label(factor: str) -> str:
             .removesuffix(" of")
             .removesuffix(" to the")
         )
-        words = words.removeprefix("sentences of ").removeprefix("at most ")
+        for opening in ("sentences of ", "sentences cut at ", "at most "):
+            words = words.removeprefix(opening)
         return words.removeprefix("of ") or "option"
     name = " ".join(_last(group)).removeprefix("n ")
     part = place.removeprefix("model.").partition(".")[0]

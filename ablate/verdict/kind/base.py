@@ -105,8 +105,8 @@ class Kind(ABC):
         if rates is not None and (tests := self.by_failures(rates, claim["alpha"])):
             return Finding(claim, effect, learned.runs, learned, tests, rates=rates)
         if effect.pairs < FEWEST:
-            pairs = f"{effect.pairs} pair{'s' * (effect.pairs != 1)} of runs"
-            why = f"only {pairs} learned the task, and an interval needs {FEWEST}"
+            pairs = f"only {effect.pairs} pair" if effect.pairs else "no pair"
+            why = f"{pairs} of runs learned the task, and an interval needs {FEWEST} pairs"
             return self.without(claim, why, effect, learned)
         finding = self.with_effect(claim, effect, learned)
         if rates is None or not self.could_decide(rates, claim["alpha"]):
