@@ -33,7 +33,7 @@ def judged(claim, arms, evidence):
         ((99.9, 99.8), {"kind": "equivalence"}, "ceiling"),
         ((0.998, 0.999), {"metric": "test/word_f1", "kind": "non_inferiority"}, "above that of"),
         ((1.2, 1.5), {"kind": "non_inferiority", "margin": 2.0}, "only 1.50 above that"),
-        ((30.0, 0.01), {"kind": "non_inferiority"}, "these did not: Post-LN"),
+        ((30.0, 0.01), {"kind": "non_inferiority"}, "did not: Post-LN"),
     ],
 )
 def test_a_scale_without_room_decides_nothing(judged, means, changes, reason):
