@@ -77,6 +77,16 @@ def test_the_evidence_has_the_numbers_of_the_verdict():
             ], name
 
 
+def test_the_evidence_of_an_exact_claim_names_its_measure():
+    for path in VERDICTS:
+        about = json.loads((path.parent / "study.json").read_text(encoding="utf-8"))
+        asked = about["study"]["claims"]
+        judged = json.loads(path.read_text(encoding="utf-8"))["claims"]
+        for claim, answer in zip(asked, judged, strict=True):
+            if claim["kind"] == "exact":
+                assert claim["measures"][1:] in answer["evidence"], path.parent.name
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/first_verdict.md"])
 def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
     lines = (ROOT / page).read_text(encoding="utf-8").replace("**", "").split("\n")
