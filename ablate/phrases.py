@@ -29,6 +29,13 @@ def listed(items: list[Any], last: str = "and") -> str:
     return f" {last} ".join([between.join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def quoted(label: str) -> str:
+    """Return the label of an arm in quotation marks if it contains a comma, so that its end can be
+    seen in a sentence.
+    """
+    return f'"{label}"' if ", " in label else label
+
+
 def ranges(numbers: list[int]) -> str:
     """Join ascending numbers as in a sentence, with ranges: `3, 8 to 10 and 15`."""
     runs: list[list[int]] = []

@@ -193,7 +193,7 @@ def departures(
         many = "s" * (len(other_cells) > 1)
         sentences.append(
             f"{len(other_cells)} run{many} began with another version of the study than the "
-            f"registered one (cell{many} {ranges(other_cells)} of runs.jsonl)"
+            f"registered version (the lines of runs.jsonl whose `cell` is {ranges(other_cells)})"
         )
     return [f"{sentence}; its verdicts are therefore exploratory." for sentence in sentences]
 

@@ -1,5 +1,6 @@
 """Collect the texts and tables of a report; templates arrange them."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -8,7 +9,7 @@ from ablate.config.labels import option_label
 from ablate.config.titles import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import ReportedClaim, Run, Verdict
-from ablate.metric.table import metric_in_words, metric_of
+from ablate.metric.table import Metric, metric_in_words, metric_of
 from ablate.phrases import claims_numbered, listed
 from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
@@ -23,7 +24,9 @@ READABLE = (
     8.0  # cased BLEU (13a) below which translations of real text are too poor to compare arms
 )
 BUILT_IN = "toy"
-PRECISIONS = {"32-true": "float32", "64-true": "float64"}
+PRECISIONS = {"32-true": "float32", "64-true": "float64", "bf16-mixed": "mixed bfloat16"}
+SPLITS = {"train": "training", "test_long": "long test"}
+DOCUMENT = " (document and section)"  # explains a source that begins with the title of a tutorial
 
 
 def content(
@@ -96,27 +99,31 @@ def slice_warning(verdict: Verdict) -> str:
 
 
 def regime(verdict: Verdict) -> str:
-    """Return the setting (data, model, training, test, machine, scale) in one line."""
+    """Return the setting (data, model, training, test, machine) in one line."""
     setting: dict[str, Any] = {**verdict["regime"]}
     corpus = f" ({setting['corpus']})" if "corpus" in setting else ""
-    data = listed([option_label("data", name) for name in str(setting.get("data")).split(" and ")])
     seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
+    trained = was_trained(verdict)
     parts = [
-        f"{data}{corpus}",
+        f"{_options('data', setting.get('data'))}{corpus}",
         _model(setting),
-        _training(setting) if was_trained(verdict) else "not trained",
+        _training(setting) if trained else "not trained",
         f"{seeds} seed{'s' * (seeds != 1)} per arm",
         _tested(setting.get("test_sentences")),
-        _machine(setting),
-        f"scale={setting['scale']}" if "scale" in setting else "",
+        _machine(setting, trained),
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _options(group: str, names: Any) -> str:
+    """Return the labels of options of a config group, given as a list in words."""
+    return listed([option_label(group, name) for name in re.split(", | and ", str(names))])
 
 
 def _model(setting: dict[str, Any]) -> str:
     size = [f"width {setting['d_model']}"] if "d_model" in setting else []
     size += [_layers(setting["n_layers"])] if "n_layers" in setting else []
-    name = f"model={setting['model']}" if "model" in setting else ""
+    name = _options("model", setting["model"]) if "model" in setting else ""
     return f"{name} ({'; '.join(size)})" if name and size else name or "; ".join(size)
 
 
@@ -131,14 +138,16 @@ def _training(setting: dict[str, Any]) -> str:
     return _trained(setting["steps"], setting.get("tokens_per_step")) + short
 
 
-def _machine(setting: dict[str, Any]) -> str:
+def _machine(setting: dict[str, Any], trained: bool) -> str:
+    """Return device, number format of training, and number of threads as text."""
     threads = (
         f"{setting['threads']} thread{'s' * (setting['threads'] != 1)}"
         if "threads" in setting
         else ""
     )
-    precision = PRECISIONS.get(setting.get("precision", ""), setting.get("precision", ""))
-    parts = [str(setting.get("device", "")).upper(), str(precision), threads]
+    names = re.split(", | and ", str(setting.get("precision", "")))
+    precision = listed([PRECISIONS.get(name, name) for name in names]) if trained else ""
+    parts = [str(setting.get("device", "")).upper(), precision, threads]
     return ", ".join(part for part in parts if part)
 
 
@@ -149,7 +158,9 @@ def _trained(steps: int, tokens: int | str | None) -> str:
 
 def _tested(sentences: Any) -> str:
     if isinstance(sentences, dict):
-        counts = [f"{count:,} sentences ({split})" for split, count in sentences.items()]
+        counts = [
+            f"{count:,} {SPLITS.get(split, split)} sentences" for split, count in sentences.items()
+        ]
         return f"tested on {listed(counts)}" if counts else ""
     return f"tested on {sentences:,} sentences" if sentences else ""
 
@@ -165,7 +176,10 @@ def sources(claims: Sequence[ReportedClaim]) -> list[str]:
     sentence.
     """
     grouped = _grouped(claims, lambda claim: claim["source"])
-    return [f"Source{f' of {names.lower()}' * bool(names)}: {text}." for names, text in grouped]
+    return [
+        f"Source{f' of {names.lower()}' * bool(names)}{DOCUMENT * text[:1].isupper()}: {text}."
+        for names, text in grouped
+    ]
 
 
 def _grouped(
@@ -186,13 +200,25 @@ def _grouped(
 def _test(claim: ReportedClaim) -> str:
     """Return sentences on how a claim is tested."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
-    name = f"{metric.name} in {metric.unit}" if metric.unit == "points" else metric.axis
-    test = f"{claim['kind'].replace('_', '-')}. Measured: {name}{_better(claim)}."
+    exact = claim["kind"] == "exact"
+    kind = claim["kind"].replace("_", "-")
+    if exact:
+        kind += f" (must hold {'for the mean over seeds' if claim.get('p') else 'in every case'})"
+    test = f"{kind}. Measured: {_quantity(metric)}{_better(claim)}."
     if not claim["margin"]:
         return test
-    needed = "Needed: at least" if claim["kind"] == "exact" else "Margin:"
+    needed = "Needed: at least" if exact else "Margin:"
     reason = f" ({claim['margin_reason']})" if claim.get("margin_reason") else ""
     return f"{test} {needed} {claim['margin']:g}{reason}."
+
+
+def _quantity(metric: Metric) -> str:
+    """Return the name of a metric with its unit, unless the name already contains the unit."""
+    unit = {"share": "proportion", "count": ""}.get(metric.unit, metric.unit)
+    if unit == "points":
+        return f"{metric.name} in {unit}"
+    named = not unit or unit in metric.name or metric.name.endswith(")")
+    return metric.name if named else f"{metric.name} ({unit})"
 
 
 def _better(claim: ReportedClaim) -> str:
@@ -215,10 +241,13 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
     when = verdict.get("registered")
     day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M} UTC" if when else "an unknown time"
     earlier = len(evidence.registration.get("earlier") or [])
-    after = f" It was changed {earlier} time{'s' * (earlier > 1)} before that." if earlier else ""
+    after = f", after {earlier} earlier version{'s' * (earlier > 1)}" if earlier else ""
     looks = verdict["looks"]
-    judged = f" It was judged {looks} time{'s' * (looks > 1)} before." if looks else ""
-    return f"Study {verdict['study_hash']} was registered at {day}.{after}{judged}"
+    judged = f" Its runs were judged {looks} time{'s' * (looks > 1)} before." if looks else ""
+    return (
+        f"The plan of this study (claims, arms, margins and seeds; hash {verdict['study_hash']}) "
+        f"was registered at {day}{after}.{judged}"
+    )
 
 
 def citation(verdict: Verdict) -> str:

@@ -191,10 +191,16 @@ def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
             continue
         named = named_metric(evidence, metric).named
         caption = (
-            f"{named} against the {factor_label(factor)}. Each dot is a run; the line has the "
+            f"{named} against the {_number_of(factor)}. Each dot is a run; the line has the "
             "estimated slope."
         )
         yield Figure(f"trend-{number}", "effects", caption, partial(draw_trend, claim, points))
+
+
+def _number_of(factor: str) -> str:
+    """Return the name of a numeric factor in a sentence: "number of heads", "head width"."""
+    label = factor_label(factor)
+    return f"number of {label}" if label.endswith("s") else label
 
 
 def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]:
@@ -246,7 +252,7 @@ def _outcomes(evidence: Evidence) -> Iterator[Figure]:
             arm: {run["seed"]: run["status"] for run in runs}
             for arm, runs in by_label(evidence.runs).items()
         }
-        caption = "How every run ended."
+        caption = "How every run ended, by arm and seed."
         yield Figure("outcomes", "outcomes", caption, partial(draw_outcomes, endings))
 
 
@@ -289,8 +295,8 @@ def _tuning(evidence: Evidence) -> Iterator[Figure]:
     if points:
         key = factor_label(tune["key"])
         caption = (
-            f"{metric_of(tune['metric']).named} of every arm against the {key}. Each mark is a "
-            "tuning run, by which the value was chosen; the lines join the means."
+            f"{metric_of(tune['metric']).named} of every arm against the {key}. Each mark is a run "
+            f"of the tuning, which chose the {key} of each arm; the lines join the means."
         )
         draw = partial(draw_tuning, key, tune["metric"], points)
         yield Figure("tuning", "tuning", caption, draw)
@@ -316,7 +322,7 @@ def _once(arms: dict[str, list[Run]], evidence: Evidence) -> str:
     because they share their training with an arm that is drawn; else "".
     """
     hidden = len(by_label(evidence.runs)) > len(arms)
-    return " Arms that share their training have one line." if hidden else ""
+    return " Arms that use the same trained models share one line." if hidden else ""
 
 
 def _norms(arms: dict[str, list[Run]], prefix: str) -> dict[str, dict[int, list[float]]]:

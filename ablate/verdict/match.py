@@ -10,6 +10,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.table import by_label
 from ablate.evidence.types import Match, Study
+from ablate.phrases import quoted
 
 COUNTED = {"parameters": "parameters", "flops": "floating-point operations"}
 BY = tuple(COUNTED)
@@ -56,9 +57,8 @@ def describe(evidence: Evidence) -> Iterator[str]:
     if not match:
         return
     arms = by_label([run for run in evidence.runs if "matched" in run]).items()
-    sizes = [f"{arm_label(runs[0]['matched'])} with {arm}" for arm, runs in arms]
+    sizes = [f"{arm_label(runs[0]['matched'])} with {quoted(arm)}" for arm, runs in arms]
     yield (
         f"All arms have about as many {COUNTED[match['by']]} as the arm with "
-        f"{arm_label(match['to'])}. "
-        f"For this purpose they have {'; '.join(sizes)}."
+        f"{quoted(arm_label(match['to']))}, because their sizes were adjusted: {'; '.join(sizes)}."
     )

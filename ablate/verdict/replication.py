@@ -22,11 +22,11 @@ from ablate.evidence.types import Entry, Verdict
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, is_exact
 
 RULE = (  # the rule in words, for pages
-    "Reproduced: fresh seeds alone give the same verdict, and a supported claim has at least the "
-    "same grade (large enough to matter is above direction only). Weaker: the same verdict has a "
-    "lower grade, or there is no verdict although the two effects differ by no more than the root "
-    "of the sum of the squared half-widths of their intervals. Not reproduced: every other "
-    "outcome. Open: there was no verdict to reproduce."
+    "Reproduced: the fresh seeds alone give the same answer, and a supported claim has at least "
+    'the same grade ("large enough to matter" is a higher grade than "direction only"). Weaker: '
+    "the answer is the same with a lower grade, or it is undecided although the two effects differ "
+    "by no more than the root of the sum of the squared half-widths of their intervals. Not "
+    "reproduced: every other outcome. Open: the first answer was undecided."
 )
 REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"
 GRADES = ("", DIRECTION, LARGE)  # grades of supported claims, ascending

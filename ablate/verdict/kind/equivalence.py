@@ -21,7 +21,7 @@ class Equivalence(Sameness):
 
     rule = (
         "supported when the 90 % interval (1 - 2 alpha) lies within the margin on both sides, "
-        "refuted when the 95 % interval (1 - alpha) lies outside of it"
+        "refuted when the whole 95 % interval (1 - alpha) lies outside of the margin"
     )
     whole = (SUPPORTED,)
 

@@ -23,10 +23,11 @@ class ExactKind(Kind):
     """
 
     rule = (
-        "supported when every case lies within the tolerance (or, if the claim has a margin, at "
-        "least that far from 0), refuted by one case that does not. Values of trained models vary "
-        "between seeds, so their mean decides: supported when its 90 % interval (1 - 2 alpha) lies "
-        "on that side, refuted when it lies on the other side"
+        "supported when the measured value is at most the allowed one in every case (or, if the "
+        "claim has a margin, at least the margin), and refuted by a single case in which it is "
+        "not. The values of trained models vary between seeds, so their mean is tested: the claim "
+        "is supported when the whole 90 % interval (1 - 2 alpha) of the mean is on the claimed "
+        "side of the limit, and refuted when it is on the other side"
     )
     whole = (SUPPORTED, REFUTED)
 

@@ -20,8 +20,8 @@ class NonInferiority(Sameness):
     """The kind of claim that the mean paired difference is above minus the margin."""
 
     rule = (
-        "supported when the whole interval lies above minus the margin, refuted when it lies below "
-        "that; being better never refutes it"
+        "supported when the whole interval lies above minus the margin, and refuted when the whole "
+        "interval lies below minus the margin. A better treatment therefore never refutes the claim"
     )
 
     def tests(self, estimate: Any, margin: float) -> Tests:

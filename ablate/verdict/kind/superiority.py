@@ -35,9 +35,9 @@ class Superiority(Kind):
 
     rule = (
         "supported when the interval lies above 0 and reaches the margin (large enough to matter "
-        "if all of it lies above the margin, otherwise direction only). Refuted when all of it "
-        "lies below the margin (the other way round if all of it lies below 0, otherwise too small "
-        "to matter). Otherwise undecided"
+        "if the whole interval lies above the margin, otherwise direction only). They are refuted "
+        "when the whole interval lies below the margin (the other way round if it lies below 0, "
+        "otherwise too small to matter). Otherwise they are undecided"
     )
 
     def tests(self, estimate: Any, margin: float) -> Tests:

@@ -13,7 +13,7 @@ class Trend(Superiority):
     slope in the better direction is above 0.
     """
 
-    rule = "judged like superiority claims, by the slope instead of a difference"
+    rule = "judged like superiority claims, with the slope in place of the difference between arms"
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
         """Raise UserError unless the claim's key `over` names a factor of the study."""

@@ -15,7 +15,7 @@ from ablate.evidence.outcome import WENT_WRONG
 from ablate.evidence.table import by_label
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
-from ablate.phrases import claims_numbered, listed, name_of, number_of
+from ablate.phrases import claims_numbered, listed, name_of, number_of, quoted
 from ablate.stats.estimate import SEEDS
 from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
 from ablate.verdict import match
@@ -66,7 +66,10 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
         yield f"{fixed[:1].upper()}{fixed[1:]}."
     if evidence.registration.get("earlier"):
         forms = len(evidence.registration["earlier"])
-        yield f"The study was changed {forms} time{'s' * (forms > 1)} before its present version."
+        yield (
+            "The plan of the study (claims, arms, margins and seeds) was changed "
+            f"{forms} time{'s' * (forms > 1)} before the present version."
+        )
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[str]:
@@ -85,7 +88,7 @@ def _of_tuning(evidence: Evidence) -> Iterator[str]:
         name = factor_label(tune["key"])
         yield (
             f"The best {name} of those tried ({listed(values)}) is {'; it is '.join(extremes)}. "
-            f"A better {name} may lie beyond them."
+            f"A better {name} may lie outside this range."
         )
 
 
@@ -103,7 +106,8 @@ def _at_end(
     for arm, runs in by_label([run for run in evidence.runs if "tuned" in run]).items():
         took = sum(run["tuned"]["value"] == end(grids[run["cell"]]) for run in runs)
         if took:
-            labels.append(arm if took == len(runs) else f"{arm} ({took} of {len(runs)} runs)")
+            some = "" if took == len(runs) else f" ({took} of {len(runs)} runs)"
+            labels.append(f"{quoted(arm)}{some}")
     return labels
 
 
@@ -125,8 +129,8 @@ def _apart(pair: Sequence[Run], names: dict[int, str]) -> str:
     if more <= ALIKE:
         return ""
     return (
-        f"{_size(large):,} with {names[id(large)]} against {_size(small):,} with "
-        f"{names[id(small)]} ({100 * more:.0f} % more)"
+        f"{_size(large):,} with {quoted(names[id(large)])} against {_size(small):,} with "
+        f"{quoted(names[id(small)])} ({100 * more:.0f} % more)"
     )
 
 
@@ -179,11 +183,11 @@ def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
     wrong = [run for run in runs if run["status"] in WENT_WRONG]
     if wrong:
         arms = Counter(arm_label(run["levels"]) for run in wrong)
-        counts = "; ".join(f"{count} with {arm}" for arm, count in arms.items())
+        counts = "; ".join(f"{count} with {quoted(arm)}" for arm, count in arms.items())
         yield (
-            f"{_count(wrong)} diverged or collapsed ({counts}). Estimates use the runs that "
-            "learned. How often runs fail is a separate question; so few runs answer it only "
-            "roughly."
+            f"{_count(wrong)} diverged or collapsed ({counts}). Estimates use only the runs that "
+            "learned the task. How often runs fail is a separate question, and so few runs answer "
+            "it only roughly."
         )
 
 
@@ -203,9 +207,12 @@ def _of_plan(evidence: Evidence) -> Iterator[str]:
         ended_at: dict[int, list[str]] = {}
         for arm, runs in few.items():
             ended_at.setdefault(len(_seeds(runs)), []).append(arm)
-        ends = [f"After {n} of {planned} seeds: {'; '.join(x)}" for n, x in ended_at.items()]
+        ends = [
+            f"after {n} of {planned} seeds those with {listed([quoted(arm) for arm in x])}"
+            for n, x in ended_at.items()
+        ]
         yield (
-            f"The planned interim analyses ended some arms early. {'. '.join(ends)}. "
+            f"The planned interim analyses stopped some arms early: {', and '.join(ends)}. "
             "Each claim on these arms was decided by then, or its chance to be decided was below "
             f"{100 * FUTILE:.0f} %."
         )
@@ -232,13 +239,13 @@ def _of_claims(evidence: Evidence, findings: list[Finding], claims: list[Entry])
             unpaired = finding.paired.unpaired
             many, seeds = len(unpaired) > 1, listed(unpaired)
             yield (
-                f"{subject}Seed{'s' * many} {seeds} {'are' if many else 'is'} left out, since a "
-                "run of the pair, or its metric, is missing."
+                f"{subject}Seed{'s' * many} {seeds} {'are' if many else 'is'} left out, because "
+                "a run of the pair, or the metric of a run, is missing."
             )
         if entry["method"].startswith("sign test"):
             yield (
                 f"{subject}The differences of all {entry['pairs']} seeds are exactly equal, so the "
-                "interval has no width. Only the number of seeds is evidence."
+                "interval has no width. Only the number of seeds shows how certain the answer is."
             )
     yield from _of_age(evidence, claims)
 
@@ -282,7 +289,10 @@ def _of_intervals(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
         )
     if by_seeds := [e for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]:
         about = _subject(by_seeds, evidence)
-        yield f"{about}Intervals allow for other seeds, but not for other test sentences."
+        yield (
+            f"{about}The intervals include the variation between seeds, but not the variation "
+            "between test sentences."
+        )
 
 
 def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
@@ -304,12 +314,16 @@ def _asked_before(entry: Entry, evidence: Evidence) -> Iterator[str]:
         yield f"The answer is exploratory, since the question was asked before: {attempt}."
     if shares := entry.get("information"):
         yield (
-            f"The answer comes from the planned analysis after {100 * shares[-1]:.0f} % of the "
-            f"seeds (number {len(shares)}). Significance level and interval allow for the other "
-            "analyses (O'Brien-Fleming)."
+            f"The answer comes from the planned analysis number {len(shares)}, after "
+            f"{100 * shares[-1]:.0f} % of the seeds. The significance level and the interval are "
+            "corrected for repeated analyses (O'Brien-Fleming)."
         )
     if settings := asked["regimes"]:
-        yield f"The same question was also asked in {_counted(settings, 'other setting')}."
+        settings_in_words = _counted(settings, "other setting")
+        yield (
+            f"The same question was also asked in {settings_in_words} (another corpus, model size, "
+            "number of steps or device)."
+        )
 
 
 def _counted(many: int, what: str) -> str:
