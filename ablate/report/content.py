@@ -243,7 +243,7 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
     earlier = len(evidence.registration.get("earlier") or [])
     after = f", after {earlier} earlier version{'s' * (earlier > 1)}" if earlier else ""
     looks = verdict["looks"]
-    judged = f" Its runs were judged {looks} time{'s' * (looks > 1)} before." if looks else ""
+    judged = f" The runs were judged {looks} time{'s' * (looks > 1)} before." if looks else ""
     return (
         f"The plan of this study (claims, arms, margins and seeds; hash {verdict['study_hash']}) "
         f"was registered at {day}{after}.{judged}"
