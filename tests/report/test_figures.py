@@ -245,11 +245,11 @@ def test_long_names_are_folded():
 def test_arms_that_trained_alike_are_shown_once(evidence):
     made = evidence()
     curves = {run["seed"]: run["curve"] for run in made.runs if run["arm"] == "pre_ln"}
-    assert "share their training" not in drawn(made)["curves"].caption
+    assert "share one line" not in drawn(made)["curves"].caption
     for run in made.runs:
         run["curve"] = curves[run["seed"]]
     figure = drawn(made)["curves"]
-    assert figure.caption.endswith("Arms that share their training have one line.")
+    assert figure.caption.endswith("share one line.")
     assert len(all_axes(figure)[0].get_lines()) == 1
 
 

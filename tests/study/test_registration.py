@@ -157,7 +157,7 @@ def test_runs_that_began_under_another_form_are_named():
     own, other = study_hash(STUDY), study_hash(changed("seeds", 6))
     runs = [{"cell": number, "study": of} for number, of in enumerate((own, other, own, other))]
     (said,) = left(STUDY, runs=[*runs, {"cell": 9}])
-    assert "2 runs began" in said and "(cells 1 and 3 of runs.jsonl)" in said
+    assert "2 runs began" in said and "runs.jsonl whose `cell` is 1 and 3" in said
 
 
 def test_the_whole_study_that_was_registered_before_is_compared_in_what_decides():

@@ -109,7 +109,7 @@ def test_models_without_translations_are_said_to_be_trained(ablate, tmp_path, ta
     assert done.returncode == 0, done.stderr
     assert "not trained" not in done.stdout
     assert "4 optimiser steps" in done.stdout
-    assert "tested on 20 sentences (test)" in done.stdout
+    assert "tested on 20 test sentences" in done.stdout
     report = (sweep_folder(tmp_path) / "report.md").read_text(encoding="utf-8")
     assert "(400 pairs of train, 20 of validation" in report
 
