@@ -168,7 +168,7 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     if any(claim.get("interval_equivalence") for claim in with_effects):
         caption += " The thick part is the narrower interval that decides whether arms are equal."
     if any(is_exact(claim) for claim in with_effects):
-        caption += " For an exact claim, the mark is the deviation that decides it."
+        caption += " For a claim that must hold in every case, the mark is the value that decides."
     if any(claim["margin"] for claim in with_effects):
         caption += " Dashed lines mark the margin, the smallest difference that matters."
     yield Figure("effects", "effects", caption, partial(draw_effects, with_effects))

@@ -60,5 +60,6 @@ def describe(evidence: Evidence) -> Iterator[str]:
     sizes = [f"{arm_label(runs[0]['matched'])} with {quoted(arm)}" for arm, runs in arms]
     yield (
         f"All arms have about as many {COUNTED[match['by']]} as the arm with "
-        f"{quoted(arm_label(match['to']))}, because their sizes were adjusted: {'; '.join(sizes)}."
+        f"{quoted(arm_label(match['to']))}, because these settings were adjusted: "
+        f"{'; '.join(sizes)}."
     )

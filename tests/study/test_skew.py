@@ -177,7 +177,7 @@ def test_a_verdict_states_the_larger_of_the_neighbouring_rates(seeds):
         (
             [1.0, 1.2, 0.9, 1.1, 1.05, 1.3, 0.8, 1.15, 0.95, 1.0, 1.1, -9.0],
             12,
-            "as skewed as these",
+            "as skewed as those",
         ),
         ([1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 5.0, 5.1, 5.2, 5.3, 5.4, 5.5], 12, "two clusters"),
         ([1.0, 1.2, 0.9, 1.1, 1.05, 1.3, 0.8, 1.15, 0.95, 1.0, 1.1, 1.2], 12, "rare extreme runs"),

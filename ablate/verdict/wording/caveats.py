@@ -30,8 +30,8 @@ ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
 OF_HOLM = "The answers are corrected"
 NOISE = {  # the simulations whose rate of wrong answers is given
     FEW: "{seeds} seeds and skewed differences",
-    SKEWED: "{seeds} seeds and differences as skewed as these",
-    CLUSTERED: "{seeds} seeds and differences in two clusters, as here",
+    SKEWED: "{seeds} seeds and differences as skewed as those measured",
+    CLUSTERED: "{seeds} seeds and differences that form two clusters, as here",
     HIDDEN: "{seeds} seeds and rare extreme runs",
 }
 OF_TIMES = "While times were measured"
