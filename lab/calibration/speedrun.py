@@ -136,24 +136,27 @@ def _page(
     yield "\n## Is 3.28 reached?\n"
     valid = {how: [n for n, c in reached[how].items() if _p1(c) <= P_RULE] for how in BY}
     yield (
-        "- Entries that reach it by the rule of the speed-run (stated standard deviation "
+        "- Entries that reach a loss of 3.28 by the rule of the speed-run "
+        "(stated standard deviation "
         f"{SD}, p <= {P_RULE}): {_count(valid['z'])}."
     )
     yield (
-        "- Entries that reach it by a t-test with the measured standard deviation, at the same "
+        "- Entries that reach a loss of 3.28 by a t-test with the measured standard deviation, at "
+        "the same "
         f"level: {_count(valid['t'])}."
     )
     for number in sorted({*valid["z"]} ^ {*valid["t"]}, key=int):
         arm = reached["t"][number]["arms"][0]
         yield (
-            f"- #{number}: {arm['runs']} runs with a measured standard deviation of "
+            f"- Entry #{number}: {arm['runs']} runs with a measured standard deviation of "
             f"{arm['sd']:.5f}. With the stated standard deviation p = {_p(reached['z'][number])}; "
             f"by the t-test p = {_p(reached['t'][number])}, because the t-test allows for a "
             "standard deviation that is estimated from few runs."
         )
     family = [n for n, c in reached["t"].items() if c["verdict"] == "supported"]
     yield (
-        f"- Entries that reach it by the t-test, corrected for testing all entries (Holm, alpha "
+        "- Entries that reach a loss of 3.28 by the t-test, corrected for "
+        "testing all entries (Holm, alpha "
         f"{ALPHA}): {_count(family)}."
     )
     family = [n for n, c in reached["corrected"].items() if c["verdict"] == "supported"]
@@ -178,8 +181,14 @@ def _page(
         "- Entries that are better than the best entry before, with the measured standard "
         f"deviation and without correction: {_count(alone)}."
     )
-    yield f"- The same, corrected for testing all entries (Holm): {_count(kept)}."
-    yield f"- The same, also corrected for skewness: {_count(corrected)}.\n"
+    yield (
+        "- Entries that are better than the best entry before, corrected for testing "
+        f"all entries (Holm): {_count(kept)}."
+    )
+    yield (
+        "- Entries that are better than the best entry before, corrected for testing "
+        f"all entries and for skewness: {_count(corrected)}.\n"
+    )
     yield from _disagreements(pairs, records["t"])
     yield "## Beside the statements of its README\n"
     yield "| comparison | its p | ours (Welch) |"
@@ -203,12 +212,14 @@ def _disagreements(pairs: dict[str, Row], records: Row) -> Iterator[str]:
         if stated != measured:
             spreads = " and ".join(f"{arm['sd']:.5f}" for arm in claim["arms"])
             yield (
-                f"- #{number} against the entry before: p = {_p(pairs['z'][number])} with the "
+                f"- Entry #{number} against the entry before: p = "
+                f"{_p(pairs['z'][number])} with the "
                 f"stated standard deviation, {_p(claim)} with the measured ones ({spreads})."
             )
         if measured and _p1(records[number]) > ALPHA / 2:
             yield (
-                f"- #{number} is better than the entry before, which was no record: against the "
+                f"- Entry #{number} is better than the entry before, which was no "
+                "record: against the "
                 f"best entry before, p = {_p(records[number])}."
             )
     yield ""
