@@ -22,7 +22,7 @@ Marks = dict[str, float]
 Draw = Callable[[float, int], Estimate]  # effect, seeds
 # What is promised: the kind of claim, the decision, the true effect in margins.
 PROMISES = {
-    "there": ("superiority", SUPPORTED, 1.0),
+    "direction only": ("superiority", SUPPORTED, 1.0),
     LARGE: ("superiority", LARGE, 2.0),
     "equivalence": ("equivalence", SUPPORTED, 0.0),
     "non-inferiority": ("non_inferiority", SUPPORTED, 0.0),

@@ -85,31 +85,41 @@ def checked(robustness: Robustness, wrong: Wrong, sweeps: int) -> list[Row]:
 
 TITLE = "Noise that is not normal"
 TEXT = (
-    "Each cell shows the percentage of false verdicts in {sweeps:,} simulated sweeps, in the "
-    "worse of both directions (`python -m lab.robustness`). It has three numbers: "
-    "superiority, non-inferiority or trend (nominal 2.5) / equivalence (nominal 5) / "
-    "superiority by the plain t test (nominal 2.5). In the first table, the first two numbers "
-    f"may exceed their nominal level by 1.5 points from {ENOUGH} seeds on. The second table "
-    "has noise for which nothing is promised. Every verdict on a mean states the largest rate "
-    "of both tables for its number of seeds (ablate/stats/false_rates.py). "
-    "lab/calibration/shapes.py defines the noise distributions."
+    "The two tables below show percentages of false verdicts in {sweeps:,} simulated sweeps for "
+    "each cell, in the direction with more false verdicts (`python -m lab.robustness`). Each "
+    "cell has three numbers. The first number is the percentage for superiority, "
+    "non-inferiority and trend (nominal 2.5). The second number is the percentage for "
+    "equivalence (nominal 5). The third number is the percentage for superiority if the plain t "
+    "test decides (nominal 2.5). For the noise of the first table, `ablate` promises that from "
+    f"{ENOUGH} seeds on the first and the second number exceed their nominal level by at most "
+    "1.5 points. For the noise of the second table, `ablate` promises nothing. Every verdict on "
+    "a mean states the largest rate of both tables for its number of seeds "
+    "(ablate/stats/false_rates.py). *Variance x6* means that the variance of the treatment is "
+    "six times the variance of the baseline. lab/calibration/shapes.py defines the noise "
+    "distributions."
 )
 PRICE = (
-    "The next table compares methods at 10 seeds. It shows the largest one-sided percentage "
-    "of false verdicts over the noise of the first table and the power with normal noise, "
-    "both at the nominal 2.5 %. The last column is the power after the nominal level is "
-    "lowered until the largest percentage is 4 %. [The figure](../images/level_and_power.svg) "
-    "has the complete curves."
+    "The next table compares tests of a mean difference at 10 seeds. The first column shows the "
+    "largest one-sided percentage of false verdicts over the noise distributions of the first "
+    "table. The second column shows the power with normal noise. Both columns use the nominal "
+    "level 2.5 %. The last column shows the power after the nominal level is lowered until the "
+    "largest percentage is 4 %. `ablate` uses the method marked *chosen*. An earlier version of "
+    "`ablate` used the method marked *before*. [The figure](../images/level_and_power.svg) has "
+    "the complete curves."
 )
 
 
 LEDGER = (
-    "The last table shows the percentage of wrong headlines in 1,000 simulated ledgers of a "
-    "claim. The claim has three readings (meanings), each in a separate study with two "
-    "budgets. *Supported* is wrong if the true effect is 0 everywhere, *refuted* is wrong if "
-    "the true effect is the margin everywhere. Each may be 5 %. A universal sentence says "
-    "*always*, so one counterexample refutes it. *Each asked twice* has fresh seeds of every "
-    "study, by rule 8 of [headlines.md](headlines.md)."
+    "The headline of a claim combines all of its verdicts into one word. The last table shows "
+    "the percentage of wrong headlines in 1,000 simulated ledgers (lists of all verdicts on a "
+    "claim). The claim has three readings (meanings). Each reading is tested by a separate "
+    "study with two budgets (numbers of training steps). The headline *supported* is wrong if "
+    "the true effect is 0 everywhere, and the headline *refuted* is wrong if the true effect is "
+    "the margin everywhere. Each of the two may be wrong in 5 % of ledgers. In the rows marked "
+    "*universal*, the sentence of the claim says *always*, so one counterexample refutes it. In "
+    "the rows marked *each asked twice*, every study is repeated with fresh seeds, by rule 8 of "
+    "[headlines.md](headlines.md). In the rows marked *one reading, asked twice*, only one "
+    "reading is tested."
 )
 
 
@@ -117,7 +127,7 @@ def section(robustness: Robustness, prices: dict[str, Curve], wrong: Wrong, swee
     """Return the section of docs/explanation/calibration.md, with its heading."""
     seeds = sorted({n for _, n in robustness})
     tables = [_table(robustness, [*names], seeds) for names in (PROMISED, BEYOND)]
-    head = "| method | largest share | power | power at 4 % |\n| --- | ---: | ---: | ---: |"
+    head = "| method | largest percentage | power | power at 4 % |\n| --- | ---: | ---: | ---: |"
     rows = [
         f"| {name} | {_percent(x.level)} | {_percent(x.power)} | {_percent(x.power_allowed)} |"
         for name, x in prices.items()

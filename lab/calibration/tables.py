@@ -70,14 +70,18 @@ def document(
         "# How often the verdicts are wrong",
         "",
         "This page shows by simulation how often verdicts are wrong. "
-        "`python -m lab.calibrate` writes it. "
-        f"Every row has {sweeps:,} simulated sweeps, each with whole numbers of matching n-grams "
-        f"for {sentences} test sentences. "
-        f"The code that judges real sweeps judges them at alpha = {ALPHA}. "
+        "`python -m lab.calibrate` writes this page. "
+        f"Unless a section says otherwise, each row of a table summarises {sweeps:,} simulated "
+        "sweeps. "
+        f"In the sections up to *Seeds needed*, a simulated run has, for each of {sentences} test "
+        "sentences, the numbers of matching n-grams from which BLEU is computed. "
+        f"The code that judges real sweeps also judges the simulated sweeps, at alpha = {ALPHA}. "
         f"A measured 5 % has a standard error of {error:.1f} points. "
-        "Some of so many percentages differ from their true value by two to three standard errors. "
-        "A row fails if its lower 99 % bound, corrected for the number of rows (Bonferroni), is "
-        "above the allowed percentage. Rows that fail: " + ("; ".join(failed) or "none") + ".",
+        "Because the page has many percentages, some of them differ from their true value by two "
+        "to three standard errors. "
+        "A row fails if the lower 99 % bound of its percentage, corrected for the number of rows "
+        "(Bonferroni), is above the allowed percentage. "
+        "Rows that fail: " + ("; ".join(failed) or "none") + ".",
         "",
         *_section("Noise", NOISE, _noise_table(results)),
         *_section("Intervals", INTERVALS, _coverage_table(results)),
@@ -97,85 +101,102 @@ def document(
 
 
 NOISE = (
-    "The table compares the simulated noise with the noise of the real sweeps that it "
-    "imitates (`python -m lab.noise experiments/preln_vs_postln`, for six layers "
-    "`experiments/preln_vs_postln_depth`). Each column is a component of the paired "
-    "difference of two runs, as a standard deviation in BLEU. *Similar arms* differ little in "
-    "which sentences they translate correctly. *Distinct arms* differ more (one of them "
-    "fails), and this component does not average out over seeds. With *unequal variances*, "
-    "the standard deviation over seeds is three and a half times as large in the treatment as "
-    "in the baseline."
+    "The table compares the noise of the simulated sweeps with the noise of the real sweeps "
+    "that the simulation imitates (`python -m lab.noise experiments/preln_vs_postln`, and "
+    "`experiments/preln_vs_postln_depth` for models of six layers). The noise of the paired "
+    "difference of two runs has three components: the seed, the test sentences, and the rest. "
+    "Each column shows one component as a standard deviation in BLEU. *Similar arms* (variants) "
+    "differ little in which sentences they translate correctly. *Distinct arms* differ more in "
+    "this respect, because one of them fails, so their sentence component is larger. The "
+    "sentence component does not average out over seeds. With *unequal variances*, the standard "
+    "deviation over seeds is three and a half times as large in the treatment as in the "
+    "baseline."
 )
 INTERVALS = (
-    "The table shows how often the two-sided 95 % interval misses the true mean over new "
-    "seeds and new sentences, in %. It should be 5 %. The first column is the method of "
-    "`ablate`. It is at or below 5 % in every row, within the error of the simulation. The "
-    "bootstrap intervals are too short with few seeds. A t interval over seeds alone is too "
-    "short if the arms differ on the sentences. Satterthwaite's method has too many degrees "
-    "of freedom with few seeds."
+    "The table shows the percentage of two-sided 95 % intervals that miss the true mean over "
+    "new seeds and new sentences. The percentage should be 5. The first column of percentages "
+    "is the method of `ablate`. Its percentage is at or below 5 in every row, within the error "
+    "of the simulation. The bootstrap intervals are too short with few seeds. A t interval over "
+    "seeds alone is too short if the arms differ on the sentences. Satterthwaite's method has "
+    "too many degrees of freedom with few seeds, so its intervals are too short."
 )
 VERDICTS = (
-    "The table shows the percentage of false verdicts, each at its worst case, with a margin "
-    "of {margin:g} BLEU. At most 2.5 % are allowed for one end of a two-sided interval, and 5 "
-    "% if equivalence is supported. At most 5 % are also allowed for a study of three claims "
-    "(two claims without an effect and one with an effect, which share their baseline)."
+    "The table shows the percentage of false verdicts, with a margin of {margin:g} BLEU. The "
+    "head of a column names the verdict and the true effect, which is the worst case for this "
+    "verdict. If the head names no kind of claim, the kind is the same as in the column to the "
+    "left. A verdict that rests on one end of a two-sided interval may be false in 2.5 % of "
+    "sweeps, and *equivalence supported* in 5 %. The last column shows studies of three claims "
+    "that share their baseline: two claims without an effect and one claim with an effect. At "
+    "least one of the three verdicts may be false in 5 % of these studies."
 )
 POWER = (
-    "The table shows the percentage of true verdicts, as measured / as predicted by the power "
-    "formula. Superiority has a true effect of {margin:g} BLEU and a margin of 0. Equivalence "
-    "compares equal arms with a margin of {margin:g} BLEU."
+    "The table shows the percentage of sweeps that reach the true verdict. The first number of "
+    "a cell was measured, and the second number was predicted by the power formula. The column "
+    "*superiority* has a true effect of {margin:g} BLEU and a margin of 0. The column "
+    "*equivalence* has equal arms and a margin of {margin:g} BLEU."
 )
 PROMISED = (
-    "Each cell shows the percentage of sweeps that reached the verdict with the number of "
-    "seeds that `seeds_needed` recommends. The recommendation uses the noise of the rows with "
-    "the most seeds above. It promises 80 %, and 3 points less are tolerated. The margin is "
-    "{margin:g} BLEU. The assumed true effect is the margin for *there* (supported, direction "
-    "only), twice the margin for *large enough to matter*, and 0 for the others. If the "
-    "recommended number is small, the percentage can be above 80, because the number of seeds "
-    "is whole."
+    "`seeds_needed` recommends the number of seeds with which 80 % of sweeps reach a verdict. "
+    "Each cell shows three numbers: the percentage of simulated sweeps that reached the verdict "
+    "with the recommended number of seeds, the planned percentage, and the recommended number "
+    "of seeds. A measured percentage may be 3 points below 80. The recommendation is computed "
+    "from the noise that the sweeps with the most seeds above measured. The margin is "
+    "{margin:g} BLEU. The assumed true effect is the margin in the column *direction only*, "
+    "twice the margin in the column *large enough to matter*, and 0 in the other columns. The "
+    "planned percentage can be above 80, because the number of seeds is a whole number."
 )
 STABILITY = (
-    "These numbers are computed exactly, without simulation. The false verdicts are the worst "
-    "percentage over all rates at which both arms could fail equally often. The power is for "
-    "arms in which 10 % and 80 % of the runs go wrong."
+    "A stability claim says that fewer runs of one arm than of the other go wrong (diverge or "
+    "collapse). The percentages are computed exactly, without simulation. The column *supported "
+    "at equal rates* shows how often the claim is supported although the runs of both arms go "
+    "wrong equally often. The column *refuted at a margin of .2* shows how often the claim is "
+    "refuted although the rates of the two arms differ by 20 percentage points. Both columns "
+    "show the worst percentage over all possible rates. The column *power* shows how often the "
+    "claim is supported if 10 % of the runs of one arm and 80 % of the runs of the other arm go "
+    "wrong."
 )
 DIVERGED = (
     "In this simulation, a run of the treatment diverges with a probability of 10 % and then "
-    "loses 55 BLEU. The other runs are better by 1 BLEU. If no run of a sweep happens to "
-    "diverge, no method can know the mean. Verdicts therefore state how many runs of each arm "
-    "went wrong, and stability is a separate kind of claim. The table shows the percentage of "
-    "95 % intervals that miss the mean."
+    "loses 55 BLEU. All other runs of the treatment are better than the baseline by 1 BLEU on "
+    "average. If no run of a sweep happens to diverge, no method can estimate the true mean. "
+    "Verdicts therefore state how many runs of each arm went wrong, and stability is a separate "
+    "kind of claim. The table shows the percentage of 95 % intervals that miss the true mean."
 )
 
 
 GROUPED = (
-    "There are 500 test sentences in 25 documents of 20. The contributions of sentences "
-    "correlate within a document, and there is no effect. The table shows the percentage of "
-    "95 % intervals that miss the true effect, if the corpus names the documents (a file "
-    "`test.groups`), and if it does not."
+    "In this simulation, 500 test sentences come from 25 documents of 20 sentences. The "
+    "contributions of the sentences of one document to the difference are correlated, and the "
+    "true effect is 0. The table shows the percentage of 95 % intervals that miss the true "
+    "effect. In the column *documents named*, the corpus states the document of every sentence "
+    "in a file `test.groups`. In the column *not named*, the corpus has no such file."
 )
 
 
 TUNED = (
     "Two identical arms try three learning rates. The standard deviation between seeds is 1 "
-    "BLEU. The table shows the percentage of false differences, nominally 5. In the first "
-    "column every replicate chooses its rate by a separate screening seed, as `study.tune` "
-    "does. In the second column an arm chooses one rate for all replicates by two seeds."
+    "BLEU. The name of a row states the true difference between neighbouring learning rates, "
+    "and the number of seeds. The table shows the percentage of sweeps in which the two arms "
+    "are called different, nominally 5. In the column *a replicate chooses*, every seed chooses "
+    "its learning rate by a separate screening run, as with `study.tune`. In the column *an arm "
+    "chooses*, every arm chooses one learning rate for all of its seeds by two screening runs."
 )
 STAGES = (
-    f"Two equally noisy arms have {SEEDS} seeds with normal noise. Interim analyses (looks) "
-    "follow after 4, 8 and 12 seeds. A claim ends when it is decided, or has less than 10 % "
-    "conditional power. The table shows the percentage of sweeps with the named verdict, for "
-    "one look and for three looks, and the percentage of the runs that three looks use. False "
-    "verdicts may be 2.5, and 5 if equivalence is supported. True verdicts are shown for "
+    f"Two equally noisy arms have {SEEDS} seeds with normal noise. Interim analyses (*looks*) "
+    "follow after 4, 8 and 12 seeds. A claim ends when it is decided, or when its conditional "
+    "power is below 10 %. The table shows the percentage of sweeps that reach the named "
+    "verdict, for one look at the end and for three looks. The last column shows the percentage "
+    "of the runs that sweeps with three looks use. False verdicts may occur in 2.5 % of sweeps, "
+    "and in 5 % if equivalence is supported. The rows with true verdicts are shown for "
     "comparison."
 )
 FISHED = (
-    "Two equal arms are tested, and users try again in ten ways: up to ten sweeps of ten "
-    "seeds, or four analyses of twenty seeds. An analysis log records every try. The table "
-    "shows the percentage of users who get a *supported* that is not exploratory. At most 2.5 "
-    "is allowed. Without an analysis log it would be 6.5 (looks within the plan), 8.7 and "
-    "18.4 (one and two seeds dropped), and 22.5 (ten replicates)."
+    "Two equal arms are compared, and users try in ten ways to get a false verdict. Each user "
+    "starts up to ten sweeps of ten seeds, or makes four analyses of twenty seeds. An analysis "
+    "log records every try. The table shows the percentage of users who get a verdict "
+    "*supported* that is not marked as exploratory. At most 2.5 is allowed. Without an analysis "
+    "log, the percentage would be 6.5 for looks within the plan, 8.7 for one dropped seed, 18.4 "
+    "for two dropped seeds, and 22.5 for ten replicates."
 )
 # What names a row, and the shares of its two columns, the first of which must keep its level.
 OF_GROUPS = ("correlation, seeds", "documents named", "not named")
