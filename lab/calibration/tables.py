@@ -115,10 +115,11 @@ NOISE = (
 INTERVALS = (
     "The table shows the percentage of two-sided 95 % intervals that miss the true mean over "
     "new seeds and new sentences. The percentage should be 5. The first column of percentages "
-    "is the method of `ablate`. Its percentage is at or below 5 in every row, within the error "
-    "of the simulation. The bootstrap intervals are too short with few seeds. A t interval over "
-    "seeds alone is too short if the arms differ on the sentences. Satterthwaite's method has "
-    "too many degrees of freedom with few seeds, so its intervals are too short."
+    "shows the method of `ablate`. The method's percentage is at or below 5 in every row, "
+    "within the error of the simulation. The bootstrap intervals are too short with few seeds. "
+    "A t interval over seeds alone is too short if the arms differ on the sentences. "
+    "Satterthwaite's method has too many degrees of freedom with few seeds, so its intervals "
+    "are too short."
 )
 VERDICTS = (
     "The table shows the percentage of false verdicts, with a margin of {margin:g} BLEU. The "
@@ -140,10 +141,11 @@ PROMISED = (
     "Each cell shows three numbers: the percentage of simulated sweeps that reached the verdict "
     "with the recommended number of seeds, the planned percentage, and the recommended number "
     "of seeds. A measured percentage may be 3 points below 80. The recommendation is computed "
-    "from the noise that the sweeps with the most seeds above measured. The margin is "
-    "{margin:g} BLEU. The assumed true effect is the margin in the column *direction only*, "
-    "twice the margin in the column *large enough to matter*, and 0 in the other columns. The "
-    "planned percentage can be above 80, because the number of seeds is a whole number."
+    "from the noise that was measured with the largest number of seeds in the tables above. The "
+    "margin is {margin:g} BLEU. The assumed true effect is the margin in the column *direction "
+    "only*, twice the margin in the column *large enough to matter*, and 0 in the other "
+    "columns. The planned percentage can be above 80, because the number of seeds is a whole "
+    "number."
 )
 STABILITY = (
     "A stability claim says that fewer runs of one arm than of the other go wrong (diverge or "
@@ -176,19 +178,20 @@ GROUPED = (
 TUNED = (
     "Two identical arms try three learning rates. The standard deviation between seeds is 1 "
     "BLEU. The name of a row states the true difference between neighbouring learning rates, "
-    "and the number of seeds. The table shows the percentage of sweeps in which the two arms "
-    "are called different, nominally 5. In the column *a replicate chooses*, every seed chooses "
-    "its learning rate by a separate screening run, as with `study.tune`. In the column *an arm "
-    "chooses*, every arm chooses one learning rate for all of its seeds by two screening runs."
+    "and the number of seeds. The table shows the percentage of sweeps in which the verdict "
+    "calls the two identical arms different. The nominal percentage is 5. In the column *a "
+    "replicate chooses*, every seed chooses its learning rate by a separate screening run, as "
+    "with `study.tune`. In the column *an arm chooses*, every arm chooses one learning rate for "
+    "all of its seeds by two screening runs."
 )
 STAGES = (
     f"Two equally noisy arms have {SEEDS} seeds with normal noise. Interim analyses (*looks*) "
-    "follow after 4, 8 and 12 seeds. A claim ends when it is decided, or when its conditional "
-    "power is below 10 %. The table shows the percentage of sweeps that reach the named "
-    "verdict, for one look at the end and for three looks. The last column shows the percentage "
-    "of the runs that sweeps with three looks use. False verdicts may occur in 2.5 % of sweeps, "
-    "and in 5 % if equivalence is supported. The rows with true verdicts are shown for "
-    "comparison."
+    "follow after 4, 8 and 12 seeds. A sweep ends early when its claim is decided, or when the "
+    "conditional power of the claim is below 10 %. The table shows the percentage of sweeps "
+    "that reach the named verdict, for one look at the end and for three looks. The last column "
+    "shows the percentage of the runs that sweeps with three looks use. False verdicts may "
+    "occur in 2.5 % of sweeps, and in 5 % if equivalence is supported. The rows with true "
+    "verdicts are shown for comparison."
 )
 FISHED = (
     "Two equal arms are compared, and users try in ten ways to get a false verdict. Each user "
