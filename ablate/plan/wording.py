@@ -9,6 +9,7 @@ from ablate.phrases import listed
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import Sensitivity
 from ablate.sweep.cell import plain_study
+from ablate.verdict.kind import kind_of
 
 HEAD = ("arm", "cells", "done", "seconds each", "by")
 SIDES = "<>>><"
@@ -123,7 +124,7 @@ def _needs(sensitivity: Sensitivity) -> str:
     if sensitivity.plan is None:
         return "the claim names no effect to plan for"
     if sensitivity.plan.seeds is None:
-        return "no number of seeds decides it, because the test sentences are too few"
+        return kind_of(sensitivity.claim).beyond_most_seeds
     plan = sensitivity.plan
     return f"if the true effect is {plan.effect:g}, {plan.seeds} seeds decide it"
 

@@ -60,7 +60,8 @@ class Kind(ABC):
     rule: str  # when a claim is supported and refuted, as a sentence for reports
     needs_margin = False
     controlled = False  # whether a claim may name a positive control, an arm that loses
-    most_seeds = 1000
+    most_seeds = 100_000
+    beyond_most_seeds = "no number of seeds is enough, because the test sentences are too few"
     whole: tuple[str, ...] = ()  # decisions whose test has all of alpha instead of half
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
@@ -247,8 +248,8 @@ class Kind(ABC):
     def seeds_needed(self, claim: Claim, estimate: Any, alpha: float) -> dict[str, "Plan"]:
         """Return for each planned decision the number of seeds at which the decision has power .8.
 
-        The standard deviation is assumed to be as measured. The number is None if no number of
-        seeds is enough, because the test sentences are too few.
+        The standard deviation is assumed to be as measured. The number is None if `most_seeds` are
+        not enough; `beyond_most_seeds` says why.
         """
         if not self.planned(estimate):
             return {}

@@ -34,6 +34,7 @@ class Stability(Superiority):
         "diverge or collapse"
     )
     most_seeds = 100  # the tables of the test grow with the square
+    beyond_most_seeds = f"more than {most_seeds} seeds are needed"
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
         """Raise UserError unless the metric of the claim counts diverged or collapsed runs."""

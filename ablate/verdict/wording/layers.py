@@ -22,6 +22,7 @@ from ablate.verdict.decision import (
     SUPPORTED,
     was_trained,
 )
+from ablate.verdict.kind import kind_of
 from ablate.verdict.wording.details import details, deviation, direction, unit_of
 
 EVIDENCE = 40  # largest number of words; what does not fit is only in the details
@@ -321,8 +322,9 @@ def _outlook(claim: Claim, answer: Answer) -> list[str]:
         return []
     more = [plan for plan in planned if plan["seeds"] and plan["seeds"] > answer["pairs"]]
     if not more:
+        reason = kind_of(claim).beyond_most_seeds
         numbered = any(plan["seeds"] for plan in planned)
-        return [] if numbered else ["More test sentences, not more seeds, would settle the claim."]
+        return [] if numbered else [f"{reason[0].upper()}{reason[1:]}."]
     fewest = min(more, key=lambda plan: cast(int, plan["seeds"]))
     return [f"About {fewest['seeds']:,} seeds would show {_planned(claim, fewest['effect'])}."]
 
