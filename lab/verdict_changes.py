@@ -22,9 +22,12 @@ KEYS = ("verdict", "exploratory")
 
 
 def main(revision: str = "HEAD") -> int:
-    """Compare every experiments/NAME/verdict.json with that of a git revision."""
+    """Compare every experiments/NAME/verdict.json with that of a git revision, if it has one."""
     moved = 0
+    committed = _paths(revision)
     for path in sorted(Path("experiments").glob("*/verdict.json")):
+        if path.as_posix() not in committed:
+            continue
         before, now = _claims(_at(revision, path)), _claims(path.read_text(encoding="utf-8"))
         for name in before.keys() & now.keys():
             old, new = before[name], now[name]
@@ -38,10 +41,17 @@ def main(revision: str = "HEAD") -> int:
     return int(moved > 0)
 
 
+def _paths(revision: str) -> set[str]:
+    return {*_git("ls-tree", "-r", "--name-only", revision, "experiments").splitlines()}
+
+
 def _at(revision: str, path: Path) -> str:
-    command = ["git", "show", f"{revision}:{path.as_posix()}"]
-    shown = subprocess.run(command, capture_output=True, check=True, encoding="utf-8")
-    return shown.stdout
+    return _git("show", f"{revision}:{path.as_posix()}")
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], capture_output=True, check=True, encoding="utf-8")
+    return done.stdout
 
 
 def _claims(text: str) -> dict[str, Any]:
