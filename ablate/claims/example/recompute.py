@@ -223,11 +223,15 @@ def moved_by_an_input(example: Example) -> int:
 
 
 def totals(results: list[Result]) -> dict[str, int]:
-    """Return how many printed numbers follow from earlier numbers, are rounded loosely, differ, and
-    so on; each number is counted once.
+    """Return counts of the numbers that a document prints, by what computing them again gave.
 
-    Numbers that differ are counted as differing in any block. All other numbers are counted by the
-    result of their block; in right blocks, they are counted as following or as rounded loosely.
+    Returns:
+        entries: all numbers.
+        differs: numbers that differ from what was computed.
+        follows, rounding: numbers that agree exactly, and numbers that agree only up to a loose
+            rounding. Only the blocks (printed matrices) are counted that were computed.
+        input, inherited, re-print, not checkable: numbers in blocks that are given as inputs, that
+            follow from a wrong block, that repeat another block, or that have no formula.
     """
     counts: Counter[str] = Counter()
     for result in results:

@@ -62,8 +62,8 @@ def names() -> list[str]:
 
 
 def read(name: str) -> Listing:
-    """Return the description of the code listing with a name: its place in the document, its
-    patches and its exam.
+    """Return the description of the code listing with a name: its lines in the document, the
+    corrections of misprints that it needs to run, and the function that tests what it computes.
 
     Raises:
         UserError: there is no listing with this name.

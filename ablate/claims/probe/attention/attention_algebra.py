@@ -188,9 +188,9 @@ def shapes(
     """Return how many outputs of attention have another shape than the input.
 
     Returns:
-        shape_changes: outputs whose shape differs from x, also if the heads together are wider than
-            x.
-        free_width_changes: 1 if such heads change the width before the output projection, else 0.
+        shape_changes: number of attentions whose output has another shape than x. One of them is
+            `wider`, whose heads together are wider than x.
+        free_width_changes: 1 if the heads of `wider` together have another width than x, else 0.
     """
     outs = [read(attention, x, y) for attention in (*modules, wider)]
     return {

@@ -231,8 +231,10 @@ class Edges:
         }
 
     def output(self, stack: str, at: int, words: Seq2Seq | None = None) -> Tensor:
-        """Return the output of a stack for some words, with the encoder output and the input of
-        sub-layer number `at` fixed.
+        """Return the output of the encoder or decoder for `words`, if the encoder output and the
+        input of sub-layer number `at` keep the values that they have for the words of the probe.
+
+        If `words` is None, the words of the probe are used.
         """
         fixed = {stack: (at, self.base.streams[stack][at])}
         traced = trace(self.model, words or self.inputs, fixed, self.base.memory)
