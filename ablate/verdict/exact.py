@@ -205,12 +205,12 @@ def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, fl
     return None
 
 
-def _new_levels(run: Run, others: list[Run]) -> Levels:
-    """Return the levels of a run that no other run has."""
+def _new_levels(run: Run, runs: list[Run]) -> Levels:
+    """Return the levels of a run that none of `runs` has."""
     return {
         factor: level
         for factor, level in run["levels"].items()
-        if all(other["levels"].get(factor, ...) != level for other in others)
+        if all(other["levels"].get(factor, ...) != level for other in runs)
     }
 
 

@@ -100,7 +100,7 @@ def test_a_claim_that_could_hardly_be_decided_is_given_up(study):
 
 def test_a_verdict_says_what_looks_have_saved(study):
     caveats = " ".join(conclude(study(CLEAR))["caveats"])
-    assert "after 4 of 12 seeds those with Post-LN and Pre-LN" in caveats
+    assert "after 4 of 12 seeds those with Post-LN, Pre-LN" in caveats
     assert "planned seeds" not in caveats
     caveats = " ".join(conclude(study(OPEN))["caveats"])
     assert "Of 12 planned seeds 4 have finished." in caveats

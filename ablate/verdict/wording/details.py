@@ -190,8 +190,8 @@ def _outlook(claim: Claim, answer: Any) -> Fields:
         yield f"Smallest {named} that these runs show with 80 % power", unit.say(least)
     for side, plan in (answer["seeds_needed"] or {}).items():
         seeds = f"{plan['seeds']:,}" if plan["seeds"] else kind_of(claim).beyond_most_seeds
-        true = f"if the true effect is {unit.say(plan['effect'])}"
-        yield f"Seeds that show it {side} with 80 % power", f"{seeds}, {true}"
+        true = f"assumed true effect: {unit.say(plan['effect'])}"
+        yield f"Seeds that show it {side} with 80 % power", f"{seeds} ({true})"
     exact = claim["kind"] == "exact" and not claim["margin"]
     yield "Answer by tolerance" if exact else "Answer by margin", _bands(answer)
 
