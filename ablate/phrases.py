@@ -96,6 +96,14 @@ def name_of(claim: Mapping[str, object]) -> str:
     return f"{claim['id']} ({claim['reading']})" if claim.get("reading") else str(claim["id"])
 
 
+def interpretation(claim: Mapping[str, Any], claims: Iterable[Mapping[str, Any]]) -> str:
+    """Return the reading of a claim (one of the meanings of its sentence) if other claims of the
+    study have the same statement; else "", because the statement alone says what was tested.
+    """
+    alike = [each for each in claims if each["statement"] == claim["statement"]]
+    return claim.get("reading", "") if len(alike) > 1 else ""
+
+
 def number_of(claims: Iterable[Mapping[str, object]]) -> dict[str, int]:
     """Return the number of each claim, by its name; the first claim of a study has number 1."""
     return {name: place for place, name in enumerate(dict.fromkeys(map(name_of, claims)), 1)}

@@ -125,7 +125,7 @@ CONSTRUCTIONS = (
         ((Clause(_VERB["say"], _the("judge"), content=_DOG_SEES_CAT),),),
     ),
     Construction(
-        "Pronoun: one in Mirel, in Sodak with the gender of the subject before",
+        "Pronoun: a single word in Mirel; in Sodak, a word for each gender of its noun",
         _clause_where(lambda clause: isinstance(clause.subject, Pronoun)),
         (
             (_DOG_SEES_CAT, Clause(_VERB["sleep"], Pronoun(_DOG_SEES_CAT.subject.referent))),

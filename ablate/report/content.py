@@ -10,7 +10,7 @@ from ablate.config.titles import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import ReportedClaim, Run, Verdict
 from ablate.metric.table import Metric, metric_in_words, metric_of
-from ablate.phrases import claims_numbered, listed
+from ablate.phrases import claims_numbered, interpretation, listed
 from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
@@ -50,6 +50,9 @@ def content(
         "warning": slice_warning(verdict),
         "regime": regime(verdict),
         "openings": [opening(claim, claim) for claim in verdict["claims"]],
+        "interpretations": [
+            interpretation(claim, verdict["claims"]) for claim in verdict["claims"]
+        ],
         "early": [opening(claim, claim.get("short", claim)) for claim in verdict["claims"]],
         "bounds": bounds(verdict),
         "tables": tables.comparable(evidence, verdict),

@@ -16,6 +16,7 @@ from ablate.evidence.seal import ABOUT
 from ablate.evidence.types import Entry, Question, ReportedClaim, Verdict
 from ablate.ledger.headline import SEVERAL
 from ablate.ledger.places import COMMITTED
+from ablate.phrases import interpretation
 from ablate.report.content import regime
 from ablate.report.selection import claims
 from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
@@ -81,6 +82,10 @@ class Source:
     def again(self, claim: Entry) -> Replication | None:
         """Return the replication of a verdict with new seeds; None if there is none."""
         return asked_again(claim, self.contest)
+
+    def interpretation(self, claim: Entry) -> str:
+        """Return the reading of a claim if other claims have the same statement; else ""."""
+        return interpretation(claim, self.entries)
 
     @property
     def by_user(self) -> str:

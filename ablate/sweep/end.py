@@ -19,6 +19,7 @@ from ablate.evidence.gather import gather
 from ablate.evidence.join import seeds_told
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Answer, Entry, Run, Verdict
+from ablate.phrases import interpretation
 from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.parts import is_part
@@ -148,8 +149,8 @@ def announce(console: Console, verdict: Verdict) -> None:
     from ablate.verdict.wording.layers import bounds
 
     for claim in verdict["claims"]:
-        reading = f" [{claim['reading']}]" if claim.get("reading") else ""
-        statement = f" {claim['statement']}{reading}"
+        reading = interpretation(claim, verdict["claims"])
+        statement = f" {claim['statement']}{f' [{reading}]' if reading else ''}"
         still = claim["learning"]["still"] if "learning" in claim else ()
         console.print("\n", _headed(claim, claim, still), statement, sep="", soft_wrap=True)
         console.print(f"  {claim['evidence']}", soft_wrap=True)

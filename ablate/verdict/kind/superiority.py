@@ -34,10 +34,11 @@ class Superiority(Kind):
     """The kind of claim that the mean paired difference is above 0."""
 
     rule = (
-        "supported when the interval lies above 0 and reaches the margin (large enough to matter "
-        "if the whole interval lies above the margin, otherwise direction only). They are refuted "
-        "when the whole interval lies below the margin (the other way round if it lies below 0, "
-        "otherwise too small to matter). Otherwise they are undecided"
+        "supported when the whole interval lies above 0 and its upper end is at least the margin "
+        "(large enough to matter if the whole interval lies above the margin, otherwise direction "
+        "only). They are refuted when the whole interval lies below the margin (as an effect in "
+        "the opposite direction if the whole interval lies below 0, otherwise as too small to "
+        "matter). Otherwise they are undecided"
     )
 
     def tests(self, estimate: Any, margin: float) -> Tests:
