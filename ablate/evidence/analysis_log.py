@@ -179,7 +179,8 @@ class AnalysisLog:
         return [seeds for i, seeds in enumerate(seed_sets) if seeds not in seed_sets[:i]]
 
     def registration(self, current: Sweep) -> Registration:
-        """Return the registration of a sweep's study: the time of its first start in this setting.
+        """Return the registration of the study that a sweep belongs to: when the study was first
+        started with the data, model size and budget of the sweep.
 
         A form of a study is a version of the parts that decide its verdicts, identified by a hash.
         The time is that of the first sweep with the same form, even under another name. `earlier`

@@ -72,7 +72,7 @@ class Writer:
 def make_writer(config: DictConfig, model: Model, tokenizer: Tokenizer, task: Task) -> Writer:
     """Return the text generator of a run.
 
-    The model reads as many tokens as in training, or as many as it has positions for.
+    The model reads at most as many tokens as in training, and never more than it has positions for.
     """
     limits = [config.batch.context or config.batch.max_length]
     limits += [limit for limit in model.limits().values() if limit is not None]
