@@ -117,7 +117,8 @@ INTERVALS = (
     "new seeds and new sentences. The percentage should be 5. The first column of percentages "
     "shows the method of `ablate`. The method's percentage is at or below 5 in every row, "
     "within the error of the simulation. The bootstrap intervals are too short with few seeds. "
-    "A t interval over seeds alone is too short if the arms differ on the sentences. "
+    "A t interval over seeds alone is too short if the difference between the arms varies from "
+    "sentence to sentence. "
     "Satterthwaite's method has too many degrees of freedom with few seeds, so its intervals "
     "are too short."
 )
@@ -189,8 +190,9 @@ STAGES = (
     "follow after 4, 8 and 12 seeds. A sweep ends early when its claim is decided, or when the "
     "conditional power of the claim is below 10 %. The table shows the percentage of sweeps "
     "that reach the named verdict, for one look at the end and for three looks. The last column "
-    "shows the percentage of the runs that sweeps with three looks use. False verdicts may "
-    "occur in 2.5 % of sweeps, and in 5 % if equivalence is supported. The rows with true "
+    "shows the percentage of the runs that sweeps with three looks use. A false verdict "
+    "is allowed in at most 2.5 % of sweeps, and a false verdict that two arms are equivalent in at "
+    "most 5 %. The rows with true "
     "verdicts are shown for comparison."
 )
 FISHED = (
