@@ -246,7 +246,8 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
     earlier = len(evidence.registration.get("earlier") or [])
     after = f", after {earlier} earlier version{'s' * (earlier > 1)}" if earlier else ""
     looks = verdict["looks"]
-    judged = f" The runs were judged {looks} time{'s' * (looks > 1)} before." if looks else ""
+    times = f"{looks} time{'s' * (looks > 1)}"
+    judged = f" The runs had been judged {times} before this verdict." if looks else ""
     return (
         f"The plan of this study (claims, arms, margins and seeds; hash {verdict['study_hash']}) "
         f"was registered at {day}{after}.{judged}"

@@ -388,9 +388,11 @@ def _exact(claim: Claim, answer: Answer) -> list[str]:
         why = "the deliberate fault did not change it" if cases["of"] else "nothing was measured"
         return [f"no case of {_measure(claim)} counts, since {why}."]
     condition = _condition(claim["where"] | _shared(claim))
-    given = f"with {condition}, {_measure(claim)}" if condition else _measure(claim)
+    names = [_measure(claim, arms=True), _measure(claim)]
+    given = [f"with {condition}, {name}" if condition else name for name in names]
     if "holding" in cases:
-        return [f"{given} {_mean(claim, answer, brief=brief)}" for brief in (False, True)]
+        means = [_mean(claim, answer, brief=brief) for brief in (False, True)]
+        return [f"{name} {mean}" for name in given for mean in means]
     each = " each" if cases["counted"] > 1 else ""
     draws = f"{cases['draws']:,} random draws{each}" if cases["draws"] else ""
     # a deviation of 0 is always allowed
@@ -398,18 +400,21 @@ def _exact(claim: Claim, answer: Answer) -> list[str]:
     limits = [(draws, _allowed(claim)), ("", _allowed(claim)), ("", shortest)]
     worst = [_worst(claim, answer, drawn, allowed) for drawn, allowed in limits]
     control = _control(claim, answer)
-    plain = [f"{given} {value}." for value in worst]
+    plain = [f"{name} {value}." for name in given for value in worst]
     if not control:
         return plain
-    names = (given, _measure(claim))
-    return [*(f"{name} {value}. {control}" for name in names for value in worst), *plain]
+    return [*(f"{name} {value}. {control}" for name in given + names for value in worst), *plain]
 
 
-def _measure(claim: Claim) -> str:
-    """Return the name of the value that an exact claim restricts."""
+def _measure(claim: Claim, *, arms: bool = False) -> str:
+    """Return the name of the value that an exact claim restricts.
+
+    If `arms`, the name of a difference says between which arms.
+    """
     name = claim.get("measures") or f"the metric {_metric(claim).name}"
     is_difference = not claim["treatment"] or claim["metric"].endswith(CHANGED)
-    return name if is_difference else f"the difference in {name}"
+    between = f" between {' and '.join(_against(claim))}" if arms else ""
+    return name if is_difference else f"the difference in {name}{between}"
 
 
 def _worst(claim: Claim, answer: Answer, drawn: str, allowed: str) -> str:
