@@ -12,7 +12,7 @@ from ablate.evidence.types import Entry, Levels, Regime, Verdict
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
 from ablate.ledger.readings import Reading, read_readings
 from ablate.progress import track
-from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
+from ablate.verdict.decision import at_each_budget, needs_no_training, read_verdict, was_trained
 from ablate.verdict.replication import Replication
 from ablate.verdict.replication_file import asked_again, read_contest
 
@@ -253,7 +253,7 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         alpha=float(claim.get("alpha") or 0),
         p={side: float(p) for side, p in (claim.get("p_look") or {}).items()},
         budget=_budget(claim),
-        trained=was_trained(whole),
+        trained=was_trained(whole) and not needs_no_training(claim["metric"]),
         size=_size(regime),
         conditions=_pairs(conditions),
         components=_pairs(whole.get("components") or {}),

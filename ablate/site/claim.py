@@ -142,8 +142,8 @@ def clearest(word: str, views: list[View]) -> list[View]:
     """Return a verdict that shows best why a claim has its headline, the word that combines all
     verdicts on the claim.
 
-    For a mixed headline, return a supported and a refuted verdict. Verdicts that can be drawn and
-    have many seeds are preferred.
+    For a mixed headline, return a supported and a refuted verdict. Preferred are verdicts that stay
+    the same with a correction for all claims of the site, and then those with many seeds.
 
     Args:
         word: the headline, such as "supported" or "mixed".
@@ -156,8 +156,10 @@ def clearest(word: str, views: list[View]) -> list[View]:
     return ([view for view in deciding if view.finding.verdict == word] or deciding)[:1]
 
 
-def _unclear(view: View) -> tuple[bool, int]:
-    return not view.row, -view.claim["pairs"] if view.claim else 0
+def _unclear(view: View) -> tuple[bool, bool, int]:
+    corrected = view.finding.ledger_wide
+    changes = bool(corrected) and corrected != view.finding.verdict
+    return changes, not view.row, -view.claim["pairs"] if view.claim else 0
 
 
 def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:

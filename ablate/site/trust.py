@@ -26,8 +26,12 @@ def support(basis: Basis) -> Iterator[str]:
     if not basis:
         return
     planned = [finding for finding, _, _ in basis if finding.registered and not finding.exploratory]
+    older = sum(claim["older_cells"] for _, _, claim in basis if claim)
     if len(planned) == len(basis):
-        yield "The question, the margin and the rule were written down before the first run."
+        apart = f", except for {counted(older, 'run')} that had not been judged" if older else ""
+        yield (
+            f"The question, the margin and the rule were written down before the first run{apart}."
+        )
     elif planned:
         yield (
             f"For {len(planned)} of {counted(len(basis), 'verdict')} the question, the margin and "
@@ -82,8 +86,8 @@ def doubts(basis: Basis) -> Iterator[str]:
     judged = [claim for _, _, claim in basis if claim]
     if rates := [claim["false_rate"] for claim in judged if "false_rate" in claim]:
         yield (
-            f"With so few seeds up to {max(rates):.1%} of such verdicts are false "
-            "(measured on data without an effect)."
+            f"In simulations without an effect, up to {max(rates):.1%} of such tests with so few "
+            "seeds gave a false verdict."
         )
     if any("learning" in claim and claim["learning"]["still"] for claim in judged):
         yield "The models were still improving when training ended; longer training may differ."

@@ -17,12 +17,16 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Run
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.holm import Tests
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision, MarginThreshold
+from ablate.verdict.decision import (
+    INCONCLUSIVE,
+    REFUTED,
+    SUPPORTED,
+    Decision,
+    MarginThreshold,
+    needs_no_training,
+)
 from ablate.verdict.exact import Exact
 from ablate.verdict.interim import looks_of
-
-# metrics that are the same before and after training
-UNTRAINED = ("probe", "parameters", "steps", "unigram_nll", "unigram_bpb", "chance", "bound")
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValu
 
     The result is None if training does not affect the values.
     """
-    constructed = claim["metric"].partition("/")[0] in UNTRAINED
+    constructed = needs_no_training(claim["metric"])
     identical = bool(claim["treatment"]) and not any(case.value for case in cases.counted)
     if constructed or identical or not took_steps(cases.runs):
         return None

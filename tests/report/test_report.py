@@ -157,8 +157,8 @@ def test_runs_that_went_wrong_are_named(report):
     assert r"| Post-LN | 1 | collapsed | step 480 | \- |" in text
     assert r"| Post-LN | 2 | failed | \- | MemoryError: no memory \| left |" in text
     assert "| 1 / 1 / 1 |" in text
-    assert "No run went wrong" not in text
-    assert "No run went wrong: all 10 runs finished." in report()
+    assert "No run diverged" not in text
+    assert "All 10 runs finished. No run diverged or collapsed." in report()
 
 
 def test_tuned_values_are_shown_with_the_one_that_was_chosen(report):

@@ -46,7 +46,7 @@ def test_every_inconclusive_says_what_it_could_have_seen(claim, arms, evidence):
     for side, plan in plans.items():
         assert plan["seeds"] > 4
         planned = found["details"][f"Seeds that show it {side} with 80 % power"]
-        assert planned == f"{plan['seeds']}, if the true effect is {plan['effect']:.3f}"
+        assert planned == f"{plan['seeds']} (assumed true effect: {plan['effect']:.3f})"
     fewest = min(plan["seeds"] for plan in plans.values())
     assert f"About {fewest} seeds would show a true difference" in found["evidence"]
     assert "Smallest effect that these runs show with 80 % power" in found["details"]

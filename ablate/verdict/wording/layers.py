@@ -442,7 +442,7 @@ def _worst(claim: Claim, answer: Answer, drawn: str, allowed: str) -> str:
     if claim["tolerance"]:
         notes = _notes(f"up to {value}", drawn)
         return f"was above the allowed {claim['tolerance']:g} in {where}{notes}"
-    return f"was above 0 in {where}{_notes(f'up to {value}', drawn, allowed)}"
+    return f"differed from 0 in {where}{_notes(f'by up to {value}', drawn, allowed)}"
 
 
 def _notes(*notes: str) -> str:
