@@ -18,7 +18,9 @@ MEANINGS = {
     "supported": "The experiment shows what the sentence says.",
     "refuted": "The experiment shows that the sentence is wrong.",
     MIXED: "The sentence holds in some settings and is wrong in others.",
-    UNDECIDED: "The experiment shows neither. More runs, or longer ones, could decide.",
+    UNDECIDED: (
+        "The experiment neither supports nor refutes the sentence. More or longer runs could do so."
+    ),
     NOT_TESTABLE: "The sentence is a definition, a convention, history or an opinion.",
     NOT_TESTED: "No experiment has tested the sentence yet.",
 }

@@ -12,6 +12,7 @@ from ablate.phrases import listed
 from ablate.site.source import Source
 from ablate.site.wording import counted
 from ablate.verdict.decision import INCONCLUSIVE, is_exact
+from ablate.verdict.replication import OPEN
 
 Basis = list[tuple[Finding, Source, ReportedClaim | None]]  # the verdicts that decide a claim
 
@@ -39,9 +40,9 @@ def support(basis: Basis) -> Iterator[str]:
         )
     sources = {source.folder: source for _, source, _ in basis}.values()
     runs = sum(source.verdict["runs"] for source in sources)
-    yield f"It rests on {counted(runs, 'run')} of {counted(len(sources), 'experiment')}."
+    yield f"The answer rests on {counted(runs, 'run')} of {counted(len(sources), 'experiment')}."
     if any(claim and is_exact(claim) for _, _, claim in basis):
-        yield "Every case must hold: one case that breaks the rule would refute the sentence."
+        yield "The claim must hold in every case. One case in which it does not would refute it."
     yield from _repeated(basis)
     yield from _corrected(basis, all_remain=True)
 
@@ -50,8 +51,13 @@ def _repeated(basis: Basis) -> Iterator[str]:
     """Yield a sentence on how many verdicts were reproduced with new seeds."""
     counts = Counter(finding.again["replication"] for finding, _, _ in basis if finding.again)
     if counts:
-        words = listed([f"{word} in {number}" for word, number in counts.items()])
-        yield f"Asked again with fresh seeds: {words} of {counted(counts.total(), 'verdict')}."
+        words = listed(
+            [
+                f"{number} {'undecided before' if word == OPEN else word}"
+                for word, number in counts.items()
+            ]
+        )
+        yield f"Of {counted(counts.total(), 'verdict')} tested again with fresh seeds: {words}."
 
 
 def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
@@ -90,4 +96,7 @@ def doubts(basis: Basis) -> Iterator[str]:
             "seeds gave a false verdict."
         )
     if any("learning" in claim and claim["learning"]["still"] for claim in judged):
-        yield "The models were still improving when training ended; longer training may differ."
+        yield (
+            "The models were still improving when training ended. Longer training may give another "
+            "answer."
+        )

@@ -41,18 +41,18 @@ def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
     """
     sentences = _more_seeds(claim, per_seed)
     if claim.get("cannot") and claim["verdict"] == INCONCLUSIVE:
-        sentences.append("Where an arm still learns, longer training is needed, not more seeds.")
+        sentences.append("If an arm is still learning, longer training is needed, not more seeds.")
     if claim["verdict"] == INCONCLUSIVE and not claim["seeds_needed"]:
         sentences += _not_planned(claim)
     if is_exact(claim):
-        sentences.append("One more case that breaks the rule would refute the sentence.")
+        sentences.append("A single further case in which the claim does not hold would refute it.")
     return sentences
 
 
 def _not_planned(claim: ReportedClaim) -> list[str]:
     """Return sentences on what would decide a claim for which no number of seeds was computed."""
     if not claim["sensitivity"]:
-        return ["No number of seeds would decide it: other variants or settings are needed."]
+        return ["No number of seeds would decide the claim: other variants or settings are needed."]
     if is_exact(claim):
         return []
     return ["Each further seed makes the interval narrower."]
@@ -119,7 +119,11 @@ def stands(title: str, counts: Mapping[str, int]) -> list[str]:
     ]
     sentences = [f"{title} makes {counted(total, 'claim')}: {listed(decided)}."]
     if waiting := counts[NOT_TESTED]:
-        sentences.append(f"{waiting} {'is' if waiting == 1 else 'are'} not tested yet.")
+        sentences.append(
+            f"{counted(waiting, 'claim')} {'is' if waiting == 1 else 'are'} not tested yet."
+        )
     if never := counts[NOT_TESTABLE]:
-        sentences.append(f"{never} {ONE_NEVER if never == 1 else NEVER} can decide.")
+        sentences.append(
+            f"{counted(never, 'claim')} {ONE_NEVER if never == 1 else NEVER} can decide."
+        )
     return sentences

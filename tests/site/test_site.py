@@ -79,7 +79,7 @@ def test_a_claim_has_its_verdicts_its_effects_and_what_would_change_them(committ
     page = read[(committed / "claims" / f"{CLAIM}.html").resolve()]
     words = re.sub(r"\s+", " ", page.text)
     assert "No document states this reading." in words
-    assert "Transformer notes, section 4.1, order of Add & Norm: Pre-LN solves" in words
+    assert "section 4.1, order of Add & Norm, in our words: Pre-LN solves" in words
     assert "+12.65 [+9.69, +20.21]" in page.text and "too small to matter" in page.text
     assert "python -m ablate +experiment=preln_vs_postln -m" in page.text
     assert "../experiments/preln_vs_postln.html" in page.links
