@@ -101,7 +101,7 @@ METRICS = {
     # of a pair of runs, measured on their sentences in this split
     "changed": Metric("sentences translated differently", "share", 3, split="test", told_by="bleu"),
     "decoder_passes": Metric(
-        "decoder passes that wait for each other",
+        "sequential decoder passes",
         "per sentence",
         2,
         "lower",

@@ -224,7 +224,7 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]
             if metric in arm["metrics"]
         }
         named = named_metric(evidence, metric)
-        caption = f"Every run: {named.name}.{_how(points)}"
+        caption = f"All runs; the metric is {named.name}.{_how(points)}"
         draw = partial(draw_runs, named.axis, points, means)
         name = f"runs-{FOREIGN.sub('-', metric)}"
         spread = any(len({value for _, value, _ in arm}) > 1 for arm in points.values())
