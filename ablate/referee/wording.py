@@ -28,7 +28,8 @@ from ablate.verdict.decision import (
     MarginThreshold,
 )
 from ablate.verdict.kind import KINDS
-from ablate.verdict.wording.layers import PER, opening_of
+from ablate.verdict.wording.effects import PER
+from ablate.verdict.wording.layers import opening_of
 
 
 def plain(metric: str) -> str:

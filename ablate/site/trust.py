@@ -29,7 +29,7 @@ def support(basis: Basis) -> Iterator[str]:
     planned = [finding for finding, _, _ in basis if finding.registered and not finding.exploratory]
     older = sum(claim["older_cells"] for _, _, claim in basis if claim)
     if len(planned) == len(basis):
-        apart = f", except for {counted(older, 'run')} that had not been judged" if older else ""
+        apart = f", except for {counted(older, 'older run')}" if older else ""
         yield (
             f"The question, the margin and the rule were written down before the first run{apart}."
         )

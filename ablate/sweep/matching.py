@@ -69,19 +69,15 @@ def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:
         ratio = target / flops_of_arm
         budgets = {key: OmegaConf.select(reference.config, key) for key in keys(match)}
         values = {key: round(steps * ratio) for key, steps in budgets.items() if steps}
-        comparison = f"{flops_of_arm:.4g} and {target:.4g} operations per update"
+        comparison = f"{flops_of_arm:.4g} operations per step, to match the {target:.4g}"
     else:
         own_size = _size_by(jobs[0].config, data[0], match["key"])
         target = _trained(jobs[1].config, data[1])
         width = solve(own_size, target, f"study.match.key={match['key']} of {cell.label}")
         values = {match["key"]: width}
-        comparison = f"{own_size(width):,} and {target:,} parameters"
+        comparison = f"{own_size(width):,} parameters, to match the {target:,}"
     chosen = tuple(f"{key}={value}" for key, value in values.items())
-    print(
-        f"{cell.label} gets {' '.join(chosen)}, to match {match['by']} of {reference.label}: "
-        f"{comparison}",
-        flush=True,
-    )
+    print(f"{cell.label} gets {' '.join(chosen)}: {comparison} of {reference.label}", flush=True)
     return chosen
 
 

@@ -133,17 +133,23 @@ def _page(
         "Student's t-test.\n"
     )
     yield from table
+    yield from _valid(reached)
+    yield from _improvements(pairs, records)
+    yield from _disagreements(pairs, records["t"])
+    yield from _beside(stated)
+
+
+def _valid(reached: dict[str, Row]) -> Iterator[str]:
+    """Yield which entries reach a loss of 3.28, by each test."""
     yield "\n## Is 3.28 reached?\n"
     valid = {how: [n for n, c in reached[how].items() if _p1(c) <= P_RULE] for how in BY}
     yield (
-        "- Entries that reach a loss of 3.28 by the rule of the speed-run "
-        "(stated standard deviation "
-        f"{SD}, p <= {P_RULE}): {_count(valid['z'])}."
+        "- Entries that reach a loss of 3.28 by the rule of the speed-run (stated standard "
+        f"deviation {SD}, p <= {P_RULE}): {_count(valid['z'])}."
     )
     yield (
         "- Entries that reach a loss of 3.28 by a t-test with the measured standard deviation, at "
-        "the same "
-        f"level: {_count(valid['t'])}."
+        f"the same level: {_count(valid['t'])}."
     )
     for number in sorted({*valid["z"]} ^ {*valid["t"]}, key=int):
         arm = reached["t"][number]["arms"][0]
@@ -155,9 +161,8 @@ def _page(
         )
     family = [n for n, c in reached["t"].items() if c["verdict"] == "supported"]
     yield (
-        "- Entries that reach a loss of 3.28 by the t-test, corrected for "
-        "testing all entries (Holm, alpha "
-        f"{ALPHA}): {_count(family)}."
+        "- Entries that reach a loss of 3.28 by the t-test, corrected for testing all entries "
+        f"(Holm, alpha {ALPHA}): {_count(family)}."
     )
     family = [n for n, c in reached["corrected"].items() if c["verdict"] == "supported"]
     yield (
@@ -165,6 +170,10 @@ def _page(
         f"{len(valid['corrected'])} entries at the level of the rule, and {len(family)} with "
         "Holm's correction.\n"
     )
+
+
+def _improvements(pairs: dict[str, Row], records: dict[str, Row]) -> Iterator[str]:
+    """Yield which entries are better than the entry before, and than the best entry before."""
     yield "## Is it better than what was there?\n"
     for how, words in (("z", "stated"), ("t", "measured")):
         alone = [n for n, c in pairs[how].items() if _p1(c) <= ALPHA / 2]
@@ -189,7 +198,10 @@ def _page(
         "- Entries that are better than the best entry before, corrected for testing "
         f"all entries and for skewness: {_count(corrected)}.\n"
     )
-    yield from _disagreements(pairs, records["t"])
+
+
+def _beside(stated: Row) -> Iterator[str]:
+    """Yield the p-values that the README of the speed-run states, beside ours."""
     yield "## Beside the statements of its README\n"
     yield "| comparison | its p | ours (Welch) |"
     yield "| --- | ---: | ---: |"
@@ -212,15 +224,13 @@ def _disagreements(pairs: dict[str, Row], records: Row) -> Iterator[str]:
         if stated != measured:
             spreads = " and ".join(f"{arm['sd']:.5f}" for arm in claim["arms"])
             yield (
-                f"- Entry #{number} against the entry before: p = "
-                f"{_p(pairs['z'][number])} with the "
-                f"stated standard deviation, {_p(claim)} with the measured ones ({spreads})."
+                f"- Entry #{number} against the entry before: p = {_p(pairs['z'][number])} with "
+                f"the stated standard deviation, {_p(claim)} with the measured ones ({spreads})."
             )
         if measured and _p1(records[number]) > ALPHA / 2:
             yield (
-                f"- Entry #{number} is better than the entry before, which was no "
-                "record: against the "
-                f"best entry before, p = {_p(records[number])}."
+                f"- Entry #{number} is better than the entry before, which was no record: against "
+                f"the best entry before, p = {_p(records[number])}."
             )
     yield ""
 

@@ -50,6 +50,17 @@ def test_without_a_study_a_claim_is_not_tested(ledger):
     assert {entry.verdict for entry in entries.values()} == {"not tested", "not testable"}
 
 
+@pytest.mark.parametrize("metric", ["parameters", "probe/model", "test/bleu"])
+def test_a_value_that_training_cannot_change_needs_no_real_text(verdict, folders, metric):
+    verdict("experiments/study", {CLAIM: "supported"})
+    path = folders / "experiments" / "study" / "verdict.json"
+    whole = json.loads(path.read_text())
+    whole["claims"][0]["metric"] = metric
+    path.write_text(json.dumps(whole))
+    (found,) = collect(folders / "experiments", folders / "results")[0]
+    assert found.trained == (metric == "test/bleu")
+
+
 def test_folders_that_are_not_there_hold_no_verdicts(tmp_path):
     assert collect(tmp_path / "no", tmp_path / "none") == ([], [])
 

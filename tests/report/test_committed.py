@@ -18,8 +18,6 @@ COMMITTED = sorted(path.parent for path in EXPERIMENTS.glob("*/study.json"))
 # one figure of each kind at least; drawing all of them takes minutes
 DRAWN = ("head_cost", "norms_by_rate", "preln_vs_postln", "preln_vs_postln_depth")
 SLOW = pytest.mark.slow
-# a change of wording or layout reaches all reports, so that a sixth of them shows it in seconds
-WRITTEN = {*DRAWN, *(path.name for path in COMMITTED[::6])}
 
 
 def write_again(folder, tmp_path):
@@ -31,13 +29,7 @@ def built(folder, pattern):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob(pattern)}
 
 
-def quick(names):
-    """Return the committed experiments as parameters, as slow ones if not among `names`."""
-    marks = {path: () if path.name in names else SLOW for path in COMMITTED}
-    return [pytest.param(path, marks=marks[path], id=path.name) for path in COMMITTED]
-
-
-@pytest.mark.parametrize("folder", quick(WRITTEN))
+@pytest.mark.parametrize("folder", COMMITTED, ids=lambda folder: folder.name)
 def test_committed_report_is_that_of_its_evidence(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(Figure, "picture", None)
     monkeypatch.setattr("ablate.report.draw.style.svg", lambda picture: "<svg/>\n")
@@ -48,7 +40,11 @@ def test_committed_report_is_that_of_its_evidence(folder, tmp_path, monkeypatch)
     assert built(tmp_path, "figures/*").keys() == built(folder, "figures/*").keys()
 
 
-@pytest.mark.parametrize("folder", quick(DRAWN))
+@pytest.mark.parametrize(
+    "folder",
+    [pytest.param(path, marks=() if path.name in DRAWN else SLOW) for path in COMMITTED],
+    ids=lambda folder: folder.name,
+)
 def test_committed_figures_are_those_of_their_evidence(folder, tmp_path):
     write_again(folder, tmp_path)
     again, committed = (built(place, "figures/*") for place in (tmp_path, folder))

@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.metric.table import metric_of
-from ablate.phrases import interval, listed, probability, text
+from ablate.phrases import interpretation, interval, listed, probability, text
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,11 @@ def test_what_is_no_markup_stays_readable():
     assert text("- one\n- two") == "\\- one - two"
     assert text("2. point") == "2\\. point"
     assert text("arXiv:1706.03762.") == "[arXiv:1706.03762](https://arxiv.org/abs/1706.03762)."
+
+
+def test_a_reading_is_shown_where_two_claims_have_the_same_statement():
+    same = [{"statement": "BLEU rises.", "reading": reading} for reading in ("early", "late")]
+    alone = {"statement": "BLEU falls.", "reading": "late"}
+    plain = {"statement": "BLEU rises."}
+    claims = [*same, alone, plain]
+    assert [interpretation(claim, claims) for claim in claims] == ["early", "late", "", ""]

@@ -109,6 +109,14 @@ def test_filters_and_order_are_kept_in_the_address(visit):
     assert page.locator("tr.group:visible").count() > 5
 
 
+def test_a_search_shows_the_claims_in_place_of_the_questions(visit):
+    page = visit("index.html")
+    assert page.locator("#questions").is_visible()
+    page.locator("#search input").fill("warm-up")
+    assert page.locator("tr.claim:visible").count() > 0
+    assert not page.locator("#questions").is_visible()
+
+
 def test_from_an_effect_to_its_seeds_and_their_curves(visit):
     page = visit("experiments/preln_vs_postln.html")
     assert not page.evaluate("window.ablate")

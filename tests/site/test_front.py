@@ -11,6 +11,7 @@ from ablate.ledger.claims import read_claims
 from ablate.ledger.questions import read_questions
 from ablate.report.marks import arm_colours
 from ablate.site.cards import SHOWN, cards, questions
+from ablate.site.claim import clearest, views
 from ablate.site.words import read_words
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +56,22 @@ def test_every_question_is_answered_by_claims_that_were_tested(site):
     answered = dict(questions(site))
     assert answered.keys() == {one.text for one in read_questions()}
     assert all(views for answers in answered.values() for _, views in answers)
+
+
+def test_a_claim_is_shown_with_a_verdict_that_a_correction_for_all_claims_leaves(site):
+    def stays(view):
+        return view.finding.ledger_wide in ("", None, view.finding.verdict)
+
+    shown = 0
+    for entry in site.entries:
+        all_views = views(entry, site)
+        for best in clearest(entry.verdict, all_views):
+            alike = [
+                v for v in all_views if v.decides and v.finding.verdict == best.finding.verdict
+            ]
+            assert stays(best) or not any(map(stays, alike)), entry.claim.id
+            shown += any(not stays(v) for v in alike) and any(map(stays, alike))
+    assert shown  # of some claims, only a part of the verdicts stay
 
 
 def test_a_claim_begins_with_its_answer_and_folds_the_rest(committed):

@@ -52,6 +52,13 @@ def test_every_inconclusive_says_what_it_could_have_seen(claim, arms, evidence):
     assert "Smallest effect that these runs show with 80 % power" in found["details"]
 
 
+def test_seeds_are_counted_where_more_than_a_thousand_are_needed(claim, arms, evidence):
+    far = ([30.0, 35.0, 32.0, 62.0], [29.8, 30.0, 33.0, 31.0])  # differences .2, 5, -1, 31
+    found = only(evidence(arms(*far), claim(margin=0.3)))
+    assert found["seeds_needed"]["supported"]["seeds"] > 1000
+    assert "sentences are too few" not in found["evidence"]
+
+
 def test_where_no_effect_is_named_no_seeds_are(claim, arms, evidence):
     found = only(evidence(arms(*CLOSE), claim(margin=0.0)))
     assert (found["verdict"], found["seeds_needed"]) == ("inconclusive", None)
@@ -63,7 +70,7 @@ def test_where_sentences_are_too_few_no_seeds_are_enough(claim, translated, evid
     asked = claim(metric="test/bleu", margin=0.05)
     found = only(evidence(runs, asked, statistics=statistics))
     assert found["seeds_needed"]["supported"]["seeds"] is None
-    assert "sentences" in found["details"]["Seeds that show it supported with 80 % power"]
+    assert "no number of seeds" in found["details"]["Seeds that show it supported with 80 % power"]
     assert "test sentences are too few" in found["evidence"]
 
 

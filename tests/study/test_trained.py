@@ -90,12 +90,21 @@ def test_random_draws_are_counted(claim, run, evidence, draws, fixed, count):
     assert (f"{count} random draws each" in entry["evidence"]) == (count is not None)
 
 
+def test_values_below_zero_are_not_said_to_be_above(claim, run, evidence):
+    made = [run({"model/residual": "a"}, i, **{"probe/x": x}) for i, x in enumerate((-3.0, 0.0))]
+    measures = "the number of missing parameters"
+    asked = claim(**{**OF, "margin": 0.0, "metric": "probe/x"}, measures=measures)
+    sentence = conclude(evidence(made, asked))["claims"][0]["evidence"]
+    assert "0 in 1 of 2 cases" in sentence and "3" in sentence
+    assert measures[1:] in sentence and "above" not in sentence
+
+
 @pytest.mark.parametrize(
     ("metrics", "control", "words"),
     [
-        ((0.0, 0.0), "", "check can fail"),
-        ((0.0, 0.4), "", "with other, it was 0.4"),
-        ((0.0, 0.0), "probe/control", "probe/control gave at least 2"),
+        ((0.0, 0.0), "", "No run shows that this check can fail"),
+        ((0.0, 0.4), "", "The check can fail: with other, it was 0.4"),
+        ((0.0, 0.0), "probe/control", "The check can fail: probe/control gave at least 2"),
         ((0.3, 0.4), "", "was 0.3"),
     ],
 )

@@ -34,6 +34,10 @@ SHORT_FORM = SimpleNamespace(  # colours are not shortened, because a page searc
 )
 # a style sheet, which would apply to the whole page around the figure
 SHEET = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
+# the declarations before the root element, and the backgrounds, which have no colour
+INVISIBLE = re.compile(r'<(?:\?xml|!DOCTYPE)[^>]*>\n|<path d="[^"]*" fill="none"/>\n')
+MARK = re.compile(r"<use [^>]*>")  # the shape that it refers to has the same stroke
+STROKE = re.compile(r' stroke[-a-z]*="[^"]*"')
 ROOT = {
     "font-family": "DejaVu Sans, sans-serif",
     "stroke-linejoin": "round",
@@ -210,4 +214,5 @@ def svg(figure: Figure) -> str:
     text = TAG.sub(lambda tag: SPARE.sub("", tag[0]), text)
     common = " ".join(f'{key}="{value}"' for key, value in ROOT.items())
     text = SHEET.sub("", text.replace("<svg ", f"<svg {common} ", 1))
-    return str(scourString(text, SHORT_FORM))
+    text = INVISIBLE.sub("", str(scourString(text, SHORT_FORM)))
+    return MARK.sub(lambda mark: STROKE.sub("", mark[0]), text)

@@ -73,7 +73,7 @@ class PrintedListing(Probe):
         """
         if self.documents is None:
             raise UserError(
-                "probe.documents is null, but this probe runs code that documents print, and the "
+                "probe.documents is null, but this probe runs code listings of documents, and the "
                 "documents are not part of this project; set it to the folder with their texts"
             )
         documents = Path(self.documents)
