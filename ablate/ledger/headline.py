@@ -50,8 +50,8 @@ class Headline:
 
     Args:
         word: one of HEADLINES.
-        on: for a mixed result, the factors on which it depends; for a claim that is not testable,
-            why.
+        on: for a mixed result, the properties in which a supported and a refuted setting differ;
+            for a claim that is not testable, why.
         deciding: the verdicts that determine the word, those at the longest budget of each setting.
         beside: verdicts that do not count: shorter budgets, artificial languages if there is real
             text, readings that no document states, exploratory verdicts.

@@ -1,4 +1,4 @@
-"""Read common questions and the claims that answer them (questions.yaml)."""
+"""Read common questions, their answers, and the claims on which the answers rest (questions.yaml)."""
 
 from dataclasses import dataclass
 from importlib.resources import files
@@ -8,19 +8,22 @@ import yaml
 
 @dataclass(frozen=True)
 class Question:
-    """A common question about the Transformer in plain words.
+    """A common question about the Transformer in plain words, with its answer.
 
     Args:
         text: the question.
-        claims: ids of the claims that answer it, the most direct first.
+        answer: the answer in one to three sentences.
+        claims: the claims on which the answer rests, the most direct first: their ids, and the
+            headline (such as "supported") of each claim for which the answer was written.
     """
 
     text: str
-    claims: tuple[str, ...]
+    answer: str
+    claims: dict[str, str]
 
 
 def read_questions() -> list[Question]:
     """Return all questions, the most common first."""
     path = files("ablate") / "claims" / "ledger" / "questions.yaml"
     listed = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return [Question(text, tuple(claims)) for text, claims in listed.items()]
+    return [Question(text, **answered) for text, answered in listed.items()]

@@ -13,7 +13,7 @@ def marked(headline: Headline) -> str:
     """Return the word that combines all verdicts on a claim, preceded by the symbol of this word,
     as in "● supported".
 
-    For a mixed result, the factors on which the result depends follow.
+    For a mixed result, the properties follow in which its settings differ.
     """
     return f"{MARKS[headline.word].letter} {headline.word}" + (
         f": {detail(headline)}" if headline.word == MIXED else ""
@@ -21,12 +21,13 @@ def marked(headline: Headline) -> str:
 
 
 def detail(headline: Headline) -> str:
-    """Return the factors on which a mixed result depends, or why a claim is not testable.
+    """Return the properties in which the supported and the refuted settings of a mixed result
+    differ, or why a claim is not testable.
 
     The result is "" for any other headline.
     """
     if headline.word == MIXED:
-        return f"it depends on {headline.on}"
+        return f"the settings differ in {headline.on}"
     return headline.on if headline.word == NOT_TESTABLE else ""
 
 

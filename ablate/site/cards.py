@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from ablate.ledger.entries import Entry
 from ablate.ledger.headline import MIXED
-from ablate.ledger.questions import read_questions
+from ablate.ledger.questions import Question, read_questions
 from ablate.site.claim import View, clearest, views
 from ablate.site.documents import places
 from ablate.site.forest import Forest, forests
 from ablate.site.model import Site
+from ablate.site.trust import certainty
 from ablate.verdict.decision import REFUTED, SUPPORTED
 
 SHOWN = 10
@@ -77,18 +78,47 @@ def _card(entry: Entry, site: Site) -> Card | None:
     return Card(entry, _mentions(entry), axes[0], best)
 
 
-def questions(site: Site) -> list[tuple[str, list[tuple[Entry, list[View]]]]]:
-    """Return each common question with the claims that answer it, and for each claim the verdicts
-    that show its answer best.
+@dataclass(frozen=True)
+class Answered:
+    """A common question on the first page of the web site, with the claims that answer it.
+
+    Args:
+        question: the question.
+        current: whether the answer may be shown: all of its claims still have the headlines for
+            which it was written.
+        claims: each claim that was tested, with the verdicts that show its answer best.
     """
-    listed = []
-    for question in read_questions():
-        entries = [site.by_id[claim] for claim in question.claims if claim in site.by_id]
-        answers = [
+
+    question: Question
+    current: bool
+    claims: list[tuple[Entry, list[View]]]
+
+    @property
+    def certainty(self) -> str:
+        """A sentence on how certain the shown verdicts are."""
+        return certainty([view.finding for _, best in self.claims for view in best])
+
+
+def questions(site: Site) -> list[Answered]:
+    """Return each common question that at least one tested claim answers."""
+    return [
+        answered
+        for question in read_questions()
+        if (answered := _answered(question, site)).claims
+    ]
+
+
+def _answered(question: Question, site: Site) -> Answered:
+    tested = {
+        claim: entry
+        for claim in question.claims
+        if (entry := site.by_id.get(claim)) and entry.findings
+    }
+    return Answered(
+        question,
+        {claim: entry.verdict for claim, entry in tested.items()} == question.claims,
+        [
             (entry, clearest(entry.verdict, views(entry, site)))
-            for entry in entries
-            if entry.findings
-        ]
-        if answers:
-            listed.append((question.text, answers))
-    return listed
+            for entry in tested.values()
+        ],
+    )

@@ -4,15 +4,16 @@ The answer to a claim is the word that combines all verdicts on it, such as "sup
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ablate.evidence.types import ReportedClaim
+from ablate.ledger.headline import is_artificial
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
 from ablate.site.source import Source
 from ablate.site.wording import counted
 from ablate.verdict.decision import INCONCLUSIVE, is_exact
-from ablate.verdict.replication import OPEN
+from ablate.verdict.replication import OPEN, REPRODUCED
 
 Basis = list[tuple[Finding, Source, ReportedClaim | None]]  # the verdicts that decide a claim
 
@@ -100,3 +101,25 @@ def doubts(basis: Basis) -> Iterator[str]:
             "The models were still improving when training ended. Longer training may give another "
             "answer."
         )
+
+
+def certainty(findings: Sequence[Finding]) -> str:
+    """Return a sentence on how certain several verdicts are: how many of them stay the same with a
+    correction for testing all claims of the site, were reproduced, and were measured on real text.
+
+    Exact verdicts involve no chance and no text, and are not counted.
+    """
+    chance = [finding for finding in findings if finding.ledger_wide]
+    if not chance:
+        return "Chance plays no part in these verdicts; they hold in every case that was tried."
+    decided = [finding for finding in chance if finding.verdict != INCONCLUSIVE]
+    again = [finding.again["replication"] for finding in chance if finding.again]
+    counts = {
+        "yes-or-no verdicts that stay the same with a correction for testing all claims of these "
+        "pages": (sum(f.ledger_wide == f.verdict for f in decided), len(decided)),
+        "verdicts that fresh seeds reproduced": (again.count(REPRODUCED), len(again)),
+        "verdicts from real text": (sum(not is_artificial(f.data) for f in chance), len(chance)),
+    }
+    parts = [f"{what}: {some} of {of}" for what, (some, of) in counts.items() if of]
+    text = f"{'; '.join(parts)}."
+    return text[:1].upper() + text[1:]

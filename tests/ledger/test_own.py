@@ -63,7 +63,7 @@ def test_sweeps_alone_decide_a_claim_and_are_marked(ledger, verdict, command):
     assert next(iter(entries)) == "mine" and entries["mine"].outside
     output = command("ledger", "state=tested")[1]
     assert output.lstrip().startswith("Your claims\n■ refuted (your sweep)  mine  ")
-    assert "◐ mixed: it depends on the size of the model (your sweep)" in output
+    assert "◐ mixed: the settings differ in the size of the model (your sweep)" in output
 
 
 def test_a_sweep_decides_nothing_that_is_not_testable(ledger, verdict):

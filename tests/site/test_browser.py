@@ -109,12 +109,24 @@ def test_filters_and_order_are_kept_in_the_address(visit):
     assert page.locator("tr.group:visible").count() > 5
 
 
-def test_a_search_shows_the_claims_in_place_of_the_questions(visit):
+def test_a_search_leaves_the_claims_and_questions_with_all_of_its_words(visit):
     page = visit("index.html")
-    assert page.locator("#questions").is_visible()
-    page.locator("#search input").fill("warm-up")
-    assert page.locator("tr.claim:visible").count() > 0
-    assert not page.locator("#questions").is_visible()
+    asked = page.locator("#questions > details")
+    number = asked.count()
+    counts = set()
+    for text in ("warm up", "Warm-up", "warmup"):
+        page.locator("#search input").fill(text)
+        counts.add(page.locator("tr.claim:visible").count())
+        assert 0 < page.locator("#questions > details:visible").count() < number
+    assert len(counts) == 1 and counts.pop() > 0
+    page.locator("#search input").fill("heads change parameters")
+    assert page.locator("#questions > details:visible summary").all_text_contents() == [
+        "Does the number of heads change the number of parameters?"
+    ]
+    page.locator("#search input").fill("no claim has this")
+    assert not page.locator("#questions").is_visible() and page.locator("#nothing").is_visible()
+    page.locator("#search input").fill("")
+    assert page.locator("#questions > details:visible").count() == number
 
 
 def test_from_an_effect_to_its_seeds_and_their_curves(visit):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,51 @@ def test_cards_show_decided_sentences_that_many_texts_say_one_of_each_experiment
     assert all(view.row in card.forest.rows for card in shown for view in card.views)
 
 
-def test_every_question_is_answered_by_claims_that_were_tested(site):
-    known = {claim.id for claim in read_claims()} | site.by_id.keys()
-    assert {claim for one in read_questions() for claim in one.claims} <= known
-    answered = dict(questions(site))
-    assert answered.keys() == {one.text for one in read_questions()}
-    assert all(views for answers in answered.values() for _, views in answers)
+def test_every_question_has_an_answer_for_the_headlines_of_its_claims(site):
+    answered = questions(site)
+    assert [asked.question for asked in answered] == read_questions()
+    for asked in answered:
+        headlines = {entry.claim.id: entry.verdict for entry, _ in asked.claims}
+        assert headlines == asked.question.claims, asked.question.text
+        assert asked.current and all(best for _, best in asked.claims)
+
+
+def test_the_numbers_of_an_answer_stand_in_the_evidence(site):
+    numbers = re.compile(r"\d+\.\d+|\d+ of \d+")
+    checked = 0
+    for asked in questions(site):
+        evidence = " ".join(
+            view.finding.sentence for entry, _ in asked.claims for view in views(entry, site)
+        )
+        for number in numbers.findall(asked.question.answer):
+            assert re.search(rf"(?<![\d.]){number}(?!\d)", evidence), (asked.question.text, number)
+            checked += 1
+    assert checked > 10
+
+
+def test_an_answer_is_not_shown_when_a_headline_on_which_it_rests_has_changed(site):
+    first = read_questions()[0]
+    id_, *others = first.claims
+    (entry,) = [entry for entry in site.entries if entry.claim.id == id_]
+    changed = replace(entry, headline=replace(entry.headline, word="undecided"))
+    entries = [changed if old is entry else old for old in site.entries]
+    asked = questions(replace(site, entries=entries))[0]
+    assert not asked.current and [shown.claim.id for shown, _ in asked.claims] == [id_, *others]
+
+
+def test_an_answer_says_how_many_of_its_verdicts_are_certain(site):
+    heads, layers = (
+        next(asked for asked in questions(site) if asked.question.text == text)
+        for text in (
+            "Does the number of heads change the number of parameters?",
+            "Do I need layer normalisation?",
+        )
+    )
+    assert "chance plays no part" in heads.certainty.lower()
+    shown = [view.finding for _, best in layers.claims for view in best]
+    stay = sum(finding.ledger_wide == finding.verdict for finding in shown)
+    assert f": {stay} of {len(shown)}" in layers.certainty
+    assert f"real text: 0 of {len(shown)}" in layers.certainty
 
 
 def test_a_claim_is_shown_with_a_verdict_that_a_correction_for_all_claims_leaves(site):

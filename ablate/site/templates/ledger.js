@@ -8,7 +8,8 @@
   const homes = new Map(rows.map((row) => [row, row.parentElement]));
   const all = document.createElement("tbody");
   const selects = [...form.querySelectorAll("select:not([name=sort])")];
-  const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
+  const questions = [...document.querySelectorAll("#questions > details")];
+  const texts = new Map([...rows, ...questions].map((part) => [part, plain(part.textContent)]));
   const values = new Map(rows.map((row) => [row, read(row)]));
   const moving = rows.filter((row) => row.dataset.turns).map(turning);
   const known = rows.filter((row) => !("outside" in row.dataset));
@@ -17,6 +18,16 @@
     name: (row) => row.querySelector(".id").textContent,
   };
   let order = "";
+
+  // A text without hyphens and spaces, so that "warm up", "warm-up" and "warmup" are alike.
+  function plain(text) {
+    return text.toLowerCase().replace(/[-\s]/g, "");
+  }
+
+  // Does a part of the page contain every word of a search?
+  function contains(part, search) {
+    return search.split(/\s+/).every((word) => texts.get(part).includes(plain(word)));
+  }
 
   function read(row) {
     const named = {};
@@ -62,7 +73,7 @@
   function meets(row, filters, except) {
     return Object.entries(filters).every(([name, value]) => {
       if (name === except || name === "sort" || name === "margins") return true;
-      if (name === "text") return texts.get(row).includes(value.toLowerCase());
+      if (name === "text") return contains(row, value);
       return values.get(row)[name].includes(value);
     });
   }
@@ -92,6 +103,8 @@
     const filters = wanted();
     sort(filters.sort || "");
     document.body.classList.toggle("searching", Boolean(filters.text));
+    for (const question of questions) question.hidden = !contains(question, filters.text || "");
+    document.getElementById("questions").hidden = questions.every((question) => question.hidden);
     document.querySelector("#search input").value = filters.text || "";
     move(Number(filters.margins || 0));
     for (const row of rows) row.hidden = !meets(row, filters);
@@ -117,7 +130,7 @@
     const outside = rows.filter((row) => !row.hidden).length - left.length;
     const some = left.length < known.length ? `${left.length} of ` : "";
     document.getElementById("shown").textContent =
-      `${some}${known.length} claims` + (outside ? ` and ${outside} outside the ledger` : "");
+      `${some}${known.length} claims` + (outside ? ` of the texts, and ${outside} of experiments alone` : "");
     for (const number of document.querySelectorAll("[data-state]"))
       number.textContent = left.filter((row) =>
         values.get(row).verdict.includes(number.dataset.state)
@@ -144,7 +157,8 @@
     show();
   }
 
-  // The box on top of the page is the filter by text; while it has one, only the table is shown.
+  // The box on top of the page is the filter by text; while it has one, only matching questions and
+  // the table are shown.
   const box = document.getElementById("search");
   const search = box.querySelector("input");
   box.hidden = false;
