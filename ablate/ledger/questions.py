@@ -1,4 +1,4 @@
-"""Read common questions, their answers, and the claims on which the answers rest (questions.yaml)."""
+"""Read common questions, their answers and the claims behind the answers (questions.yaml)."""
 
 from dataclasses import dataclass
 from importlib.resources import files

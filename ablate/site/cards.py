@@ -102,9 +102,7 @@ class Answered:
 def questions(site: Site) -> list[Answered]:
     """Return each common question that at least one tested claim answers."""
     return [
-        answered
-        for question in read_questions()
-        if (answered := _answered(question, site)).claims
+        answered for question in read_questions() if (answered := _answered(question, site)).claims
     ]
 
 
@@ -117,8 +115,5 @@ def _answered(question: Question, site: Site) -> Answered:
     return Answered(
         question,
         {claim: entry.verdict for claim, entry in tested.items()} == question.claims,
-        [
-            (entry, clearest(entry.verdict, views(entry, site)))
-            for entry in tested.values()
-        ],
+        [(entry, clearest(entry.verdict, views(entry, site))) for entry in tested.values()],
     )

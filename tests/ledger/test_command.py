@@ -96,7 +96,9 @@ def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
     verdict("experiments/c", {CLAIM: "refuted"}, exploratory=True)
     shown = ask("verdict=tested", "--all")[1].splitlines()
     place = next(i for i, line in enumerate(shown) if CLAIM in line)
-    assert shown[place].startswith(f"◐ mixed: the settings differ in the size of the model  {CLAIM}  ")
+    assert shown[place].startswith(
+        f"◐ mixed: the settings differ in the size of the model  {CLAIM}  "
+    )
     said = f"It is said that {CLAIM}"
     assert [line.strip() for line in shown[place + 1 : place + 8]] == [
         "It is supported here: micro.",

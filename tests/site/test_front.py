@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ablate.config.titles import experiment_title
-from ablate.ledger.claims import read_claims
 from ablate.ledger.questions import read_questions
 from ablate.report.marks import arm_colours
 from ablate.site.cards import SHOWN, cards, questions
