@@ -61,6 +61,11 @@ def content(
             for title, claim in zip(tables.titles(asked), asked, strict=True)
         ],
         "wrong": tables.wrong(evidence),
+        "failed_to_learn": any(
+            arm["runs"]
+            for claim in verdict["claims"]
+            for arm in claim.get("failed_to_learn", {}).values()
+        ),
         "tuned_by": metric_of(tune["metric"]).name if (tune := evidence.study.get("tune")) else "",
         "screening": tables.screening(evidence),
         "figures": {

@@ -143,7 +143,8 @@ def clearest(word: str, views: list[View]) -> list[View]:
     verdicts on the claim.
 
     For a mixed headline, return a supported and a refuted verdict. Preferred are verdicts that stay
-    the same with a correction for all claims of the site, and then those with many seeds.
+    the same with a correction for all claims of the site, then exact verdicts whose check was seen
+    to fail in a control, and then those with many seeds.
 
     Args:
         word: the headline, such as "supported" or "mixed".
@@ -156,10 +157,12 @@ def clearest(word: str, views: list[View]) -> list[View]:
     return ([view for view in deciding if view.finding.verdict == word] or deciding)[:1]
 
 
-def _unclear(view: View) -> tuple[bool, bool, int]:
+def _unclear(view: View) -> tuple[bool, bool, bool, int]:
     corrected = view.finding.ledger_wide
     changes = bool(corrected) and corrected != view.finding.verdict
-    return changes, not view.row, -view.claim["pairs"] if view.claim else 0
+    cases = view.claim.get("cases") if view.claim else None
+    no_control = cases is not None and cases["control"] is None and "elsewhere" not in cases
+    return changes, not view.row, no_control, -view.claim["pairs"] if view.claim else 0
 
 
 def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:

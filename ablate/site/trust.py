@@ -111,7 +111,7 @@ def certainty(findings: Sequence[Finding]) -> str:
     """
     chance = [finding for finding in findings if finding.ledger_wide]
     if not chance:
-        return "Chance plays no part in these verdicts; they hold in every case that was tried."
+        return "Chance plays no part in these verdicts: each was computed exactly."
     decided = [finding for finding in chance if finding.verdict != INCONCLUSIVE]
     again = [finding.again["replication"] for finding in chance if finding.again]
     counts = {

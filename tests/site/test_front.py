@@ -76,7 +76,8 @@ def test_an_answer_is_not_shown_when_a_headline_on_which_it_rests_has_changed(si
     first = read_questions()[0]
     id_, *others = first.claims
     (entry,) = [entry for entry in site.entries if entry.claim.id == id_]
-    changed = replace(entry, headline=replace(entry.headline, word="undecided"))
+    undecided = tuple(replace(finding, verdict="inconclusive") for finding in entry.findings)
+    changed = replace(entry, findings=undecided)
     entries = [changed if old is entry else old for old in site.entries]
     asked = questions(replace(site, entries=entries))[0]
     assert not asked.current and [shown.claim.id for shown, _ in asked.claims] == [id_, *others]

@@ -24,6 +24,7 @@ from ablate.verdict.kind.base import Finding
 from ablate.verdict.seen_noise import SeenNoise, seen_noise
 from ablate.verdict.sides import sides
 from ablate.verdict.stages import FUTILE, needed
+from ablate.verdict.wording.effects import failures
 
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
@@ -242,6 +243,9 @@ def _of_claims(evidence: Evidence, findings: list[Finding], claims: list[Entry])
                 f"{subject}Seed{'s' * many} {seeds} {'are' if many else 'is'} left out, because "
                 "a run of the pair, or the metric of a run, is missing."
             )
+        failed = failures(finding.claim, entry)
+        if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
+            yield f"{subject}{failed}. The estimate leaves out the seeds of the failed runs."
         if entry["method"].startswith("sign test"):
             yield (
                 f"{subject}The differences of all {entry['pairs']} seeds are exactly equal, so the "

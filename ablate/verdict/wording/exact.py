@@ -143,4 +143,4 @@ def _control(claim: Claim, answer: Answer) -> str:
         arm, distance = cases["elsewhere"]
         only = "only " if claim["margin"] else ""
         return f"The check can fail: with {arm}, it was {only}{deviation(distance)}."
-    return "No run shows that this check can fail."
+    return "The study has no case in which this check must fail."
