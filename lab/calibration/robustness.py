@@ -118,7 +118,8 @@ LEDGER = (
     "*universal*, the sentence of the claim says *always*, so one counterexample refutes the "
     "sentence. In the rows marked *each asked twice*, every study is repeated with fresh seeds, "
     "by rule 8 of [headlines.md](headlines.md). In the rows marked *one reading, asked twice*, "
-    "only one reading is tested."
+    "the claim has one reading instead of three, and the study of this reading is repeated with "
+    "fresh seeds."
 )
 
 

@@ -43,9 +43,7 @@ def test_a_pair_whose_run_failed_is_left_out_and_the_rate_is_told(judged, status
 def test_a_caveat_names_the_runs_whose_seeds_are_left_out(claim, run, evidence, failed, shown):
     """Runs at chance end normally, so nothing else says that their seeds are missing."""
     runs = [run(PRE, seed, **{"test/bleu": 33.0 + 0.1 * (seed % 4)}) for seed in range(12)]
-    runs += [
-        run(POST, seed, **{"test/bleu": 0.1 if seed < failed else 30.0}) for seed in range(12)
-    ]
+    runs += [run(POST, seed, **{"test/bleu": 0.1 if seed < failed else 30.0}) for seed in range(12)]
     verdict = conclude(evidence(runs, claim(metric="test/bleu")))
     named = [line for line in verdict["caveats"] if "1 of 12" in line and "Post-LN" in line]
     assert len(named) == shown
