@@ -42,7 +42,7 @@ def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
     sentences = _more_seeds(claim, per_seed)
     if claim.get("cannot") and claim["verdict"] == INCONCLUSIVE:
         sentences.append("If an arm is still learning, longer training is needed, not more seeds.")
-    if claim["verdict"] == INCONCLUSIVE and not claim["seeds_needed"]:
+    if claim["verdict"] == INCONCLUSIVE and not sentences:
         sentences += _not_planned(claim)
     if is_exact(claim):
         sentences.append("A single further case in which the claim does not hold would refute it.")
@@ -66,19 +66,24 @@ def rule(claim: ReportedClaim) -> str:
 def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
     """Return sentences on how many seeds would be needed for a decision on a claim.
 
-    Each sentence is about a possible decision, such as supported, and a true effect that was
-    assumed when the study was planned: with this number of seeds, the decision has power 0.8.
+    Each sentence is about a possible decision, such as supported, and the true effect that was
+    assumed when the study was planned: with this number of seeds, the decision has power 0.8. A
+    number that the runs have reached already would change nothing, and is left out.
 
     Args:
         claim: the claim with its verdict.
         per_seed: computing time of a seed in seconds; with 0, the sentences name no time.
     """
-    pairs = claim["pairs"]
-    return [
-        f"{_how_many(plan['seeds'], pairs, per_seed)} would show that the claim is {side}, if "
-        f"{_if_true(claim, plan['effect'])}."
-        for side, plan in (claim["seeds_needed"] or {}).items()
-    ]
+    sentences = []
+    for side, plan in (claim["seeds_needed"] or {}).items():
+        condition, seeds = _if_true(claim, plan["effect"]), plan["seeds"]
+        if not seeds:
+            reason = KINDS[claim["kind"]].beyond_most_seeds
+            sentences.append(f"If {condition}, {reason} to show that the claim is {side}.")
+        elif seeds > claim["pairs"]:
+            number = _how_many(seeds, claim["pairs"], per_seed)
+            sentences.append(f"{number} would show that the claim is {side}, if {condition}.")
+    return sentences
 
 
 def _if_true(claim: ReportedClaim, effect: float) -> str:
@@ -88,20 +93,16 @@ def _if_true(claim: ReportedClaim, effect: float) -> str:
     return f"the true effect is {metric.say(effect)} {metric.name}"
 
 
-def _how_many(seeds: int | None, present: int, per_seed: float) -> str:
-    """Return text such as "12 seeds (3 hours more ...)".
+def _how_many(seeds: int, present: int, per_seed: float) -> str:
+    """Return text such as "12 seeds in all (3 hours more on one processor core)".
 
     Args:
-        seeds: the required number of seeds; None if no number is enough.
+        seeds: the required number of seeds.
         present: the number of seeds so far.
         per_seed: time of a seed in seconds; with 0, the text has no time.
     """
-    if not seeds:
-        return "No number of seeds"
     more = duration((seeds - present) * per_seed)
-    return f"{seeds} seeds" + (
-        f" ({more} more on one processor core)" if seeds > present and per_seed else ""
-    )
+    return f"{seeds:,} seeds in all" + (f" ({more} more on one processor core)" if per_seed else "")
 
 
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:
