@@ -40,6 +40,11 @@ class View:
         return row(self.claim, self.place) if self.claim else None
 
     @property
+    def changes_by_correction(self) -> bool:
+        """Whether a correction for testing all claims of the site would change the verdict."""
+        return self.finding.ledger_wide not in ("", self.finding.verdict)
+
+    @property
     def place(self) -> str:
         """A short text on where the verdict holds: the reading of the claim (one of the meanings of
         an ambiguous claim), the corpus, and the number of training steps.
@@ -158,11 +163,10 @@ def clearest(word: str, views: list[View]) -> list[View]:
 
 
 def _unclear(view: View) -> tuple[bool, bool, bool, int]:
-    corrected = view.finding.ledger_wide
-    changes = bool(corrected) and corrected != view.finding.verdict
     cases = view.claim.get("cases") if view.claim else None
     no_control = cases is not None and cases["control"] is None and "elsewhere" not in cases
-    return changes, not view.row, no_control, -view.claim["pairs"] if view.claim else 0
+    pairs = view.claim["pairs"] if view.claim else 0
+    return view.changes_by_correction, not view.row, no_control, -pairs
 
 
 def against(claim: str, site: Site) -> Iterator[tuple[Pair, list[Entry]]]:

@@ -71,10 +71,10 @@ def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
     decided = [f for f, _, _ in basis if f.ledger_wide and f.verdict != INCONCLUSIVE]
     left = sum(finding.ledger_wide == finding.verdict for finding in decided)
     if decided and (left == len(decided)) == all_remain:
-        yield (
-            "With a correction for testing all statistical claims of these pages at once, "
-            f"{left} of {counted(len(decided), 'verdict')} remain{'s' * (left == 1)}."
-        )
+        remain = f"{left} of {len(decided)} verdicts remain{'s' * (left == 1)}"
+        if len(decided) == 1:
+            remain = "the verdict remains" if left else "the verdict would be undecided"
+        yield f"With a correction for testing all statistical claims of these pages, {remain}."
 
 
 def doubts(basis: Basis) -> Iterator[str]:
