@@ -13,7 +13,9 @@ from ablate.phrases import listed
 from ablate.site.source import Source
 from ablate.site.wording import counted
 from ablate.verdict.decision import INCONCLUSIVE, is_exact
-from ablate.verdict.replication import OPEN, REPRODUCED
+from ablate.verdict.replication import OPEN
+
+CORRECTION = "with a correction for testing all claims of these pages"
 
 Basis = list[tuple[Finding, Source, ReportedClaim | None]]  # the verdicts that decide a claim
 
@@ -74,7 +76,7 @@ def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
         remain = f"{left} of {len(decided)} verdicts remain{'s' * (left == 1)}"
         if len(decided) == 1:
             remain = "the verdict remains" if left else "the verdict would be undecided"
-        yield f"With a correction for testing all statistical claims of these pages, {remain}."
+        yield f"{CORRECTION[:1].upper()}{CORRECTION[1:]}, {remain}."
 
 
 def doubts(basis: Basis) -> Iterator[str]:
@@ -104,22 +106,25 @@ def doubts(basis: Basis) -> Iterator[str]:
 
 
 def certainty(findings: Sequence[Finding]) -> str:
-    """Return a sentence on how certain several verdicts are: how many of them stay the same with a
-    correction for testing all claims of the site, were reproduced, and were measured on real text.
+    """Return sentences on how certain several verdicts are: whether they stay the same with a
+    correction for testing all claims of the site, and whether they were measured on real text.
 
-    Exact verdicts involve no chance and no text, and are not counted.
+    The most direct verdict comes first. Exact verdicts involve no chance and no text, and are not
+    counted.
     """
     chance = [finding for finding in findings if finding.ledger_wide]
     if not chance:
         return "Chance plays no part in these verdicts: each was computed exactly."
     decided = [finding for finding in chance if finding.verdict != INCONCLUSIVE]
-    again = [finding.again["replication"] for finding in chance if finding.again]
-    counts = {
-        "yes-or-no verdicts that stay the same with a correction for testing all claims of these "
-        "pages": (sum(f.ledger_wide == f.verdict for f in decided), len(decided)),
-        "verdicts that fresh seeds reproduced": (again.count(REPRODUCED), len(again)),
-        "verdicts from real text": (sum(not is_artificial(f.data) for f in chance), len(chance)),
-    }
-    parts = [f"{what}: {some} of {of}" for what, (some, of) in counts.items() if of]
-    text = f"{'; '.join(parts)}."
-    return text[:1].upper() + text[1:]
+    lost = sum(finding.ledger_wide != finding.verdict for finding in decided)
+    if chance[0] not in decided:
+        sure = "Not sure: the most direct verdict is undecided."
+    elif not lost:
+        sure = f"Very: {CORRECTION}, all decided verdicts above stay the same."
+    elif lost == len(decided):
+        sure = f"Not very: {CORRECTION}, all verdicts above would be undecided."
+    else:
+        some = f"{lost} of the {len(decided)} decided verdicts"
+        sure = f"Partly: {CORRECTION}, {some} would be undecided."
+    real = sum(not is_artificial(finding.data) for finding in chance)
+    return f"{sure} From real text: {real or 'none'} of {counted(len(chance), 'verdict')}."
