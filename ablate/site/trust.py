@@ -120,9 +120,9 @@ def certainty(findings: Sequence[Finding]) -> str:
     if chance[0] not in decided:
         sure = "Not sure: the most direct verdict is undecided."
     elif not lost:
-        sure = f"Very: {CORRECTION}, all decided verdicts above stay the same."
+        sure = f"Very: {CORRECTION}, all decided verdicts stay the same."
     elif lost == len(decided):
-        sure = f"Not very: {CORRECTION}, all verdicts above would be undecided."
+        sure = f"Not very: {CORRECTION}, all of these verdicts would be undecided."
     else:
         some = f"{lost} of the {len(decided)} decided verdicts"
         sure = f"Partly: {CORRECTION}, {some} would be undecided."
