@@ -113,7 +113,7 @@ def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
 def _check_fixed(arms: list[Cell], study: Study) -> None:
     """Raise UserError if two arms differ in a config key that is neither factor nor nuisance."""
     free = [place(name) for name in free_keys(study)]
-    values_of_arms = [leaves(arm.task_config()) for arm in arms]
+    values_of_arms = [leaves(arm.run_config()) for arm in arms]
     for arm, values in zip(arms[1:], values_of_arms[1:], strict=True):
         for name in values_of_arms[0].keys() | values.keys():
             differs = values_of_arms[0].get(name) != values.get(name)
