@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import Any, cast
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
-from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict, read_write
 
 from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.registration import study_hash
@@ -22,7 +23,7 @@ from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.record.types import Cell as Place
 from ablate.record.types import Ended, Levels
-from ablate.sweep.reuse import Settler, adds_values, derived, has_interpolations, with_cached_files
+from ablate.sweep.reuse import Settler, adds_values, derived, with_cached_files
 from ablate.verdict.match import keys
 
 SEEDS = ("seed", "replicate")  # keys that distinguish replicates rather than arms
@@ -50,6 +51,7 @@ class Cell:
     arm: DictConfig
     first: bool = True  # whether this is the first cell of its arm
     shortened: bool = False  # whether the warm-up was shortened, because it was longer than the run
+    plain: bool = False  # whether the claims of the study have no interpolations
 
     @property
     def config(self) -> DictConfig:
@@ -78,45 +80,61 @@ class Cell:
         return config
 
     def run_config(self) -> DictConfig:
-        """Return the config without Hydra's node, and with a study that lacks its claims.
+        """Return the config without Hydra's node, and with only the part of the study that a single
+        run needs: no claims, no nuisance parameters, and of the variants of a screen its own.
 
-        This config is for checks and hashes of a single run, which do not read the claims. A screen
-        has one claim for each variant, and copying and checking them for every run takes longer
-        than everything else. A study with interpolations keeps its claims, because the values of
-        interpolations must be checked for every run.
+        This config is for the checks of a single run. The study of a screen has a claim and a
+        variant for each arm. To copy and check them for every arm would take longer than everything
+        else.
         """
-        skipped = self._claims()
-        if self.first:
-            skipped[id(self.arm.hydra)] = OmegaConf.create()
-            config = copy.deepcopy(self.arm, skipped)
-        else:
-            config = _changed(self.arm, self.overrides, self.number, skipped)
-        OmegaConf.set_readonly(config, False)
-        with open_dict(config):
-            del config["hydra"]
-        return config
-
-    def _claims(self) -> dict[int, Any]:
-        """Return an empty node for the claims of the study and for those of its screen, by the id
-        of the claims.
-
-        As the argument `memo` of `copy.deepcopy`, the result makes it copy the empty nodes in place
-        of the claims.
-        """
-        study = self.arm.study
-        if study is None:
-            return {}
-        nodes = [study.claims, *([study.screen.claims] if study.get("screen") else [])]
-        if any(has_interpolations(OmegaConf.to_container(n, resolve=False)) for n in nodes):
-            return {}
-        return {id(n): OmegaConf.create([] if OmegaConf.is_list(n) else {}) for n in nodes}
+        return self._without_hydra(self._small_study())
 
     def bare_config(self) -> DictConfig:
         """Return the config without the study and Hydra's node, which do not affect the run's
         numbers.
         """
-        config = self.run_config()
-        return OmegaConf.masked_copy(config, [str(key) for key in config if key != "study"])
+        study = self.arm.study
+        config = self._without_hydra({} if study is None else {id(study): OmegaConf.create()})
+        config.study = None
+        return config
+
+    def _without_hydra(self, replaced: dict[int, DictConfig | ListConfig]) -> DictConfig:
+        """Return a copy of the config without Hydra's node.
+
+        Args:
+            replaced: nodes that take the place of other nodes, by the id of the other node.
+        """
+        if self.first:
+            # `copy.deepcopy` takes a node from this argument rather than copying it
+            config = copy.deepcopy(self.arm, {**replaced, id(self.arm.hydra): OmegaConf.create()})
+        else:
+            config = _changed(self.arm, self.overrides, self.number, replaced)
+        OmegaConf.set_readonly(config, False)
+        with open_dict(config):
+            del config["hydra"]
+        return config
+
+    def _small_study(self) -> dict[int, DictConfig | ListConfig]:
+        """Return replacements for the nodes of the study that a single run does not need, by the id
+        of the node.
+
+        Claims with interpolations are not replaced, because their values are checked for every run.
+        """
+        study = self.arm.study
+        if study is None or not self.plain:
+            return {}
+        small: dict[int, DictConfig | ListConfig] = {
+            id(study.claims): OmegaConf.create([]),
+            id(study.nuisance): OmegaConf.create([]),
+        }
+        if study.screen is not None:
+            variants, name = study.screen.variants, str(self.arm.variant)
+            own = {name: copy.deepcopy(variants[name])} if name in variants else {}
+            small |= {
+                id(study.screen.claims): OmegaConf.create(),
+                id(variants): OmegaConf.create(own),
+            }
+        return small
 
     @cached_property
     def levels(self) -> Levels:
@@ -193,17 +211,18 @@ def compose(
         arm = _without(overrides, varied)
         label = " ".join(o for o in overrides if o not in shared) or "the only cell"
         if arm in arms and _differ_in_values(overrides, arms[arm].overrides):
-            cells.append(Cell(number, label, overrides, arms[arm].arm, first=False))
+            base = arms[arm]
+            cells.append(Cell(number, label, overrides, base.arm, first=False, plain=base.plain))
             continue
         composed = _derived(overrides, like)
         if composed is None:
             composed = loader.load_sweep_config(config, list(overrides))
-        shortened = settle(composed)
+        settled = settle(composed)
         with open_dict(composed):
             composed.hydra.sweep.dir = str(sweep)  # the cells share the time stamp of the sweep
             composed.hydra.job.id = str(number)
             composed.hydra.job.num = number
-        cells.append(Cell(number, label, overrides, composed, shortened=shortened))
+        cells.append(Cell(number, label, overrides, composed, **settled._asdict()))
         arms.setdefault(arm, cells[-1])
     return cells
 
@@ -250,7 +269,10 @@ def _differ_in_values(overrides: Overrides, other: Overrides) -> bool:
 
 
 def _changed(
-    arm: DictConfig, overrides: Overrides, number: int, skipped: dict[int, Any]
+    arm: DictConfig,
+    overrides: Overrides,
+    number: int,
+    replaced: dict[int, DictConfig | ListConfig],
 ) -> DictConfig:
     """Return a copy of an arm's config for another run of the arm.
 
@@ -258,12 +280,14 @@ def _changed(
         arm: config of the arm's first run.
         overrides: all overrides of the other run, which has the same keys.
         number: number of the other run.
-        skipped: replacements for nodes of the config that are not copied, by their id.
+        replaced: nodes that take the place of other nodes, by the id of the other node.
     """
-    task = [*arm.hydra.overrides.task]
-    changed = {old: new for old, new in zip(task, overrides, strict=True) if old != new}
+    keys = Counter(word.partition("=")[0] for word in overrides)
+    wanted = {key: word for word in overrides if keys[key := word.partition("=")[0]] == 1}
+    task = arm.hydra.overrides.task
+    changed = {old: new for old in task if (new := wanted.get(old.partition("=")[0], old)) != old}
     parsed = OverridesParser.create().parse_overrides([*changed.values()])
-    config = copy.deepcopy(arm, skipped)
+    config = copy.deepcopy(arm, {**replaced})
     node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
     with read_write(config), read_write(node), open_dict(config):
         node.job.id = str(number)

@@ -70,7 +70,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     needed = 0
     for cell in (*arms, *_standing_for(screening)):
         with naming(cell):
-            job = resolve(cell.run_config())
+            # the whole study is checked once, because all arms have the same (`check_arms`)
+            job = resolve(cell.run_config() if built else cell.task_config())
         if not built and cells:
             check_loggers(job)
         with naming(cell):

@@ -15,7 +15,7 @@ All of them return the same config as Hydra would (tests/sweep/test_reuse.py).
 import copy
 import pickle
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.config_loader import ConfigLoader
@@ -71,6 +71,15 @@ def with_cached_files(loader: ConfigLoader) -> ConfigLoader:
     return cached
 
 
+class Settled(NamedTuple):
+    """Whether the warm-up of a settled config was shortened, and whether the claims of its study
+    have no interpolations.
+    """
+
+    shortened: bool
+    plain: bool
+
+
 class Settler:
     """Settles the configs of a sweep (`ablate.config.settle`), and expands their screen once.
 
@@ -79,20 +88,23 @@ class Settler:
 
     def __init__(self) -> None:
         self._screen: object = None
-        self._expanded = b""  # a config with nothing but the expanded study, which is faster to copy
+        self._plain = False
+        self._expanded = b""  # the expanded study as the only node of a config, pickled
 
-    def __call__(self, config: DictConfig) -> bool:
-        """Settle a config in place, and return whether its warm-up was shortened."""
+    def __call__(self, config: DictConfig) -> Settled:
+        """Settle a config in place."""
         screen = _screen_of(config)
-        if screen is not None and screen == self._screen:
+        known = screen is not None and screen == self._screen
+        if known:
             with read_write(config), flag_override(config, "no_deepcopy_set_nodes", True):
-                config.study = pickle.loads(self._expanded).study
+                config.study = pickle.loads(self._expanded).study  # the fastest copy
         given = OmegaConf.select(config, WARMUP)
         settle(config)
+        plain = self._plain if known else _has_plain_claims(config.study)
         if screen is not None and self._screen is None:
-            self._screen = screen
+            self._screen, self._plain = screen, plain
             self._expanded = pickle.dumps(OmegaConf.masked_copy(config, "study"))
-        return bool(OmegaConf.select(config, WARMUP) != given)
+        return Settled(bool(OmegaConf.select(config, WARMUP) != given), plain)
 
 
 def _screen_of(config: DictConfig) -> object:
@@ -107,12 +119,19 @@ def _screen_of(config: DictConfig) -> object:
     return config.name, whole, [OmegaConf.select(study.screen, key) for key in SHARED]
 
 
-def has_interpolations(tree: object) -> bool:
+def _has_plain_claims(study: DictConfig | None) -> bool:
+    """Return whether neither the claims of a study nor its screen have interpolations."""
+    nodes = [] if study is None else [study.claims, study.screen]
+    trees = (OmegaConf.to_container(node, resolve=False) for node in nodes if node is not None)
+    return not any(map(_has_interpolations, trees))
+
+
+def _has_interpolations(tree: object) -> bool:
     """Return whether a nested mapping or list contains an interpolation (`${...}`)."""
     if isinstance(tree, dict):
-        return any(map(has_interpolations, tree.values()))
+        return any(map(_has_interpolations, tree.values()))
     if isinstance(tree, list):
-        return any(map(has_interpolations, tree))
+        return any(map(_has_interpolations, tree))
     return isinstance(tree, str) and "${" in tree
 
 
