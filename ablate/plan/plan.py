@@ -1,7 +1,7 @@
 """Compose and check a sweep, and estimate its cost and power before it starts."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -169,7 +169,7 @@ def _arm(cells: list[Cell], checked: Checked, tuned: str, *, final: bool) -> Arm
     """
     first = record_of(cells[0], checked.data)
     config = first.config
-    steps, budgets = _steps(cells[0], config, checked.jobs)
+    steps, budgets = _steps(config, checked.jobs.get(cells[0].number))
     tested = config.probe is None and len(config.test_splits) > 0
     return Arm(
         cell=cells[0],
@@ -191,7 +191,7 @@ def _done(cells: list[Cell], data: dict[str, Fingerprints]) -> int:
     return sum(record.stored_result() is not None for record in records_of(cells, data))
 
 
-def _steps(cell: Cell, config: DictConfig, jobs: Mapping[int, Job]) -> tuple[int, int]:
+def _steps(config: DictConfig, job: Job | None = None) -> tuple[int, int]:
     """Return the number of optimiser steps of a run, and the number of its training budgets.
 
     A training budget is a number of steps after which the result is taken. A run has one budget, or
@@ -201,16 +201,15 @@ def _steps(cell: Cell, config: DictConfig, jobs: Mapping[int, Job]) -> tuple[int
     takes no steps.
 
     Args:
-        cell: the run.
         config: the config of the run.
-        jobs: jobs of runs that were checked, by the number of the run.
+        job: the job of the config, if the checks of the sweep have resolved it.
     """
     if config.probe is not None:
         return 0, 1
     steps = int(config.budget.steps)
     if config.budget.short is None:
         return steps, 1
-    job = jobs[cell.number] if cell.number in jobs else resolve(cell.run_config())
+    job = job or resolve(config)
     if job.short is None:
         return steps, 1
     return steps + job.short.config.budget.steps - shared_steps(job, job.short), 2
