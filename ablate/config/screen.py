@@ -71,7 +71,8 @@ def _sweep(config: DictConfig, changes: Iterable[str]) -> None:
     if OmegaConf.select(config, "hydra.sweeper") is None:
         return
     with read_write(config), read_write(config.hydra), open_dict(config):
-        given = config.hydra.sweeper.params or {}
+        params = config.hydra.sweeper.params
+        given: Any = OmegaConf.to_container(params, resolve=False) if params else {}
         usual = {FACTOR: ",".join((BASELINE, *changes)), "seed": REPLICATES}
         config.hydra.sweeper.params = {**usual, **given}
 

@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf, read_write
 from ablate.config.notice import say_once
 from ablate.errors import UserError
 
+KEY = "budget.warmup"
 SHARE = 4  # number of steps per step of warm-up, as in the scales gpu and smoke
 READS = "${budget.warmup}"
 

@@ -22,8 +22,9 @@ from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.composed import Composed
 from ablate.sweep.launch import Planned, n_jobs, plan
-from ablate.sweep.preflight import record_of, records_of
+from ablate.sweep.preflight import Checked, record_of, records_of
 from ablate.train.budgets import shared_steps
+from ablate.train.job import Job
 from ablate.train.resolve import resolve
 
 MOST_SEEDS = 1000
@@ -159,23 +160,23 @@ def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -
     by_arm: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
         by_arm.setdefault(without_seed(cell.overrides), []).append(cell)
-    data = planned.checked.data
-    return [_arm(members, data, tuned, final=final) for members in by_arm.values()]
+    return [_arm(members, planned.checked, tuned, final=final) for members in by_arm.values()]
 
 
-def _arm(cells: list[Cell], data: dict[str, Fingerprints], tuned: str, *, final: bool) -> Arm:
+def _arm(cells: list[Cell], checked: Checked, tuned: str, *, final: bool) -> Arm:
     """Return cells that differ only in their seed as an arm; `final` is false if a nuisance
     parameter must be tuned before they can run.
     """
-    first = record_of(cells[0], data)
-    steps, budgets = _steps(cells[0].task_config())
-    tested = cells[0].config.probe is None and len(cells[0].config.test_splits) > 0
+    first = record_of(cells[0], checked.data)
+    config = first.config
+    steps, budgets = _steps(config, checked.jobs.get(cells[0].number))
+    tested = config.probe is None and len(config.test_splits) > 0
     return Arm(
         cell=cells[0],
         cells=len(cells),
-        done=_done(cells, data) if final else None,
+        done=_done(cells, checked.data) if final else None,
         steps=steps,
-        validations=-(-steps // cells[0].config.budget.validate_every),
+        validations=-(-steps // config.budget.validate_every),
         kin=RunSignature.of(first.parts, tuned),
         asked=digest(first.evaluation.parts["config"]) if tested else None,
         tests=budgets,
@@ -190,7 +191,7 @@ def _done(cells: list[Cell], data: dict[str, Fingerprints]) -> int:
     return sum(record.stored_result() is not None for record in records_of(cells, data))
 
 
-def _steps(config: DictConfig) -> tuple[int, int]:
+def _steps(config: DictConfig, job: Job | None = None) -> tuple[int, int]:
     """Return the number of optimiser steps of a run, and the number of its training budgets.
 
     A training budget is a number of steps after which the result is taken. A run has one budget, or
@@ -198,12 +199,18 @@ def _steps(config: DictConfig) -> tuple[int, int]:
     the steps that only the shorter training takes, for example because its learning rate decays
     earlier. A probe (a run that measures a model without training)
     takes no steps.
+
+    Args:
+        config: the config of the run.
+        job: the job of the config, if the checks of the sweep have resolved it.
     """
     if config.probe is not None:
         return 0, 1
     steps = int(config.budget.steps)
-    job = None if config.budget.short is None else resolve(config)
-    if job is None or job.short is None:
+    if config.budget.short is None:
+        return steps, 1
+    job = job or resolve(config)
+    if job.short is None:
         return steps, 1
     return steps + job.short.config.budget.steps - shared_steps(job, job.short), 2
 

@@ -56,7 +56,9 @@ def check_apart(cells: Sequence[Cell]) -> None:
     arms: dict[str, Cell] = {}
     first = {without_seed(cell.overrides): cell for cell in reversed(cells)}
     for cell in reversed(first.values()):
-        _check_alike(arms.setdefault(key(cell.levels), cell), cell)
+        other = arms.setdefault(key(cell.levels), cell)
+        if other is not cell:
+            _check_alike(other, cell)
     _check_once(cells)
     if cells and cells[0].arm.study is not None:
         _check_unequal(list(arms.values()))

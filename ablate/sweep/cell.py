@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +13,8 @@ from typing import Any, cast
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
-from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict, read_write
 
-from ablate.config.settle import settle
 from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.registration import study_hash
 from ablate.evidence.types import Study
@@ -23,6 +23,7 @@ from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.record.types import Cell as Place
 from ablate.record.types import Ended, Levels
+from ablate.sweep.reuse import Settler, adds_values, derived, with_cached_files
 from ablate.verdict.match import keys
 
 SEEDS = ("seed", "replicate")  # keys that distinguish replicates rather than arms
@@ -49,11 +50,13 @@ class Cell:
     overrides: tuple[str, ...]
     arm: DictConfig
     first: bool = True  # whether this is the first cell of its arm
+    shortened: bool = False  # whether the warm-up was shortened, because it was longer than the run
+    plain: bool = False  # whether the claims of the study have no interpolations
 
     @property
     def config(self) -> DictConfig:
         """The config of this run with Hydra's node; a new copy on each access."""
-        return self.arm if self.first else _changed(self.arm, self.overrides, self.number)
+        return self.arm if self.first else _changed(self.arm, self.overrides, self.number, {})
 
     @property
     def seed(self) -> int:
@@ -76,13 +79,62 @@ class Cell:
             del config["hydra"]
         return config
 
+    def run_config(self) -> DictConfig:
+        """Return the config without Hydra's node, and with only the part of the study that a single
+        run needs: no claims, no nuisance parameters, and of the variants of a screen its own.
+
+        This config is for the checks of a single run. The study of a screen has a claim and a
+        variant for each arm. To copy and check them for every arm would take longer than everything
+        else.
+        """
+        return self._without_hydra(self._small_study())
+
     def bare_config(self) -> DictConfig:
         """Return the config without the study and Hydra's node, which do not affect the run's
         numbers.
         """
-        return OmegaConf.masked_copy(
-            self.config, [str(key) for key in self.config if key not in ("hydra", "study")]
-        )
+        study = self.arm.study
+        config = self._without_hydra({} if study is None else {id(study): OmegaConf.create()})
+        config.study = None
+        return config
+
+    def _without_hydra(self, replaced: dict[int, DictConfig | ListConfig]) -> DictConfig:
+        """Return a copy of the config without Hydra's node.
+
+        Args:
+            replaced: nodes that take the place of other nodes, by the id of the other node.
+        """
+        if self.first:
+            # `copy.deepcopy` takes a node from this argument rather than copying it
+            config = copy.deepcopy(self.arm, {**replaced, id(self.arm.hydra): OmegaConf.create()})
+        else:
+            config = _changed(self.arm, self.overrides, self.number, replaced)
+        OmegaConf.set_readonly(config, False)
+        with open_dict(config):
+            del config["hydra"]
+        return config
+
+    def _small_study(self) -> dict[int, DictConfig | ListConfig]:
+        """Return replacements for the nodes of the study that a single run does not need, by the id
+        of the node.
+
+        Claims with interpolations are not replaced, because their values are checked for every run.
+        """
+        study = self.arm.study
+        if study is None or not self.plain:
+            return {}
+        small: dict[int, DictConfig | ListConfig] = {
+            id(study.claims): OmegaConf.create([]),
+            id(study.nuisance): OmegaConf.create([]),
+        }
+        if study.screen is not None:
+            variants, name = study.screen.variants, str(self.arm.variant)
+            own = {name: copy.deepcopy(variants[name])} if name in variants else {}
+            small |= {
+                id(study.screen.claims): OmegaConf.create(),
+                id(variants): OmegaConf.create(own),
+            }
+        return small
 
     @cached_property
     def levels(self) -> Levels:
@@ -132,11 +184,14 @@ def compose(
     numbers: Iterable[int],
     sweep: Path,
     varied: str = "",
+    like: Sequence[Cell] = (),
 ) -> list[Cell]:
     """Return the cells (runs) of a sweep: one for each Hydra job, with its composed config.
 
     Each arm is composed once, for its first seed and for the first value of the key `varied`,
-    because Hydra takes a third of a second per config.
+    because Hydra takes a third of a second per config. An arm whose overrides add values to those
+    of a run in `like` is not composed but derived from the config of that run
+    (`ablate.sweep.reuse`).
 
     Args:
         context: Hydra's context.
@@ -145,8 +200,10 @@ def compose(
         numbers: the number of each cell.
         sweep: the folder in which outcomes are stored.
         varied: a config key whose value differs within an arm, such as a tuned parameter.
+        like: runs that have been composed before for the same sweep, and have not started.
     """
     setup_globals()
+    loader, settle = with_cached_files(context.config_loader), Settler()
     cells: list[Cell] = []
     arms: dict[Overrides, Cell] = {}
     shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
@@ -154,17 +211,32 @@ def compose(
         arm = _without(overrides, varied)
         label = " ".join(o for o in overrides if o not in shared) or "the only cell"
         if arm in arms and _differ_in_values(overrides, arms[arm].overrides):
-            cells.append(Cell(number, label, overrides, arms[arm].arm, first=False))
+            base = arms[arm]
+            cells.append(Cell(number, label, overrides, base.arm, first=False, plain=base.plain))
             continue
-        composed = context.config_loader.load_sweep_config(config, list(overrides))
-        settle(composed)
+        composed = _derived(overrides, like)
+        if composed is None:
+            composed = loader.load_sweep_config(config, list(overrides))
+        settled = settle(composed)
         with open_dict(composed):
             composed.hydra.sweep.dir = str(sweep)  # the cells share the time stamp of the sweep
             composed.hydra.job.id = str(number)
             composed.hydra.job.num = number
-        cells.append(Cell(number, label, overrides, composed))
+        cells.append(Cell(number, label, overrides, composed, **settled._asdict()))
         arms.setdefault(arm, cells[-1])
     return cells
+
+
+def _derived(overrides: Overrides, like: Sequence[Cell]) -> DictConfig | None:
+    """Return the config of a run whose overrides add values to those of a run in `like`; None if
+    there is no such run.
+
+    A run with a shortened warm-up is not used, because another number of steps may shorten the
+    warm-up to another value.
+    """
+    bases = (c for c in like if c.first and not c.shortened and adds_values(overrides, c.overrides))
+    base = max(bases, key=lambda cell: len(cell.overrides), default=None)
+    return None if base is None else derived(base.arm, overrides, base.overrides)
 
 
 def without_seed(overrides: Overrides) -> Overrides:
@@ -187,24 +259,35 @@ def _without(overrides: Overrides, varied: str) -> Overrides:
 
 
 def _differ_in_values(overrides: Overrides, other: Overrides) -> bool:
-    """Return whether two lists of overrides set the same keys in the same order to other values."""
+    """Return whether two lists of overrides set the same keys in the same order to other values,
+    and set each key with another value only once.
+    """
     keys, other_keys = ([word.partition("=")[0] for word in words] for words in (overrides, other))
-    return keys == other_keys and len({*keys}) == len(keys) and overrides != other
+    if keys != other_keys or overrides == other:
+        return False
+    return all(word in other or keys.count(word.partition("=")[0]) == 1 for word in overrides)
 
 
-def _changed(arm: DictConfig, overrides: Overrides, number: int) -> DictConfig:
+def _changed(
+    arm: DictConfig,
+    overrides: Overrides,
+    number: int,
+    replaced: dict[int, DictConfig | ListConfig],
+) -> DictConfig:
     """Return a copy of an arm's config for another run of the arm.
 
     Args:
         arm: config of the arm's first run.
         overrides: all overrides of the other run, which has the same keys.
         number: number of the other run.
+        replaced: nodes that take the place of other nodes, by the id of the other node.
     """
-    wanted = {word.partition("=")[0]: word for word in overrides}
+    keys = Counter(word.partition("=")[0] for word in overrides)
+    wanted = {key: word for word in overrides if keys[key := word.partition("=")[0]] == 1}
     task = arm.hydra.overrides.task
-    changed = {old: new for old in task if (new := wanted[old.partition("=")[0]]) != old}
+    changed = {old: new for old in task if (new := wanted.get(old.partition("=")[0], old)) != old}
     parsed = OverridesParser.create().parse_overrides([*changed.values()])
-    config = copy.deepcopy(arm)
+    config = copy.deepcopy(arm, {**replaced})
     node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
     with read_write(config), read_write(node), open_dict(config):
         node.job.id = str(number)

@@ -133,14 +133,14 @@ def plan(
 
         numbers = [cell.number for cell in cells]
         jobs = matched_jobs(cells, match)
-        cells = compose(context, config, jobs, numbers, sweep)
+        cells = compose(context, config, jobs, numbers, sweep, like=cells)
     tune = study.get("tune") if study else None
     seeds = screening_seeds(replicates(config, cells), tune) if tune else {}
     cells = without_made(config, study, cells)
     jobs = screening_jobs(cells, tune, seeds) if tune else []
     after = count(first + len(job_overrides))
     varied = tune["key"] if tune else ""
-    screening = compose(context, config, jobs, after, sweep / SCREENING, varied)
+    screening = compose(context, config, jobs, after, sweep / SCREENING, varied, like=cells)
     # imports torch, while the server imports it as well
     from ablate.sweep.preflight import preflight
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -41,10 +42,12 @@ class Checked(NamedTuple):
     Args:
         data: hashes of the data, by the key that `corpus` returns for the config of a run.
         needed: disk space in bytes that the sweep needs.
+        jobs: the job of the first run of every arm, by the number of this run.
     """
 
     data: dict[str, Fingerprints]
     needed: int
+    jobs: Mapping[int, Job] = MappingProxyType({})
 
 
 def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
@@ -67,7 +70,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     needed = 0
     for cell in (*arms, *_standing_for(screening)):
         with naming(cell):
-            job = resolve(cell.task_config())
+            # the whole study is checked once, because all arms have the same (`check_arms`)
+            job = resolve(cell.run_config() if built else cell.task_config())
         if not built and cells:
             check_loggers(job)
         with naming(cell):
@@ -78,9 +82,10 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         check_arms(arms, plain_study(cells[0].config), built)
     if cells:
         largest = max(_kept_bytes(arm.model) for arm in built.values())
-        needed += _while_training(cells[0].task_config(), largest)
+        needed += _while_training(cells[0].config, largest)
         _see_to_space(Path(cells[0].config.paths.results), needed)
-    return Checked({text: data.fingerprints for text, data in builder.data.items()}, needed)
+    data = {text: data.fingerprints for text, data in builder.data.items()}
+    return Checked(data, needed, {number: arm.job for number, arm in built.items()})
 
 
 class Builder:

@@ -1,0 +1,186 @@
+"""Compose the configs of many runs without repeating the work that they share.
+
+Hydra reads and parses about 40 files for each config, and a screen (a study that compares many
+variants with one baseline) becomes a large study that takes longer to build than everything else in
+the config. The runs of a sweep differ in a few overrides, so this module does three things once:
+
+- Each file is parsed once (`CachedFiles`).
+- A screen is expanded once, and the other configs receive a copy of the study (`Settler`).
+- A config whose overrides only add values to those of another run is derived from the config of
+  that run (`derived`).
+
+All of them return the same config as Hydra would (tests/sweep/test_reuse.py).
+"""
+
+import copy
+import pickle
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from hydra._internal.config_loader_impl import get_overrides_dirname
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf, flag_override, read_write
+from omegaconf.errors import OmegaConfBaseException
+
+from ablate.config.screen import SHARED
+from ablate.config.settle import settle
+from ablate.config.warmup import KEY as WARMUP
+
+TOP = ("seed", "test_splits")  # keys at the top of the config that are values and not config groups
+
+
+class CachedFiles:
+    """A repository of config files for Hydra that parses each file once.
+
+    Hydra copies its repository for every config that it composes. The copies of this repository
+    share the parsed files, as long as they search the same folders.
+    """
+
+    def __init__(self, repository: Any) -> None:
+        self._repository = repository
+        self._by_folders: dict[str, dict[str, Any]] = {}
+        self._parsed = self._by_folders.setdefault("", {})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "CachedFiles":
+        other = CachedFiles(copy.deepcopy(self._repository, memo))
+        other._by_folders, other._parsed = self._by_folders, self._parsed
+        return other
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._repository, name)
+
+    def initialize_sources(self, config_search_path: Any) -> None:
+        """Search other folders from now on (`hydra.searchpath`)."""
+        self._repository.initialize_sources(config_search_path)
+        folders = repr([(found.provider, found.path) for found in config_search_path.get_path()])
+        self._parsed = self._by_folders.setdefault(folders, {})
+
+    def load_config(self, config_path: str) -> Any:
+        """Return a copy of a parsed file, because Hydra changes the parsed file."""
+        if config_path not in self._parsed:
+            self._parsed[config_path] = self._repository.load_config(config_path)
+        return copy.deepcopy(self._parsed[config_path])
+
+
+def with_cached_files(loader: ConfigLoader) -> ConfigLoader:
+    """Return a copy of Hydra's config loader that parses each file once."""
+    cached: Any = copy.copy(loader)
+    cached.repository = CachedFiles(cached.repository)
+    return cached
+
+
+class Settled(NamedTuple):
+    """Whether the warm-up of a settled config was shortened, and whether the claims of its study
+    have no interpolations.
+    """
+
+    shortened: bool
+    plain: bool
+
+
+class Settler:
+    """Settles the configs of a sweep (`ablate.config.settle`), and expands their screen once.
+
+    A config with another screen than the first config has its own screen expanded.
+    """
+
+    def __init__(self) -> None:
+        self._screen: object = None
+        self._plain = False
+        self._expanded = b""  # the expanded study as the only node of a config, pickled
+
+    def __call__(self, config: DictConfig) -> Settled:
+        """Settle a config in place."""
+        screen = _screen_of(config)
+        known = screen is not None and screen == self._screen
+        if known:
+            with read_write(config), flag_override(config, "no_deepcopy_set_nodes", True):
+                config.study = pickle.loads(self._expanded).study  # the fastest copy
+        given = OmegaConf.select(config, WARMUP)
+        settle(config)
+        plain = self._plain if known else _has_plain_claims(config.study)
+        if screen is not None and self._screen is None:
+            self._screen, self._plain = screen, plain
+            self._expanded = pickle.dumps(OmegaConf.masked_copy(config, "study"))
+        return Settled(bool(OmegaConf.select(config, WARMUP) != given), plain)
+
+
+def _screen_of(config: DictConfig) -> object:
+    """Return everything that the expansion of a config's screen depends on; None without a screen,
+    and for a screen that has been expanded.
+    """
+    study = config.study
+    if study is None or study.get("screen") is None or not OmegaConf.is_missing(study, "factors"):
+        return None
+    whole = OmegaConf.to_container(study, resolve=False)
+    # expansion resolves these settings, and keeps all other interpolations
+    return config.name, whole, [OmegaConf.select(study.screen, key) for key in SHARED]
+
+
+def _has_plain_claims(study: DictConfig | None) -> bool:
+    """Return whether neither the claims of a study nor its screen have interpolations."""
+    nodes = [] if study is None else [study.claims, study.screen]
+    trees = (OmegaConf.to_container(node, resolve=False) for node in nodes if node is not None)
+    return not any(map(_has_interpolations, trees))
+
+
+def _has_interpolations(tree: object) -> bool:
+    """Return whether a nested mapping or list contains an interpolation (`${...}`)."""
+    if isinstance(tree, dict):
+        return any(map(_has_interpolations, tree.values()))
+    if isinstance(tree, list):
+        return any(map(_has_interpolations, tree))
+    return isinstance(tree, str) and "${" in tree
+
+
+def adds_values(overrides: Sequence[str], base: Sequence[str]) -> bool:
+    """Return whether a run has the overrides of another run, another seed, and after them only
+    values, such as `optimizer.lr=0.1`, but no options of config groups.
+    """
+    words, kept = ([word for word in given if _key(word) != "seed"] for given in (overrides, base))
+    added = words[len(kept) :]
+    return words[: len(kept)] == kept and all(map(_is_value, added))
+
+
+def _is_value(word: str) -> bool:
+    key = _key(word)
+    plain = key.replace(".", "_").isidentifier() and not key.startswith("hydra.")
+    return "=" in word and plain and ("." in key or key in TOP)
+
+
+def _key(word: str) -> str:
+    return word.partition("=")[0]
+
+
+def derived(base: DictConfig, overrides: Sequence[str], before: Sequence[str]) -> DictConfig | None:
+    """Return the config of a run whose overrides add values to those of another run.
+
+    Return None if a value does not fit the config. Then Hydra must compose the config, because its
+    error message names the override.
+
+    Args:
+        base: the config of the other run, with Hydra's node and with an unchanged warm-up.
+        overrides: the overrides of the run, for which `adds_values` is true.
+        before: the overrides of the other run.
+    """
+    parsed = OverridesParser.create().parse_overrides([*overrides])
+    added = [override for override in parsed if override.input_line not in before]
+    config = copy.deepcopy(base)
+    node = config.hydra
+    try:
+        with read_write(node):
+            for override in added:
+                OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
+            node.overrides.task = [*overrides]
+            form = node.job.config.override_dirname
+            node.job.override_dirname = get_overrides_dirname(
+                overrides=parsed,
+                kv_sep=form.kv_sep,
+                item_sep=form.item_sep,
+                exclude_keys=form.exclude_keys,
+            )
+    except (OmegaConfBaseException, HydraException):
+        return None
+    return config

@@ -1,0 +1,92 @@
+"""Configs that share work are those that Hydra composes alone."""
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf, open_dict
+
+from ablate.config.settle import settle
+from ablate.evidence.tuned import screening_seeds
+from ablate.sweep.cell import compose, plain_study
+from ablate.sweep.composed import composed
+from ablate.sweep.reuse import adds_values
+from ablate.sweep.tuning import screening_jobs
+
+VARIANTS = "variant=baseline,swiglu,fewer_steps"
+
+
+def alone(sweep, cell):
+    """The config that Hydra composes for a cell, without the help of other cells."""
+    config = sweep.context.config_loader.load_sweep_config(sweep.config, [*cell.overrides])
+    settle(config)
+    with open_dict(config):
+        config.hydra.sweep.dir = cell.arm.hydra.sweep.dir
+        config.hydra.job.id, config.hydra.job.num = str(cell.number), cell.number
+    return config
+
+
+@pytest.fixture(scope="module")
+def screen():
+    """A sweep of a screen with its cells: those for the verdict, and those that tune."""
+    words = ["+experiment=modern_screen", "logger=none", VARIANTS, "seed=0,1"]
+    with composed(words) as sweep:
+        folder, tune = Path("sweep"), plain_study(sweep.config)["tune"]
+        cells = compose(sweep.context, sweep.config, sweep.jobs, count(), folder)
+        jobs = screening_jobs(cells, tune, screening_seeds({0, 1}, tune))
+        tuning = compose(*sweep[:2], jobs, count(len(cells)), folder, tune["key"], like=cells)
+        yield sweep, cells, tuning
+
+
+def test_a_config_that_shares_work_is_the_config_that_hydra_composes(screen):
+    sweep, cells, tuning = screen
+    for cell in [*cells[::2], *tuning[::5]]:
+        expected = alone(sweep, cell)
+        for resolve in (False, True):
+            trees = [
+                OmegaConf.to_container(
+                    OmegaConf.masked_copy(config, [k for k in config if k != "hydra"]),
+                    resolve=resolve,
+                )
+                for config in (cell.config, expected)
+            ]
+            assert trees[0] == trees[1]
+        nodes = [OmegaConf.to_container(c.hydra, resolve=False) for c in (cell.config, expected)]
+        assert nodes[0] == nodes[1]
+        kinds = [[*map(OmegaConf.get_type, c.study.claims)] for c in (cell.config, expected)]
+        assert kinds[0] == kinds[1]
+
+
+def test_each_arm_is_composed_once_although_a_variant_repeats_a_key(screen):
+    _, cells, tuning = screen
+    assert [sum(cell.first for cell in some) for some in (cells, tuning)] == [3, 3]
+
+
+def test_a_run_config_lacks_only_the_claims_of_other_variants(screen):
+    _, cells, tuning = screen
+    for cell in (cells[0], cells[3], tuning[-1]):
+        small, whole, bare = cell.run_config(), cell.task_config(), cell.bare_config()
+        assert set(small.study.screen.variants) == {cell.config.variant} - {"baseline"}
+        assert small.study.tune == whole.study.tune
+        assert bare.study is None
+        for config in (small, bare, whole):
+            with open_dict(config):
+                config.study = None
+        assert small == whole == bare
+
+
+@pytest.mark.parametrize(
+    ("added", "adds"),
+    [
+        (("optimizer.lr=0.1", "seed=9", "test_splits=[]"), True),
+        (("model/norm=rms_norm",), False),
+        (("optimizer=muon",), False),
+        (("+optimizer.lr=0.1",), False),
+        (("~logger",), False),
+        (("hydra.job.name=a",), False),
+    ],
+)
+def test_only_added_values_make_a_run_like_another(added, adds):
+    base = ("seed=0", "model/norm=layer_norm")
+    assert adds_values(("model/norm=layer_norm", *added), base) is adds
+    assert not adds_values(("model/norm=rms_norm", *added), base)
