@@ -133,6 +133,6 @@ def _say_what_is_not_run(config: DictConfig) -> None:
                 "this variant in its place"
             )
         print(
-            f"This is one run with the default levels, not the study {config.name}: "
-            "no arms, no seeds, no verdict. Add -m to run the study."
+            "This is a single run with the default options. To run all arms and seeds of the "
+            f"experiment {config.name}, add -m."
         )
