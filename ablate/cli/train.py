@@ -79,6 +79,7 @@ def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterato
         UserError: the config cannot be composed.
     """
     check_encoding(folders)
+    check_file_names(folders)
     try:
         yield
     except (hydra.errors.HydraException, OmegaConfBaseException) as error:
@@ -107,6 +108,23 @@ def check_encoding(folders: Sequence[str]) -> None:
     for path in (p for f in folders for group in groups for p in Path(f, group).glob("*.yaml")):
         if read_raw_text(path).startswith(MARK):
             raise UserError(f"{path} begins with a byte-order mark: save it as UTF-8 without one")
+
+
+def check_file_names(folders: Sequence[str]) -> None:
+    """Check that no option of the user has the name of another option of `ablate`, because Hydra
+    would use the option of `ablate`.
+
+    Raises:
+        UserError: a folder has a file with such a name and other content.
+    """
+    for folder in (Path(name) for name in folders if Path(name).resolve() != CONF.resolve()):
+        for path in CONF.rglob("*.yaml"):
+            own = folder / path.relative_to(CONF)
+            if path.parent != CONF and own.is_file() and own.read_bytes() != path.read_bytes():
+                raise UserError(
+                    f"{own} has the name of an option of ablate, {path}, which would be used in "
+                    "its place. Choose another file name"
+                )
 
 
 def _chosen(config: DictConfig) -> str:
