@@ -21,20 +21,20 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
         source: one of four folders: a sweep, `results/sweeps/NAME/TIME`; committed evidence,
             `experiments/NAME`; a folder of such folders; or `results`, for all runs that have
             ended.
-        curves: whether to return a row for every validation of a run, with its `step`, in place of
-            a row per run.
+        curves: whether to return one row for each validation of a run, with its `step`, instead of
+            one row for each run.
 
     Returns:
-        A row per run, and another row for its shorter budget (`budget.short`) if it has one.
-            Columns:
-        `experiment`; a column for each factor with the level; `arm`, `seed` and `status` (finished,
-        diverged, collapsed, failed); a column for each metric by its key, such as `test/bleu`,
-            empty
-        if a run lacks the metric; `seconds`; `identity`, the name of the run's folder below
-        `results/runs`. For `results`, the factors are the config keys that differ between runs (a
-        component is given by the name of its class), and a run has a row for each way it was
-            tested,
-        named in the column `test`. Call `to_csv` of the frame to write a file.
+        A data frame with one row for each run. A run with a shorter budget (`budget.short`) has a
+        second row for this budget. The columns are `experiment`, one column for each factor with
+        the option of the run, `arm`, `seed`, `status` (finished, diverged, collapsed or failed),
+        one column for each metric such as `test/bleu` (empty if a run lacks the metric), `seconds`,
+        and `identity`, the name of the run's folder in `results/runs`. The method `to_csv` of the
+        data frame writes a file.
+
+        For the folder `results`, the factors are the config keys that differ between the runs, and
+        a component is given by the name of its class. If a run was tested in several ways, it has
+        one row for each way, and the column `test` distinguishes these rows.
 
     Raises:
         UserError: the folder has no runs, or a stored result was changed or damaged.

@@ -79,6 +79,7 @@ def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterato
         UserError: the config cannot be composed.
     """
     check_encoding(folders)
+    check_file_names(folders)
     try:
         yield
     except (hydra.errors.HydraException, OmegaConfBaseException) as error:
@@ -109,6 +110,23 @@ def check_encoding(folders: Sequence[str]) -> None:
             raise UserError(f"{path} begins with a byte-order mark: save it as UTF-8 without one")
 
 
+def check_file_names(folders: Sequence[str]) -> None:
+    """Check that no option of the user has the name of another option of `ablate`, because Hydra
+    would use the option of `ablate`.
+
+    Raises:
+        UserError: a folder has a file with such a name and other content.
+    """
+    for folder in (Path(name) for name in folders if Path(name).resolve() != CONF.resolve()):
+        for path in CONF.rglob("*.yaml"):
+            own = folder / path.relative_to(CONF)
+            if path.parent != CONF and own.is_file() and own.read_bytes() != path.read_bytes():
+                raise UserError(
+                    f"{own} has the name of an option of ablate, {path}, which would be used in "
+                    "its place. Choose another file name"
+                )
+
+
 def _chosen(config: DictConfig) -> str:
     """Return the data, the model, the task and the number of steps of a run as text, for its first
     line.
@@ -133,6 +151,6 @@ def _say_what_is_not_run(config: DictConfig) -> None:
                 "this variant in its place"
             )
         print(
-            f"This is one run with the default levels, not the study {config.name}: "
-            "no arms, no seeds, no verdict. Add -m to run the study."
+            "This is a single run with the default options. To run all arms and seeds of the "
+            f"experiment {config.name}, add -m."
         )

@@ -126,9 +126,9 @@ class Config:
     products: Annotated[str, OneOf(("blas", "onednn", "auto"))] = "blas"
     n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
     without: list[dict[str, Any]] = field(default_factory=list)  # arms that a sweep leaves out
-    # true: this sweep is a piece of a study, which has its verdict after `ablate join`
+    # true: this sweep is a part of a study, which gets its verdict after `ablate join`
     part: bool = False
-    # folder of a piece, or a list of them: the sweep leaves out the runs that these have
+    # folder of a part, or a list of folders: the sweep leaves out the runs of these parts
     without_runs: Any = field(default_factory=list)
     fresh: bool = False  # true: train again although the same run has finished before
     data: Component = MISSING

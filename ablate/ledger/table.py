@@ -50,7 +50,8 @@ def totals(entries: list[Entry], every: list[Entry]) -> str:
     """
     counts = count(entries)
     shown, all_claims = sum(counts.values()), sum(count(every).values())
-    amount = f"{shown} claims" if shown == all_claims else f"{shown} of {all_claims} claims"
+    amount = str(shown) if shown == all_claims else f"{shown} of {all_claims}"
+    amount += " claim" if all_claims == 1 else " claims"
     outside = len(entries) - shown
     if outside and not shown:
         return f"claims that no document makes: {outside}"

@@ -11,10 +11,10 @@ from ablate.plan.power import Sensitivity
 from ablate.sweep.cell import plain_study
 from ablate.verdict.kind import kind_of
 
-HEAD = ("arm", "cells", "done", "seconds each", "by")
+HEAD = ("arm", "runs", "done", "seconds each", "source of the time")
 SIDES = "<>>><"
-UNKNOWN = "not known"
-WARNING = "By earlier runs of their arms, these claims would stay undecided:"
+UNKNOWN = "unknown"
+WARNING = "According to earlier runs of their arms, these claims would stay undecided:"
 
 
 def format_plan(planned: Plan, seen: list[Sensitivity]) -> str:
@@ -31,7 +31,7 @@ def _cells(planned: Plan) -> str:
     done = sum(arm.done or 0 for arm in planned.everything)
     first = sum(arm.cells for arm in planned.screening)
     tuned = f", after {first} that choose {planned.tuned}" if first else ""
-    counted = f"{cells} cells of {arms} arms, {planned.seeds} seeds each{tuned}"
+    counted = f"{cells} runs of {arms} arms, {planned.seeds} seeds each{tuned}"
     return f"{planned.config.name}: {counted}; {done} are done"
 
 
@@ -55,8 +55,8 @@ def _costs(planned: Plan) -> list[str]:
     if planned.seconds is None:
         arms = len(planned.unknown)
         return [
-            f"time: not known of {arms} arm{'s' * (arms > 1)}, as no such run was timed on a "
-            "machine like this; sample=true times a few updates of each",
+            f"time: unknown for {arms} arm{'s' * (arms > 1)}, because results/ has no similar run "
+            "from a machine like this; with sample=true, the command times a few training steps",
             disk,
         ]
     return [
@@ -69,8 +69,8 @@ def _costs(planned: Plan) -> list[str]:
 def _guessed(arms: int) -> str:
     if not arms:
         return ""
-    these = "one arm goes" if arms == 1 else f"{arms} arms go"
-    return f"; {these} by other variants, which may be slower or faster; sample=true times each"
+    these = "the time of one arm is" if arms == 1 else f"the times of {arms} arms are"
+    return f"; {these} taken from other arms, which may be slower or faster; sample=true times each"
 
 
 def _early(planned: Plan) -> str:
@@ -81,7 +81,7 @@ def _early(planned: Plan) -> str:
         return ""
     looks = planned_looks(plain_study(planned.config))
     before = listed([str(seeds) for seeds in looks if seeds < planned.seeds])
-    return f"; less where looks after {before} seeds end arms" if before else ""
+    return f"; less if interim analyses after {before} seeds end some arms" if before else ""
 
 
 def _existing(folder: Path) -> Path:
@@ -98,7 +98,7 @@ def duration(seconds: float) -> str:
 def _sensitivities(seen: list[Sensitivity]) -> list[str]:
     if not seen:
         return []
-    head = "The smallest effect that each claim would show with 80 % power, and the seeds it needs:"
+    head = "For each claim, the smallest effect that has 80 % power, and the seeds that are needed:"
     doubts = dict.fromkeys(
         f"{sensitivity.claim['id']}: {sensitivity.one_way}"
         for sensitivity in seen
@@ -113,7 +113,7 @@ def _sensitivity_line(sensitivity: Sensitivity) -> str:
     reading = f" ({name_of_reading})" if (name_of_reading := claim.get("reading")) else ""
     name = f"{claim['id']}{reading}, {claim['kind']}"
     if sensitivity.least is None:
-        start = name if claim["kind"] == "exact" else f"{name}: not known yet"
+        start = name if claim["kind"] == "exact" else f"{name}: unknown"
         return f"{start}: {sensitivity.noise}"
     effect = "a margin" if claim["kind"] in ("equivalence", "non_inferiority") else "a difference"
     size = f"{effect} of {sensitivity.least:.3g} in {metric_of(claim['metric']).axis}"
@@ -139,7 +139,7 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
         seen: for each claim, the smallest effect that this number of seeds can detect.
     """
     if not planned.seeds:
-        return f"\nNot one seed of every arm fits into {minutes} minutes."
+        return f"\nNot even one seed of every arm fits into {minutes} minutes."
     lines = [
         f"\nIn {minutes} minutes: {planned.seeds} seeds of every arm, {duration(planned.wall)} "
         f"(budget.seeds={planned.seeds}, or seed=range({planned.seeds}) where seeds are listed)."
@@ -155,9 +155,9 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
         if sensitivity.least is None and sensitivity.plan is None
     )
     if short:
-        lines.append(f"With power .8 they do not decide: {', '.join(short)}.")
+        lines.append(f"With less than 80 % power, these seeds decide: {', '.join(short)}.")
     if unknown:
-        lines.append(f"Nothing is known of the noise of: {', '.join(unknown)}.")
+        lines.append(f"The run-to-run variation is unknown for: {', '.join(unknown)}.")
     return "\n".join(lines)
 
 

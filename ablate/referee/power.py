@@ -101,13 +101,14 @@ def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
     unit = {"unpaired": "runs per arm", "paired": "pairs", "target": "runs"}[plan.design]
     for side, (effect, count) in plan.needed(plan.sd).items():
         many = f"{count:,}" if count else "more than 1,000"
-        sentence = f"{side}: {many} {unit} have 80 % power where the true effect is {effect:g}"
+        sentence = f"{side}: {many} {unit} have 80 % power if the true effect is {effect:g}"
         large = plan.largest_sd()
         if large > plan.sd * 1.005:
             worst = plan.needed(large)[side][1]
-            sentence += f"; up to {worst or 'more than 1,000'}, as the noise may be {large:.3g}"
+            more = f"{worst:,}" if worst else "more than 1,000"
+            sentence += f"; {more} if the standard deviation is at its upper limit of {large:.3g}"
         yield f"{sentence}."
     if runs:
         what = "a margin" if KINDS[plan.kind].needs_margin else "a true effect"
         least = plan.detectable(runs)
-        yield f"{runs} {unit} show {what} of {least:.3g} with 80 % power."
+        yield f"{runs} {unit} detect {what} of {least:.3g} with 80 % power."

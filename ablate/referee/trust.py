@@ -108,6 +108,9 @@ def _plain(missing: str | float) -> str:
 def _other_columns(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
     """Yield a sentence on columns of the table that are constant within each arm but differ between
     the arms, although they do not define the arms.
+
+    A column that only repeats the names of the arms is left out, such as the column `arm` of
+    `ablate.load`.
     """
     if len(arms) < 2:
         return
@@ -121,6 +124,8 @@ def _other_columns(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
         if name in used_columns:
             continue
         first, second = (runs.table.columns[name].constant(arm.rows) for arm in arms[:2])
+        if (first, second) == (arms[0].label, arms[1].label):
+            continue
         if first is not None and second is not None and first != second:
             differing.append(f"{name} ({first or 'nothing'} against {second or 'nothing'})")
     if differing:

@@ -143,7 +143,7 @@ class Verdict:
         counts = Counter(claim.judged.decision.status for claim in self.claims)
         words = {"supported": "supported", "refuted": "refuted", INCONCLUSIVE: "undecided"}
         parts = [f"{counts[key]} {word}" for key, word in words.items() if counts[key]]
-        return f"Of {len(self.claims)} claims {listed(parts)}."
+        return f"{len(self.claims)} claims: {listed(parts)}."
 
     @property
     def evidence(self) -> str:

@@ -200,6 +200,8 @@ class Wording:
         if open_ and (plan := self.judged.plans.get(SUPPORTED)):
             needed = f"About {plan.seeds:,}" if plan.seeds else "More than 1,000"
             unit = "pairs" if self.design.pair else "runs per arm"
+            if self.judged.measured.group == OVER_ALL:
+                unit = "datasets"
             return f"{needed} {unit} would settle it if the true difference were {plan.effect:g}."
         if not margin:
             return self._other_margins()

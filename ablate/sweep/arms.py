@@ -76,7 +76,7 @@ def _check_claims(cells: list[Cell], study: Study) -> None:
         for levels in wanted:
             if not any(cell.levels.items() >= levels.items() for cell in cells):
                 missing = ", ".join(f"{f}={value_text(level)}" for f, level in levels.items())
-                raise UserError(f"study.claims, {claim['id']}: no cell has {missing}")
+                raise UserError(f"study.claims, {claim['id']}: no run has {missing}")
 
         _check_slope(claim, cells)
 

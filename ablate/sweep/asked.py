@@ -209,8 +209,14 @@ def _arms(
 def _inside(config: DictConfig, group: str, name: str) -> dict[str, object]:
     """Return the settings of one option of a config group, with all other keys as in the
     command.
+
+    Raises:
+        UserError: the group has no such option, or the option cannot be composed.
     """
-    composed = leaves(hydra.compose("config", [*_unswept(config, group), f"{group}={name}"]))
+    try:
+        composed = leaves(hydra.compose("config", [*_unswept(config, group), f"{group}={name}"]))
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(explain(error)) from None
     return {key: value for key, value in _portable(composed) if _below(key, place(group))}
 
 

@@ -68,7 +68,7 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
     failed = [run for run in evidence.runs if run["status"] == "failed"]
     for error, cells in failures(failed).items():
         console.print(f"failed: {cells}: {error}", style="red", soft_wrap=True)
-    console.print(f"table, verdicts and the records of all cells: {sweep}", soft_wrap=True)
+    console.print(f"table, verdicts and records of all runs: {sweep}", soft_wrap=True)
     for sentence in logger_failures(sweep):
         console.print(sentence, style="yellow", soft_wrap=True)
     logger = config.logger

@@ -65,9 +65,9 @@ def launch(
     engine: Engine = construct(config.engine)
     console = make_console(stderr=True)
     if (committed := Path(config.paths.experiments) / config.name / REPORT).exists():
-        text = f"{config.name}: the committed result is in {committed}; no run of it is used here"
-        console.print(text, soft_wrap=True)
-    console.print(f"{config.name}: checking {len(job_overrides)} cells")
+        text = f"{committed} has the committed verdicts; this sweep uses none of their runs"
+        console.print(f"{config.name}: {text}", soft_wrap=True)
+    console.print(f"{config.name}: checking {len(job_overrides)} runs")
     pool = Pool(n_jobs(config), PRELOADED, threads=config.threads)
     if engine.works_here:
         pool.prepare()

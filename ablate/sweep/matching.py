@@ -58,7 +58,7 @@ def _reference_run(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
         if other.levels == wanted and other.seed == cell.seed:
             return other
     missing = ", ".join(f"{key}={level}" for key, level in wanted.items())
-    raise UserError(f"study.match.to: no cell has {missing} with seed {cell.seed}")
+    raise UserError(f"study.match.to: no run has {missing} with seed {cell.seed}")
 
 
 def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:

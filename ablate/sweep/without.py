@@ -17,14 +17,14 @@ def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) ->
         if not any(cell.levels.items() >= arm.items() for cell in cells):
             levels = {text for cell in cells for text in _texts(cell.levels)}
             raise UserError(
-                f"without: no cell has {', '.join(_texts(arm))}; this sweep has "
+                f"without: no run has {', '.join(_texts(arm))}; this sweep has "
                 f"{', '.join(sorted(levels))}"
             )
     kept = [c for c in cells if not any(c.levels.items() >= arm.items() for arm in without)]
     if cells and not kept:
         given = " and ".join(", ".join(_texts(arm)) for arm in without)
         raise UserError(
-            f"`without` lists {given}, which leaves out all {len(cells)} cells of the sweep: list "
+            f"`without` lists {given}, which leaves out all {len(cells)} runs of the sweep: list "
             "fewer combinations"
         )
     return kept

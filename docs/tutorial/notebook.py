@@ -1,9 +1,9 @@
 # %% [markdown]
 # # From a question to a verdict
 #
-# Attention sees a set of words: without positions, "dog bites man" and "man bites dog" are the
-# same. How much does that cost a translation? This notebook asks, looks at the runs one by one,
-# and ends in a verdict.
+# Without positions, attention cannot distinguish "dog bites man" from "man bites dog". How much
+# BLEU does a translation model lose without positions? This notebook states the question, trains
+# the models, shows the result of each run, and computes the verdict.
 
 # %%
 import subprocess
@@ -17,13 +17,14 @@ import ablate
 from ablate.evidence.folder import Evidence
 from ablate.verdict.conclude import conclude
 
-SIZE = ["budget.seeds=3"]  # of three seeds; for a quick look: ["scale=smoke"]
+SIZE = ["budget.seeds=3"]  # three seeds of each arm
 
 # %% [markdown]
 # ## The question
 #
-# One file names the arms, the metric, the smallest difference that would matter, and the reason
-# for that one. It is written before the first run, and its hash is kept beside every run.
+# The experiment file states the arms, the metric, the smallest difference that matters (the margin)
+# and the reason for this margin. Write the file before the first run: `ablate` stores the hash of
+# the file with every run.
 
 # %%
 QUESTION = """\
@@ -40,7 +41,7 @@ study:
       treatment: {model/position: sinusoidal}
       baseline: {model/position: none}
       margin: 2.0
-      margin_reason: nobody would choose a variant of so small a model for less
+      margin_reason: a smaller gain would not justify choosing a variant of so small a model
 hydra: {sweeper: {params: {model/position: "sinusoidal,none", seed: "range(${budget.seeds})"}}}
 """
 path = Path("conf/experiment/do_positions_matter.yaml")
@@ -49,9 +50,9 @@ path.write_text(QUESTION)
 words = ["--config-dir", "conf", "+experiment=do_positions_matter", "logger=none", *SIZE, "-m"]
 
 # %% [markdown]
-# ## What it will cost
+# ## The cost
 #
-# A plan composes and checks everything and starts nothing.
+# `ablate plan` checks the experiment and estimates its cost. The command trains nothing.
 
 # %%
 subprocess.run(["ablate", "plan", *words], check=True)
@@ -59,18 +60,18 @@ subprocess.run(["ablate", "plan", *words], check=True)
 # %% [markdown]
 # ## The runs
 #
-# A sweep is a command, not a call: each run is a process of its own, finished runs are reused,
-# and the same command goes on where it was stopped.
+# A sweep is started as a command. Each run is a separate process. If you repeat the command,
+# finished runs are reused, and interrupted runs continue.
 
 # %%
 subprocess.run(["ablate", *words], check=True)
 sweep = sorted(Path("results/sweeps/do_positions_matter").iterdir())[-1]
 
 # %% [markdown]
-# ## The records
+# ## The results of the runs
 #
-# `ablate.load` gives a row per run. Two runs of one seed saw the same sentences in the same
-# order, so their difference is the effect, once per seed.
+# `ablate.load` returns a data frame with one row for each run. Two runs with the same seed read the
+# same sentences in the same order, so their difference estimates the effect of the positions.
 
 # %%
 runs = ablate.load(sweep)
@@ -89,8 +90,8 @@ figure.savefig("difference.svg")
 # %% [markdown]
 # ## The verdict
 #
-# The sweep has printed it already. It is a pure function of the evidence, which can be called
-# again.
+# The sweep has already printed the verdict. The function `conclude` computes the verdict again from
+# the stored results.
 
 # %%
 evidence = Evidence.load(sweep)
@@ -100,8 +101,8 @@ print(claim["headline"])
 print(claim["evidence"])
 
 # %% [markdown]
-# With another margin the rule may say something else. It is asked after the runs, so the verdict
-# is marked as exploratory: the question that was registered was another one.
+# With another margin the verdict may be different. The margin below was chosen after the runs and
+# differs from the margin in the experiment file, so the verdict is marked as exploratory.
 
 # %%
 study = deepcopy(evidence.study)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ablate.cli.main import GROUPS, RENAMED, names
-from ablate.cli.train import check_encoding
+from ablate.cli.train import check_encoding, check_file_names
+from ablate.config.location import CONF
 from ablate.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -278,6 +279,16 @@ def test_hints_know_the_levels_in_a_folder_of_the_user(command, tmp_path, place,
 @pytest.mark.parametrize("word", ["model/position=wobly", "wobbly=true"])
 def test_hints_know_no_level_of_a_folder_that_is_not_named(command, word, sweep):
     assert "wobbly?" not in command(word, *sweep)[2]
+
+
+def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
+    own = tmp_path / "model" / "norm"
+    own.mkdir(parents=True)
+    (own / "mine.yaml").write_text("eps: 1.0\n")
+    check_file_names([str(tmp_path), str(CONF)])
+    (own / "layer_norm.yaml").write_text("eps: 1.0\n")
+    with pytest.raises(UserError, match="layer_norm.yaml has the name of an option"):
+        check_file_names([str(tmp_path)])
 
 
 @pytest.mark.parametrize("folder", ["experiment", "model", "data", "model/position", "."])

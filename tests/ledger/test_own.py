@@ -81,7 +81,7 @@ def test_only_the_own_or_only_the_committed_verdicts(ledger, verdict, command):
     assert set(own) == {CLAIM, "mine"} and own[CLAIM].verdict == "supported"
     committed = ledger("committed")
     assert "mine" not in committed and len(committed[CLAIM].findings) == 1
-    assert command("ledger", "only=own")[1].splitlines()[-1].startswith("1 claims: 1 supported, 0")
+    assert command("ledger", "only=own")[1].splitlines()[-1].startswith("1 claim: 1 supported, 0")
     assert "your sweep" not in command("ledger", "only=committed")[1]
     assert command("ledger", "word=said that mine")[1].endswith(
         "claims that no document makes: 1\n"

@@ -20,9 +20,9 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
 
     status, out, err = command("plan", *small, *SWEEP)
     assert (status, err) == (0, "")
-    assert "relu_vs_linear: 4 cells of 2 arms, 2 seeds each; 0 are done" in out
-    assert "time: not known of 2 arms" in out
-    assert "ffn_nonlinearity_needed, superiority: not known yet: no earlier runs" in out
+    assert "relu_vs_linear: 4 runs of 2 arms, 2 seeds each; 0 are done" in out
+    assert "time: unknown for 2 arms" in out
+    assert "ffn_nonlinearity_needed, superiority: unknown: no earlier runs" in out
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["registry.json"]
     run(resolve(compose(*small, *ONE, "model/feed_forward=linear", "seed=1")))
     _, out, _ = command("plan", *small, *SWEEP, "minutes=1")
@@ -30,12 +30,12 @@ def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tm
     assert "1 earlier run of this variant" in out
     assert "1 earlier run of other variants of this size" in out
     assert "wall time: " in out
-    assert "; one arm goes by other variants, which may be slower or faster; sample=true" in out
-    assert "looks" not in out
+    assert "; the time of one arm is taken from other arms, which may be slower" in out
+    assert "interim" not in out
     assert "\nIn 1 minutes: " in out
-    assert "Nothing is known of the noise of: ffn_nonlinearity_needed." in out
+    assert "The run-to-run variation is unknown for: ffn_nonlinearity_needed." in out
     _, out, _ = command("plan", *small, *ONE, "budget.seeds=12")
-    assert "; less where looks after 4 and 8 seeds end arms" in out
+    assert "; less if interim analyses after 4 and 8 seeds end some arms" in out
 
 
 def test_a_plan_is_printed_as_data(small, command):
@@ -49,7 +49,7 @@ def test_a_plan_is_printed_as_data(small, command):
 
 def test_a_claim_is_named_with_its_reading(small, command):
     _, out, _ = command("plan", *small, *SWEEP, "study.claims.0.reading=alone")
-    assert "ffn_nonlinearity_needed (alone), superiority: not known yet" in out
+    assert "ffn_nonlinearity_needed (alone), superiority: unknown" in out
 
 
 def test_what_cannot_work_is_said_as_the_sweep_would(small, command):

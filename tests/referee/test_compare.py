@@ -174,3 +174,12 @@ def test_no_large_library_is_loaded(runs_csv):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_only_columns_that_do_not_repeat_the_arms_are_doubted(records):
+    frame = pd.DataFrame([{**row, "arm": row["variant"]} for row in records])
+    other = frame.assign(width=[64 if row["variant"] == "relu" else 96 for row in records])
+    compared = {**ASKED, "treatment": "swiglu"}
+    assert "also differ" not in str(ablate.compare(frame, **compared))
+    doubted = str(ablate.compare(other, **compared))
+    assert "also differ in width (96 against 64)" in doubted

@@ -34,13 +34,13 @@ def test_the_command_says_how_many(ablate_command, kind, margin):
     words = ["--sd", "0.0013", "--margin", margin, "--kind", kind, "--runs", "10"]
     status, out, err = ablate_command("power", *words)
     assert (status, err) == (0, "")
-    assert re.search(r"supported: \d+ runs per arm", out) and "10 runs per arm show" in out
+    assert re.search(r"supported: \d+ runs per arm", out) and "10 runs per arm detect" in out
 
 
 def test_a_table_says_how_well_its_noise_is_known(ablate_command, runs_csv):
     words = ["--arm", "variant", "--metric", "val_loss", "--baseline", "relu", "--margin", "0.002"]
     status, out, _ = ablate_command("power", runs_csv, *words)
-    assert status == 0 and "as the noise may be" in out
+    assert status == 0 and "at its upper limit of" in out
 
 
 @pytest.mark.parametrize("words", [

@@ -4,6 +4,7 @@ import hydra
 import pytest
 
 from ablate.config.location import CONF
+from ablate.errors import UserError
 from ablate.sweep.asked import asked, components
 from ablate.sweep.cell import plain_study
 
@@ -54,6 +55,11 @@ def test_a_level_is_kept_with_what_it_sets(begun):
     }
     assert alone.keys() == {"model/residual=pre_ln", "schedule=constant", "schedule=noam"}
     assert {"model/residual=pre_ln", "model/residual=post_ln"} <= begun("n_jobs=1").levels.keys()
+
+
+def test_an_option_that_does_not_exist_is_named(begun):
+    with pytest.raises(UserError, match="model/residual=mine does not exist.*pre_ln"):
+        begun("model/residual=mine,pre_ln")
 
 
 def test_the_components_of_all_arms_and_the_claims_are_kept(begun):

@@ -79,5 +79,5 @@ def test_a_link_says_what_was_matched_beside_what_became_of_the_cell(cells, tmp_
 
 def test_what_is_matched_to_must_run(cells):
     (alone,) = cells(["model/position"], ("model/position=sinusoidal",))
-    with pytest.raises(UserError, match=r"study\.match\.to: no cell has model/position=learned"):
+    with pytest.raises(UserError, match=r"study\.match\.to: no run has model/position=learned"):
         matched_jobs([alone], BY_SIZE)

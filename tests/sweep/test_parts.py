@@ -133,7 +133,7 @@ def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
     status, _, err = command("judge", two)
     assert status == 2 and "2 of 3 planned seeds" in err
     planned = command("plan", *study("plan", f"without_runs={two}"))
-    assert "2 cells of 2 arms" in planned[1], planned
+    assert "2 runs of 2 arms" in planned[1], planned
     third = sweep("part 2", f"without_runs={two}")
     assert [run["seed"] for run in lines(third)] == [2, 2]
     verdict = judged(joined(two, third, to="three"))

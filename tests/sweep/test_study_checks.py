@@ -73,7 +73,7 @@ def test_a_group_at_one_place_is_a_factor_and_arms_say_where(checked):
 
 
 def test_the_arms_of_a_claim_must_exist(checked):
-    with pytest.raises(UserError, match=r"claims, mine: no cell has model/residual=pre_ln"):
+    with pytest.raises(UserError, match=r"claims, mine: no run has model/residual=pre_ln"):
         checked(POST, ("model/residual=none",))
 
 

@@ -37,7 +37,7 @@ def test_an_arm_is_left_out_by_all_of_its_levels(cells):
 
 
 def test_an_arm_that_the_sweep_does_not_have_is_an_error_that_says_what_it_has(cells):
-    with pytest.raises(UserError, match=r"no cell has width=4; this sweep has .*width=2, width=3"):
+    with pytest.raises(UserError, match=r"no run has width=4; this sweep has .*width=2, width=3"):
         kept(cells, {"width": 4})
 
 

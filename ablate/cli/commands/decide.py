@@ -39,8 +39,8 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps(answer, indent=1))
         return
     wanted = answer.get("runs_wanted")
-    more = f"; run {wanted['runs']} more of {wanted['arm']}" if wanted else ""
+    more = f"; train {wanted['runs']} more runs of {wanted['arm']}" if wanted else ""
     left = answer["error"]["left"]
     print(
-        f"{answer['decision']} {answer['candidate']}{more} (alpha left for decisions: {left:.4f})"
+        f"{answer['candidate']}: {answer['decision']}{more} (alpha left for decisions: {left:.4f})"
     )

@@ -1,12 +1,12 @@
-"""Join the pieces of a study that was run on machines without a shared folder.
+"""Join the parts of a study that was run on machines without a shared folder.
 
-A piece is the folder of a finished sweep, or a folder of evidence (the results of a sweep without
-its weights). A sweep with `part=true` is a piece without a verdict. No run may be in two pieces,
-and all pieces must be made with the same code. A sweep does not use joined evidence to skip runs;
+A part is the folder of a finished sweep, or a folder of evidence (the results of a sweep without
+its weights). A sweep with `part=true` is a part without a verdict. No run may be in two parts, and
+all parts must be made with the same code. A sweep does not use joined evidence to skip runs;
 start it with `without_runs=FOLDER` to skip the runs in that folder.
 
 example:
-  ablate join piece_a piece_b to=joined
+  ablate join part_a part_b to=joined
   ablate judge joined
 """
 
@@ -16,24 +16,24 @@ from pathlib import Path
 from ablate.cli.parser import PATH, Parser
 from ablate.errors import UserError
 
-FIRST = "reading the pieces"
+FIRST = "reading the parts"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the command's arguments: the folders of the pieces (parts of a study that ran on
-    different machines), and the folder to which their joined results are written.
+    """Declare the command's arguments: the folders of the parts of a study, and the folder to which
+    their joined results are written.
     """
     parser.add_argument(
-        "piece", metavar="PIECE", nargs="+", help="folder of a sweep of the study, or of evidence"
+        "piece", metavar="PART", nargs="+", help="folder of a sweep of the study, or of evidence"
     )
     parser.add_key("to", "folder that the joined evidence is written to", PATH, required=True)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Join the results of all pieces, and write them as one folder of evidence.
+    """Join the results of all parts, and write them as one folder of evidence.
 
     Raises:
-        UserError: the pieces belong to different studies, a piece is damaged, or the target folder
+        UserError: the parts belong to different studies, a part is damaged, or the target folder
             already has evidence.
     """
     from ablate.evidence.analysis_log import BOOK, write_lines
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
     folders = [Path(piece).expanduser() for piece in arguments.piece]
     for folder in folders:
         check_links(folder, folder)
-    pieces = [Piece.read(folder) for folder in track(folders, "reading pieces", len(folders))]
+    pieces = [Piece.read(folder) for folder in track(folders, "reading parts", len(folders))]
     evidence, lines = join(pieces)
     check_links(target, target)
     with writing(target):

@@ -1,9 +1,12 @@
-"""Sinusoids times a number that is learned.
+"""Sinusoidal positions, multiplied by a learned number.
 
-Equation: x[pos] + g p[pos], p the sinusoids and g one number per stack that starts at `initial`.
-Source: arXiv:1809.08895, section 3.2, for speech.
-What differs: embeddings of words in place of frames and phonemes; the source starts g at 1.
-What to expect: at most a small difference, since embeddings can grow or shrink just as well.
+Equation: x[pos] + g p[pos]. p are the sinusoids. g is one number for the encoder and one for the
+    decoder, with the initial value `initial`.
+Source: arXiv:1809.08895, section 3.2, about speech.
+What differs: x are embeddings of words instead of frames and phonemes. In the source, g is 1 at
+    first.
+What to expect: at most a small difference, because the model can also learn larger or smaller
+    embeddings.
 """
 
 from typing import Annotated
@@ -17,12 +20,12 @@ from ablate.model.position.sinusoidal import Sinusoidal
 
 
 class Scaled(Sinusoidal):
-    """Adds sinusoids of a learned size.
+    """Add sinusoids, multiplied by a learned number, to the embeddings.
 
     Args:
-        d_model: width; even.
-        layout, spacing: as those of the sinusoids.
-        initial: the size at the start.
+        d_model: width of the model; must be even.
+        layout, spacing: see `Sinusoidal`.
+        initial: the learned number before training.
     """
 
     def __init__(
@@ -33,11 +36,11 @@ class Scaled(Sinusoidal):
         self.size = nn.Parameter(torch.tensor([initial]))
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Set the size in place."""
+        """Set the learned number to its initial value."""
         nn.init.constant_(parameter, self.initial)
 
     def embed(
         self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
     ) -> Float[Tensor, "B L D"]:
-        """Return x plus the sinusoids, scaled."""
+        """Return x plus the scaled sinusoids."""
         return x + self.size * super().embed(torch.zeros_like(x), positions)

@@ -1,4 +1,4 @@
-"""The laws of ablate, applied to our levels."""
+"""Test all laws of ablate for the options in conf."""
 
 from pathlib import Path
 
@@ -10,5 +10,5 @@ CONF = Path(__file__).parents[1] / "conf"
 
 
 @pytest.mark.parametrize("check", checks(CONF), ids=str)
-def test_our_levels_keep_the_laws(check):
+def test_option_obeys_law(check):
     check()

@@ -1,4 +1,4 @@
-"""What positions of a learned size do."""
+"""Test positions of a learned size."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ SINUSOIDS = {"d_model": 8, "layout": "interleaved", "spacing": "half"}
 
 
 @pytest.mark.parametrize("initial", [0.0, 1.0, 3.0])
-def test_they_are_sinusoids_times_the_size(initial):
+def test_positions_are_sinusoids_times_the_size(initial):
     x, positions = torch.zeros(2, 5, 8), torch.arange(5)[None]
     plain = Sinusoidal(**SINUSOIDS).embed(x, positions)
     scaled = Scaled(**SINUSOIDS, initial=initial).embed(x, positions)

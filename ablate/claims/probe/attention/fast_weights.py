@@ -1,5 +1,4 @@
-"""Check that linear attention equals a fast weight programmer: a network that writes the weights of
-another network.
+"""Check that linear attention equals a fast weight programmer, which sets another net's weights.
 
 Equation: a fast weight programmer adds an outer product to a matrix at each step, W_t = W_(t-1) +
     to_t from_t^T, and the fast network returns W_t input_t. With from = f(k), to = v and input =

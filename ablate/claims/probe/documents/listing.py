@@ -1,5 +1,4 @@
-"""Check whether a code listing that a document prints computes the formula printed beside the
-listing.
+"""Check whether the code listing of a document computes the formula of the document.
 
 Equation: the largest difference between the output of the listing and the formula, computed by
     components of this project with copied weights, over random inputs in float64; in three forms:
