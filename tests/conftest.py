@@ -5,6 +5,7 @@ import functools
 import gc
 import importlib
 import inspect
+import itertools
 import pickle
 import subprocess
 import sys
@@ -43,17 +44,38 @@ SMALL = (
     "search.max_extra=1",
 )
 CHECKS = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
+PARTS = {}  # by type, a function
 check_twice = jaxtyping.jaxtyped
 
 
 def check_once(thing=None, *, typechecker):
-    """Check types and shapes of a function in one pass; jaxtyping takes two, before and after it.
+    """Check types and shapes of a function in one pass, and not again what has passed before.
 
-    A third of the time of a small model goes into checks. The hook asks for this decorator by name.
+    jaxtyping takes two passes, before and after the function. Its checks take two thirds of the
+    time of a small model. They depend on the types and shapes of the arguments and of the result
+    alone, so a call with the types and shapes of an earlier call passes as well. The hook asks for
+    this decorator by name.
     """
     if thing is None:
         return functools.partial(check_once, typechecker=typechecker)
-    if not inspect.isfunction(thing) or inspect.isgeneratorfunction(thing):
+    if not inspect.isfunction(thing):
+        return check_twice(thing, typechecker=typechecker)
+    if not thing.__annotations__:
+        return thing
+    checked = None
+
+    @functools.wraps(thing)
+    def call(*args, **kwargs):
+        nonlocal checked
+        if checked is None:  # many functions are never called, and to write their checks takes time
+            checked = _checked(thing, typechecker)
+        return checked(*args, **kwargs)
+
+    return call
+
+
+def _checked(thing, typechecker):
+    if inspect.isgeneratorfunction(thing):
         return check_twice(thing, typechecker=typechecker)
     try:
         shaped = "jaxtyping" in str(get_type_hints(thing))
@@ -62,16 +84,62 @@ def check_once(thing=None, *, typechecker):
     checked = beartype(thing, conf=CHECKS)
     if not shaped:
         return checked
+    passed = {}  # by the forms of the arguments, the forms of the results
 
     @functools.wraps(thing)
     def with_sizes(*args, **kwargs):
-        push_shape_memo({})
-        try:
+        if jaxtyping.config.jaxtyping_disable:
             return checked(*args, **kwargs)
-        finally:
-            pop_shape_memo()
+        given = (*map(form, args), *kwargs, *map(form, kwargs.values()))
+        results = passed.setdefault(given, set())
+        if results:
+            result = thing(*args, **kwargs)
+            if form(result) not in results:
+                _with_sizes(_returning(thing, result), args, kwargs)
+        else:
+            result = _with_sizes(checked, args, kwargs)
+        results.add(form(result))
+        return result
 
     return with_sizes
+
+
+def _with_sizes(checked, args, kwargs):
+    push_shape_memo({})
+    try:
+        return checked(*args, **kwargs)
+    finally:
+        pop_shape_memo()
+
+
+def _returning(thing, result):
+    """Return a function with the annotations of `thing` that checks arguments and this result."""
+
+    @functools.wraps(thing)
+    def known(*args, **kwargs):
+        return result
+
+    return beartype(known, conf=CHECKS)
+
+
+def form(value):
+    """Return the type of a value, with the shape of an array and the forms of the parts."""
+    kind = type(value)
+    parts = PARTS.get(kind)
+    if parts is None:
+        parts = PARTS[kind] = _parts(kind)
+    return (kind, *parts(value))
+
+
+def _parts(kind):
+    """Return a function that returns what a check of this type depends on beside the type."""
+    if hasattr(kind, "shape") and hasattr(kind, "dtype"):
+        return lambda array: (array.shape, array.dtype)
+    if issubclass(kind, tuple | list):  # of long ones beartype checks one value as well
+        return lambda values: (len(values), *map(form, values[:9]))
+    if issubclass(kind, dict):
+        return lambda values: (len(values), *map(form, itertools.islice(values.values(), 9)))
+    return lambda value: ()
 
 
 jaxtyping.jaxtyped = check_once
@@ -82,6 +150,15 @@ def pytest_configure(config):
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         for name in LIBRARIES:
             importlib.import_module(name)
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    """Give all tests of a file to one worker, which makes the fixtures that they share once."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            name = f"{item.path.parent.name}/{item.path.stem}"
+            item.add_marker(pytest.mark.xdist_group(name))
 
 
 def pytest_collection_finish():
@@ -292,6 +369,12 @@ def laboratory(monkeypatch, capsys):
 
 @pytest.fixture
 def here(monkeypatch):
+    """Let the runs of a sweep happen in this process, and draw no figures of its report."""
+    run_cells_here(monkeypatch)
+    monkeypatch.setattr("ablate.report.draw.style.svg", lambda picture: "<svg/>\n")
+
+
+def run_cells_here(patch):
     """Let the runs of a sweep happen in this process, one after the other.
 
     A process of its own imports for seconds; tests/package starts such ones.
@@ -319,8 +402,8 @@ def here(monkeypatch):
             return leaving.code
         return 0
 
-    monkeypatch.setattr("ablate.sweep.launch.Pool", Here)
+    patch.setattr("ablate.sweep.launch.Pool", Here)
     for name in ("write_output_to", "end_with_parent"):
-        monkeypatch.setattr(worker, name, lambda *arguments: None)
+        patch.setattr(worker, name, lambda *arguments: None)
     main = sys.modules["__main__"]  # what a run says of it goes with the test
-    monkeypatch.setattr(main, "__spec__", main.__spec__)
+    patch.setattr(main, "__spec__", main.__spec__)

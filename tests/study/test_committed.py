@@ -12,6 +12,8 @@ from ablate.evidence.seal import read_about
 from lab.calibration.noise import noise
 from lab.calibration.simulate import MEASURED
 
+from ..experiments import case
+
 ROOT = Path(__file__).resolve().parents[2]
 # a path from the root, not part of a word, a relative path or an address
 ABSOLUTE = re.compile(r"(?<![\w./:)~*-])/[a-z]+/")
@@ -22,11 +24,9 @@ def test_there_is_evidence():
     assert len(FOLDERS) >= 5
 
 
-# beside the tests of the config of the experiment, which compose it as well
-EACH = [pytest.param(path, marks=pytest.mark.xdist_group(path.name)) for path in FOLDERS]
-
-
-@pytest.mark.parametrize("folder", EACH, ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder", [case(path, path.name) for path in FOLDERS], ids=lambda folder: folder.name
+)
 def test_claims_are_those_of_the_runs(folder, compose):
     from ablate.sweep.cell import plain_study
 
