@@ -44,7 +44,7 @@ SMALL = (
     "search.max_extra=1",
 )
 CHECKS = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
-PARTS = {}  # by type, a function
+FAMILIES = {}  # by type, the name of what a check looks at
 check_twice = jaxtyping.jaxtyped
 
 
@@ -58,6 +58,11 @@ def check_once(thing=None, *, typechecker):
     """
     if thing is None:
         return functools.partial(check_once, typechecker=typechecker)
+    if inspect.isclass(thing):
+        made = dataclasses.is_dataclass(thing) and vars(thing).get("__init__")
+        if made and not hasattr(made, "__wrapped__"):  # as one that is written out
+            thing.__init__ = check_once(made, typechecker=typechecker)
+        return thing
     if not inspect.isfunction(thing):
         return check_twice(thing, typechecker=typechecker)
     if not thing.__annotations__:
@@ -90,15 +95,19 @@ def _checked(thing, typechecker):
     def with_sizes(*args, **kwargs):
         if jaxtyping.config.jaxtyping_disable:
             return checked(*args, **kwargs)
-        given = (*map(form, args), *kwargs, *map(form, kwargs.values()))
-        results = passed.setdefault(given, set())
-        if results:
-            result = thing(*args, **kwargs)
-            if form(result) not in results:
-                _with_sizes(_returning(thing, result), args, kwargs)
-        else:
+        given = forms(args)
+        if kwargs:
+            given += (*kwargs, forms(kwargs.values()))
+        results = passed.get(given)
+        if results is None:
             result = _with_sizes(checked, args, kwargs)
-        results.add(form(result))
+            passed[given] = {forms((result,))}
+            return result
+        result = thing(*args, **kwargs)
+        ours = forms((result,))
+        if ours not in results:
+            _with_sizes(_returning(thing, result), args, kwargs)
+            results.add(ours)
         return result
 
     return with_sizes
@@ -122,24 +131,28 @@ def _returning(thing, result):
     return beartype(known, conf=CHECKS)
 
 
-def form(value):
-    """Return the type of a value, with the shape of an array and the forms of the parts."""
-    kind = type(value)
-    parts = PARTS.get(kind)
-    if parts is None:
-        parts = PARTS[kind] = _parts(kind)
-    return (kind, *parts(value))
+def forms(values):
+    """Return all that checks depend on: types, shapes of arrays, and the parts of collections."""
+    found = []
+    for value in values:
+        kind = type(value)
+        found.append(kind)
+        family = FAMILIES.get(kind) or FAMILIES.setdefault(kind, _family(kind))
+        if family == "array":
+            found.append(value.shape)
+            found.append(value.dtype)
+        elif family != "other":  # of many parts beartype checks one as well
+            parts = value if family == "sequence" else value.values()
+            found.append((len(value), forms(itertools.islice(parts, 9))))
+    return tuple(found)
 
 
-def _parts(kind):
-    """Return a function that returns what a check of this type depends on beside the type."""
+def _family(kind):
     if hasattr(kind, "shape") and hasattr(kind, "dtype"):
-        return lambda array: (array.shape, array.dtype)
-    if issubclass(kind, tuple | list):  # of long ones beartype checks one value as well
-        return lambda values: (len(values), *map(form, values[:9]))
-    if issubclass(kind, dict):
-        return lambda values: (len(values), *map(form, itertools.islice(values.values(), 9)))
-    return lambda value: ()
+        return "array"
+    if issubclass(kind, tuple | list):
+        return "sequence"
+    return "mapping" if issubclass(kind, dict) else "other"
 
 
 jaxtyping.jaxtyped = check_once

@@ -98,7 +98,7 @@ def test_every_experiment_names_itself_and_options_that_exist():
         defaults = [item for item in config.get("defaults", ()) if isinstance(item, dict)]
         named = [(key, option) for default in defaults for key, option in default.items()]
         chosen = [(key.removeprefix("override /"), [option]) for key, option in named]
-        params = OmegaConf.select(OmegaConf.create(config), "hydra.sweeper.params") or {}
+        params = config.get("hydra", {}).get("sweeper", {}).get("params", {})
         for key, options in (*chosen, *_swept(params).items()):
             folder = CONF / key.partition("@")[0]
             missing = [o for o in options if folder.is_dir() and not _exists(folder, o)]

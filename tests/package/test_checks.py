@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, TypeCheckError
 from torch import Tensor
 
-from ..conftest import check_once, form
+from ..conftest import check_once, forms
 
 
 @pytest.fixture
@@ -48,6 +48,7 @@ def test_arguments_of_another_form_are_refused_after_a_call_that_passed(widened,
 
 def test_the_form_of_a_value_is_that_of_its_parts():
     array = torch.ones(2, 3)
-    assert form([array]) == form([torch.zeros(2, 3)]) != form([array, array])
-    assert form({"a": array}) != form({"a": array[:1]}) and form((array,)) != form([array])
-    assert form([array] * 20) != form([array] * 21) and form(1) == form(2) != form(True)
+    assert forms([[array], 1]) == forms([[torch.zeros(2, 3)], 2])
+    kinds = [array, array[:1], array.long(), [array], [array] * 2, (array,), [array] * 20, 1, True]
+    kinds += [[array] * 21, {"a": array}, {"a": array[:1]}, {"a": 1}, None, "", torch.nn.Module()]
+    assert len({forms([kind]) for kind in kinds}) == len(kinds)
