@@ -14,6 +14,7 @@ from typing import get_type_hints
 
 import jaxtyping
 import pytest
+import yaml
 from beartype import BeartypeConf, beartype
 from hydra.core.hydra_config import HydraConfig
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
@@ -184,10 +185,10 @@ def pytest_collection_finish():
 def merged_once():
     """Let Hydra parse each file and merge those of the same choices once; keys are set on a copy.
 
-    That leaves a tenth of the sixth of a second that a composition takes. What lies in a folder of
-    a test may change, so it is always merged anew.
+    That leaves a tenth of the sixth of a second that a composition takes, and two thirds for other
+    choices. What lies in a folder of a test may change, so it is always merged anew.
     """
-    from hydra._internal import config_loader_impl, defaults_list
+    from hydra._internal import config_loader_impl, config_repository, defaults_list
     from omegaconf import OmegaConf, base
 
     from ablate.config.location import CONF
@@ -195,7 +196,8 @@ def merged_once():
     loader = config_loader_impl.ConfigLoaderImpl
     find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list
     parse, make_map = OmegaConf.load, defaults_list._create_interpolation_map
-    found, merged, parsed = {}, {}, {}
+    load, put = config_repository.ConfigRepository.load_config, loader._load_single_config
+    found, merged, parsed, loaded = {}, {}, {}, {}
 
     def ours(repo):
         return all(s.scheme() != "file" or s.path == str(CONF) for s in repo.get_sources())
@@ -214,11 +216,27 @@ def merged_once():
             merged[key] = pickle.dumps(merge(self, defaults, repo))
         return pickle.loads(merged[key])
 
+    def load_once(self, config_path):
+        key = str((self.get_sources(), config_path))
+        if key not in loaded or not ours(self):
+            loaded[key] = pickle.dumps(load(self, config_path))
+        return pickle.loads(loaded[key])
+
+    def put_once(self, default, repo):
+        chosen = default.config_path, default.package, default.primary
+        key = str((repo.get_sources(), chosen))
+        if key not in loaded or not ours(repo):
+            loaded[key] = pickle.dumps(put(self, default, repo))
+        return pickle.loads(loaded[key])
+
     def parse_once(file):
         path = Path(file if isinstance(file, str | Path) else file.name)
         text = path.read_text(encoding="utf-8")
         if text not in parsed:
-            parsed[text] = pickle.dumps(parse(path))
+            with pytest.MonkeyPatch.context() as fast:
+                if path.is_relative_to(CONF):  # others may have mistakes, and messages of their own
+                    fast.setattr("yaml.SafeLoader", yaml.CSafeLoader)
+                parsed[text] = pickle.dumps(parse(path))
         return pickle.loads(parsed[text])
 
     def map_where_needed(overrides, defaults, self_added):
@@ -230,6 +248,8 @@ def merged_once():
         patch.setattr("omegaconf.base.parse", functools.cache(base.parse))  # of interpolations
         patch.setattr(config_loader_impl, "create_defaults_list", find_once)
         patch.setattr(loader, "_compose_config_from_defaults_list", merge_once)
+        patch.setattr(loader, "_load_single_config", put_once)
+        patch.setattr(config_repository.ConfigRepository, "load_config", load_once)
         patch.setattr(OmegaConf, "load", parse_once)
         patch.setattr(defaults_list, "_create_interpolation_map", map_where_needed)
         yield
