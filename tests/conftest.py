@@ -6,6 +6,7 @@ import gc
 import importlib
 import inspect
 import itertools
+import logging
 import pickle
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import get_type_hints
 import jaxtyping
 import pytest
 import yaml
+from _pytest.logging import catching_logs
 from beartype import BeartypeConf, beartype
 from hydra.core.hydra_config import HydraConfig
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
@@ -159,6 +161,21 @@ def _family(kind):
 jaxtyping.jaxtyped = check_once
 
 
+def attach_to_root(self):
+    """Capture logs at the root alone.
+
+    pytest goes through all 400 loggers six times per test, for those that pass nothing on.
+    """
+    if self.level is not None:
+        return attach_to_all(self)
+    logging.getLogger().addHandler(self.handler)
+    self.attached_loggers.append(logging.getLogger())
+    return self.handler
+
+
+attach_to_all, catching_logs.__enter__ = catching_logs.__enter__, attach_to_root
+
+
 def pytest_configure(config):
     """Import libraries, but not in the process that deals the tests to others."""
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
@@ -181,40 +198,28 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 20, 20)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def merged_once():
-    """Let Hydra parse each file and merge those of the same choices once; keys are set on a copy.
+def ours(repo):
+    """Return whether all configs of a repository of Hydra are those of the project."""
+    from ablate.config.location import CONF
 
-    That leaves a tenth of the sixth of a second that a composition takes, and two thirds for other
-    choices. What lies in a folder of a test may change, so it is always merged anew.
-    """
-    from hydra._internal import config_loader_impl, config_repository, defaults_list
+    return all(s.scheme() != "file" or s.path == str(CONF) for s in repo.get_sources())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def files_read_once():
+    """Let Hydra read each file of the config tree once, and put it into its place once."""
+    from hydra._internal.config_loader_impl import ConfigLoaderImpl
+    from hydra._internal.config_repository import ConfigRepository
     from omegaconf import OmegaConf, base
 
     from ablate.config.location import CONF
 
-    loader = config_loader_impl.ConfigLoaderImpl
-    find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list
-    parse, make_map = OmegaConf.load, defaults_list._create_interpolation_map
-    load, put = config_repository.ConfigRepository.load_config, loader._load_single_config
-    found, merged, parsed, loaded = {}, {}, {}, {}
-
-    def ours(repo):
-        return all(s.scheme() != "file" or s.path == str(CONF) for s in repo.get_sources())
-
-    def find_once(repo, config_name, overrides_list, **how):
-        given = defaults_list.Overrides(repo, overrides_list)
-        choices = given.override_choices, given.append_group_defaults, given.deletions
-        key = str((repo.get_sources(), config_name, choices, how))
-        if key not in found or not ours(repo):
-            found[key] = find(repo, config_name, overrides_list, **how)
-        return dataclasses.replace(found[key], config_overrides=given.config_overrides)
-
-    def merge_once(self, defaults, repo):
-        key = str((repo.get_sources(), defaults))
-        if key not in merged or not ours(repo):
-            merged[key] = pickle.dumps(merge(self, defaults, repo))
-        return pickle.loads(merged[key])
+    load, put, parse = (
+        ConfigRepository.load_config,
+        ConfigLoaderImpl._load_single_config,
+        OmegaConf.load,
+    )
+    loaded, parsed = {}, {}
 
     def load_once(self, config_path):
         key = str((self.get_sources(), config_path))
@@ -239,18 +244,50 @@ def merged_once():
                 parsed[text] = pickle.dumps(parse(path))
         return pickle.loads(parsed[text])
 
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("omegaconf.base.parse", functools.cache(base.parse))  # of interpolations
+        patch.setattr(ConfigRepository, "load_config", load_once)
+        patch.setattr(ConfigLoaderImpl, "_load_single_config", put_once)
+        patch.setattr(OmegaConf, "load", parse_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def merged_once(files_read_once):
+    """Let Hydra merge the files of the same choices once; keys are set on a copy.
+
+    That leaves a tenth of the sixth of a second that a composition takes. What lies in a folder of
+    a test may change, so it is always merged anew.
+    """
+    from hydra._internal import config_loader_impl, defaults_list
+
+    loader = config_loader_impl.ConfigLoaderImpl
+    find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list
+    make_map = defaults_list._create_interpolation_map
+    found, merged = {}, {}
+
+    def find_once(repo, config_name, overrides_list, **how):
+        given = defaults_list.Overrides(repo, overrides_list)
+        choices = given.override_choices, given.append_group_defaults, given.deletions
+        key = str((repo.get_sources(), config_name, choices, how))
+        if key not in found or not ours(repo):
+            found[key] = find(repo, config_name, overrides_list, **how)
+        return dataclasses.replace(found[key], config_overrides=given.config_overrides)
+
+    def merge_once(self, defaults, repo):
+        key = str((repo.get_sources(), defaults))
+        if key not in merged or not ours(repo):
+            merged[key] = pickle.dumps(merge(self, defaults, repo))
+        return pickle.loads(merged[key])
+
     def map_where_needed(overrides, defaults, self_added):
         if any(default.is_interpolation() for default in defaults):
             return make_map(overrides, defaults, self_added)
         return None
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("omegaconf.base.parse", functools.cache(base.parse))  # of interpolations
         patch.setattr(config_loader_impl, "create_defaults_list", find_once)
         patch.setattr(loader, "_compose_config_from_defaults_list", merge_once)
-        patch.setattr(loader, "_load_single_config", put_once)
-        patch.setattr(config_repository.ConfigRepository, "load_config", load_once)
-        patch.setattr(OmegaConf, "load", parse_once)
         patch.setattr(defaults_list, "_create_interpolation_map", map_where_needed)
         yield
 
