@@ -67,12 +67,13 @@ multi30k: $(READY) ## two experiments on real text (an hour and a half); without
 	done
 
 # a worker per core, so one thread each: more wait for one another
+# without compiled files each process compiles the package and the tests anew
 test: $(READY) ## all fast tests
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadgroup
 
 # one file per part that breaks most often, and then a run that trains and tests
 test-fast: $(READY) ## tests of config, structure, verdict and ledger, and a small training run
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadgroup $(FAST)
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n auto --dist loadgroup $(FAST)
 	OMP_NUM_THREADS=1 $(BIN)/python -m ablate scale=smoke logger=none fresh=true paths.results=results/fast
 
 test-slow: $(READY) ## the long tests

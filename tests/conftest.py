@@ -5,6 +5,8 @@ import functools
 import gc
 import importlib
 import inspect
+import itertools
+import logging
 import pickle
 import subprocess
 import sys
@@ -13,6 +15,8 @@ from typing import get_type_hints
 
 import jaxtyping
 import pytest
+import yaml
+from _pytest.logging import catching_logs
 from beartype import BeartypeConf, beartype
 from hydra.core.hydra_config import HydraConfig
 from jaxtyping._storage import pop_shape_memo, push_shape_memo
@@ -43,17 +47,43 @@ SMALL = (
     "search.max_extra=1",
 )
 CHECKS = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
+FAMILIES = {}  # by type, the name of what a check looks at
 check_twice = jaxtyping.jaxtyped
 
 
 def check_once(thing=None, *, typechecker):
-    """Check types and shapes of a function in one pass; jaxtyping takes two, before and after it.
+    """Check types and shapes of a function in one pass, and not again what has passed before.
 
-    A third of the time of a small model goes into checks. The hook asks for this decorator by name.
+    jaxtyping takes two passes, before and after the function. Its checks take two thirds of the
+    time of a small model. They depend on the types and shapes of the arguments and of the result
+    alone, so a call with the types and shapes of an earlier call passes as well. The hook asks for
+    this decorator by name.
     """
     if thing is None:
         return functools.partial(check_once, typechecker=typechecker)
-    if not inspect.isfunction(thing) or inspect.isgeneratorfunction(thing):
+    if inspect.isclass(thing):
+        made = dataclasses.is_dataclass(thing) and vars(thing).get("__init__")
+        if made and not hasattr(made, "__wrapped__"):  # as one that is written out
+            thing.__init__ = check_once(made, typechecker=typechecker)
+        return thing
+    if not inspect.isfunction(thing):
+        return check_twice(thing, typechecker=typechecker)
+    if not thing.__annotations__:
+        return thing
+    checked = None
+
+    @functools.wraps(thing)
+    def call(*args, **kwargs):
+        nonlocal checked
+        if checked is None:  # many functions are never called, and to write their checks takes time
+            checked = _checked(thing, typechecker)
+        return checked(*args, **kwargs)
+
+    return call
+
+
+def _checked(thing, typechecker):
+    if inspect.isgeneratorfunction(thing):
         return check_twice(thing, typechecker=typechecker)
     try:
         shaped = "jaxtyping" in str(get_type_hints(thing))
@@ -62,19 +92,88 @@ def check_once(thing=None, *, typechecker):
     checked = beartype(thing, conf=CHECKS)
     if not shaped:
         return checked
+    passed = {}  # by the forms of the arguments, the forms of the results
 
     @functools.wraps(thing)
     def with_sizes(*args, **kwargs):
-        push_shape_memo({})
-        try:
+        if jaxtyping.config.jaxtyping_disable:
             return checked(*args, **kwargs)
-        finally:
-            pop_shape_memo()
+        given = forms(args)
+        if kwargs:
+            given += (*kwargs, forms(kwargs.values()))
+        results = passed.get(given)
+        if results is None:
+            result = _with_sizes(checked, args, kwargs)
+            passed[given] = {forms((result,))}
+            return result
+        result = thing(*args, **kwargs)
+        ours = forms((result,))
+        if ours not in results:
+            _with_sizes(_returning(thing, result), args, kwargs)
+            results.add(ours)
+        return result
 
     return with_sizes
 
 
+def _with_sizes(checked, args, kwargs):
+    push_shape_memo({})
+    try:
+        return checked(*args, **kwargs)
+    finally:
+        pop_shape_memo()
+
+
+def _returning(thing, result):
+    """Return a function with the annotations of `thing` that checks arguments and this result."""
+
+    @functools.wraps(thing)
+    def known(*args, **kwargs):
+        return result
+
+    return beartype(known, conf=CHECKS)
+
+
+def forms(values):
+    """Return all that checks depend on: types, shapes of arrays, and the parts of collections."""
+    found = []
+    for value in values:
+        kind = type(value)
+        found.append(kind)
+        family = FAMILIES.get(kind) or FAMILIES.setdefault(kind, _family(kind))
+        if family == "array":
+            found.append(value.shape)
+            found.append(value.dtype)
+        elif family != "other":  # of many parts beartype checks one as well
+            parts = value if family == "sequence" else value.values()
+            found.append((len(value), forms(itertools.islice(parts, 9))))
+    return tuple(found)
+
+
+def _family(kind):
+    if hasattr(kind, "shape") and hasattr(kind, "dtype"):
+        return "array"
+    if issubclass(kind, tuple | list):
+        return "sequence"
+    return "mapping" if issubclass(kind, dict) else "other"
+
+
 jaxtyping.jaxtyped = check_once
+
+
+def attach_to_root(self):
+    """Capture logs at the root alone.
+
+    pytest goes through all 400 loggers six times per test, for those that pass nothing on.
+    """
+    if self.level is not None:
+        return attach_to_all(self)
+    logging.getLogger().addHandler(self.handler)
+    self.attached_loggers.append(logging.getLogger())
+    return self.handler
+
+
+attach_to_all, catching_logs.__enter__ = catching_logs.__enter__, attach_to_root
 
 
 def pytest_configure(config):
@@ -84,31 +183,88 @@ def pytest_configure(config):
             importlib.import_module(name)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    """Give all tests of a file to one worker, which makes the fixtures that they share once."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            name = f"{item.path.parent.name}/{item.path.stem}"
+            item.add_marker(pytest.mark.xdist_group(name))
+
+
 def pytest_collection_finish():
     """Keep what is imported out of later searches for garbage, and search less often."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 
 
+def ours(repo):
+    """Return whether all configs of a repository of Hydra are those of the project."""
+    from ablate.config.location import CONF
+
+    return all(s.scheme() != "file" or s.path == str(CONF) for s in repo.get_sources())
+
+
 @pytest.fixture(scope="session", autouse=True)
-def merged_once():
-    """Let Hydra parse each file and merge those of the same choices once; keys are set on a copy.
+def files_read_once():
+    """Let Hydra read each file of the config tree once, and put it into its place once."""
+    from hydra._internal.config_loader_impl import ConfigLoaderImpl
+    from hydra._internal.config_repository import ConfigRepository
+    from omegaconf import OmegaConf, base
+
+    from ablate.config.location import CONF
+
+    load, put, parse = (
+        ConfigRepository.load_config,
+        ConfigLoaderImpl._load_single_config,
+        OmegaConf.load,
+    )
+    loaded, parsed = {}, {}
+
+    def load_once(self, config_path):
+        key = str((self.get_sources(), config_path))
+        if key not in loaded or not ours(self):
+            loaded[key] = pickle.dumps(load(self, config_path))
+        return pickle.loads(loaded[key])
+
+    def put_once(self, default, repo):
+        chosen = default.config_path, default.package, default.primary
+        key = str((repo.get_sources(), chosen))
+        if key not in loaded or not ours(repo):
+            loaded[key] = pickle.dumps(put(self, default, repo))
+        return pickle.loads(loaded[key])
+
+    def parse_once(file):
+        path = Path(file if isinstance(file, str | Path) else file.name)
+        text = path.read_text(encoding="utf-8")
+        if text not in parsed:
+            with pytest.MonkeyPatch.context() as fast:
+                if path.is_relative_to(CONF):  # others may have mistakes, and messages of their own
+                    fast.setattr("yaml.SafeLoader", yaml.CSafeLoader)
+                parsed[text] = pickle.dumps(parse(path))
+        return pickle.loads(parsed[text])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("omegaconf.base.parse", functools.cache(base.parse))  # of interpolations
+        patch.setattr(ConfigRepository, "load_config", load_once)
+        patch.setattr(ConfigLoaderImpl, "_load_single_config", put_once)
+        patch.setattr(OmegaConf, "load", parse_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def merged_once(files_read_once):
+    """Let Hydra merge the files of the same choices once; keys are set on a copy.
 
     That leaves a tenth of the sixth of a second that a composition takes. What lies in a folder of
     a test may change, so it is always merged anew.
     """
     from hydra._internal import config_loader_impl, defaults_list
-    from omegaconf import OmegaConf, base
-
-    from ablate.config.location import CONF
 
     loader = config_loader_impl.ConfigLoaderImpl
     find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list
-    parse, make_map = OmegaConf.load, defaults_list._create_interpolation_map
-    found, merged, parsed = {}, {}, {}
-
-    def ours(repo):
-        return all(s.scheme() != "file" or s.path == str(CONF) for s in repo.get_sources())
+    make_map = defaults_list._create_interpolation_map
+    found, merged = {}, {}
 
     def find_once(repo, config_name, overrides_list, **how):
         given = defaults_list.Overrides(repo, overrides_list)
@@ -124,23 +280,14 @@ def merged_once():
             merged[key] = pickle.dumps(merge(self, defaults, repo))
         return pickle.loads(merged[key])
 
-    def parse_once(file):
-        path = Path(file if isinstance(file, str | Path) else file.name)
-        text = path.read_text(encoding="utf-8")
-        if text not in parsed:
-            parsed[text] = pickle.dumps(parse(path))
-        return pickle.loads(parsed[text])
-
     def map_where_needed(overrides, defaults, self_added):
         if any(default.is_interpolation() for default in defaults):
             return make_map(overrides, defaults, self_added)
         return None
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("omegaconf.base.parse", functools.cache(base.parse))  # of interpolations
         patch.setattr(config_loader_impl, "create_defaults_list", find_once)
         patch.setattr(loader, "_compose_config_from_defaults_list", merge_once)
-        patch.setattr(OmegaConf, "load", parse_once)
         patch.setattr(defaults_list, "_create_interpolation_map", map_where_needed)
         yield
 
@@ -292,6 +439,12 @@ def laboratory(monkeypatch, capsys):
 
 @pytest.fixture
 def here(monkeypatch):
+    """Let the runs of a sweep happen in this process, and draw no figures of its report."""
+    run_cells_here(monkeypatch)
+    monkeypatch.setattr("ablate.report.draw.style.svg", lambda picture: "<svg/>\n")
+
+
+def run_cells_here(patch):
     """Let the runs of a sweep happen in this process, one after the other.
 
     A process of its own imports for seconds; tests/package starts such ones.
@@ -319,8 +472,8 @@ def here(monkeypatch):
             return leaving.code
         return 0
 
-    monkeypatch.setattr("ablate.sweep.launch.Pool", Here)
+    patch.setattr("ablate.sweep.launch.Pool", Here)
     for name in ("write_output_to", "end_with_parent"):
-        monkeypatch.setattr(worker, name, lambda *arguments: None)
+        patch.setattr(worker, name, lambda *arguments: None)
     main = sys.modules["__main__"]  # what a run says of it goes with the test
-    monkeypatch.setattr(main, "__spec__", main.__spec__)
+    patch.setattr(main, "__spec__", main.__spec__)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import hydra
 import pytest
+import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import OmegaConf
@@ -15,12 +16,13 @@ from ablate.config.screen import expand
 from ablate.record.label import place
 from ablate.verdict.study_checks import check_study
 
+from ..experiments import FOLDER, NAMES, case
+
 LEAVES = sorted(
     path.relative_to(CONF)
     for path in CONF.rglob("*.yaml")
     if path.parent != CONF and path.parent.name != "experiment"
 )
-EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
 # Corpora and tokenizers that need something from the user.
 NEEDS = {
     "data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"],
@@ -65,9 +67,9 @@ def test_a_component_lives_where_its_config_lives(leaf):
         assert issubclass(get_object(node._target_), object)
 
 
-def levels(sweeper):
+def _swept(params):
     """The levels that an experiment sweeps, by factor."""
-    return {k: list(_levels(k, v)) for k, v in sweeper.params.items() if k != "seed"}
+    return {k: list(_levels(k, v)) for k, v in params.items() if k != "seed"}
 
 
 def _levels(key, value):
@@ -77,15 +79,34 @@ def _levels(key, value):
     return [override.get_value_element_as_str()]
 
 
-# tests of an experiment go to one worker, those of its evidence too, and share what is composed
-@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in EXPERIMENTS])
+@pytest.fixture(params=[case(name, name) for name in NAMES])
 def experiment(request, compose):
     """Name, config and swept levels of an experiment."""
     words = (f"+experiment={request.param}",)
     sweep, config = compose(*words, hydra_node=True), compose(*words)
     for one in (sweep, config):
         expand(one)  # the study of a screen
-    return request.param, config, levels(sweep.hydra.sweeper)
+    return request.param, config, _swept(sweep.hydra.sweeper.params)
+
+
+def test_every_experiment_names_itself_and_options_that_exist():
+    """Read the files of all experiments; the tests below compose a part of them."""
+    for name in NAMES:
+        text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+        config = yaml.load(text, yaml.CSafeLoader)
+        assert config["name"] == name
+        defaults = [item for item in config.get("defaults", ()) if isinstance(item, dict)]
+        named = [(key, option) for default in defaults for key, option in default.items()]
+        chosen = [(key.removeprefix("override /"), [option]) for key, option in named]
+        params = config.get("hydra", {}).get("sweeper", {}).get("params", {})
+        for key, options in (*chosen, *_swept(params).items()):
+            folder = CONF / key.partition("@")[0]
+            missing = [o for o in options if folder.is_dir() and not _exists(folder, o)]
+            assert not missing, (name, key, missing)
+
+
+def _exists(folder, option):
+    return (folder / f"{option}.yaml").is_file()
 
 
 def test_every_experiment_composes_and_sweeps_what_exists(experiment):
@@ -94,7 +115,7 @@ def test_every_experiment_composes_and_sweeps_what_exists(experiment):
     for key, values in swept.items():
         folder = CONF / key.partition("@")[0]
         if folder.is_dir():
-            assert all((folder / f"{value}.yaml").is_file() for value in values), key
+            assert all(_exists(folder, value) for value in values), key
         else:
             parent, _, leaf = key.rpartition(".")
             assert leaf in (OmegaConf.select(config, parent) if parent else config), key

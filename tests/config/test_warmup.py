@@ -9,7 +9,8 @@ from ablate.config.notice import say_once
 from ablate.config.settle import settle
 from ablate.errors import UserError
 
-EXPERIMENTS = sorted(path.stem for path in CONF.glob("experiment/*.yaml"))
+from ..experiments import NAMES, case
+
 SCALES = sorted(path.stem for path in CONF.glob("scale/*.yaml"))
 
 
@@ -82,7 +83,7 @@ def test_steps_that_will_be_refused_say_nothing_of_the_warmup(settled, steps):
     assert config.budget.warmup == 190
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", [case(name, name) for name in NAMES])
 def test_no_experiment_is_touched(settled, monkeypatch, name):
     monkeypatch.setattr(warmup, "say_once", None)  # would raise
     settled(f"+experiment={name}", hydra_node=True)

@@ -1,6 +1,20 @@
 """Texts are drawn at random: the same for a seed, with planted ones among them."""
 
+import functools
+
+import pytest
+
 from lab import docstrings
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sources_read_once():
+    """Read each source file once for all draws."""
+    read = docstrings.texts_of
+    with pytest.MonkeyPatch.context() as patch:
+        cached = functools.cache(lambda path, kind: [*read(path, kind)])
+        patch.setattr(docstrings, "texts_of", cached)
+        yield
 
 
 def drawn(capsys, *words):

@@ -1,5 +1,8 @@
 """Laws of every model on every kind of inputs that it takes, small, with its own components."""
 
+import copy
+import functools
+
 import pytest
 import torch
 from hydra.utils import get_class
@@ -21,6 +24,11 @@ SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2, "n_layers": 2}
 
 
 def model_config(level, *overrides):
+    return copy.deepcopy(_composed(level, *overrides))
+
+
+@functools.cache
+def _composed(level, *overrides):
     import hydra
 
     given = OmegaConf.load(CONF / f"model/{level}.yaml")

@@ -77,7 +77,9 @@ def test_in_a_terminal_lines_break_between_words_and_nothing_is_cut():
             assert len(line) <= width or len(line.split()) == 1, line
 
 
-def test_the_summary_fits_on_a_screen_and_says_how_to_ask_for_more(ask, verdict):
+def test_the_summary_fits_on_a_screen_and_says_how_to_ask_for_more(ask, verdict, monkeypatch):
+    cached = functools.cache(read_entries)  # nothing changes between the commands
+    monkeypatch.setattr("ablate.ledger.entries.read_entries", cached)
     plain = [*summary(read_entries(EXPERIMENTS, Path("none"))[0])]
     verdict("results/sweeps/a/1", {CLAIM: "refuted", "pe_unique": "supported"})
     verdict("results/sweeps/b/1", {"pe_range_unit": "refuted", "mine": "refuted"}, scale="smoke")

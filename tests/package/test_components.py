@@ -15,6 +15,7 @@ from lab.bench.options import read, table
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "components.md").read_text(encoding="utf-8")
 CLAIMS = re.findall(r"^\|[^|]+\| (arXiv:\S+) \| (.*) \|$", PAGE, re.M)
+LANGUAGE = ("scale=language", "logger=none")
 WORDS = [words for _, cell in CLAIMS for words in re.findall(r"`([^`]*=[^`]*)`", cell)]
 
 
@@ -22,12 +23,16 @@ def test_the_page_has_every_sentence_once():
     assert len(CLAIMS) == 30 and len(set(WORDS)) == len(WORDS) > 35
 
 
+@pytest.fixture(scope="module")
+def base(compose):
+    """The resolved config of a run without any of the words."""
+    return resolve(compose(*LANGUAGE)).config
+
+
 @pytest.mark.parametrize("words", WORDS)
-def test_words_turn_an_option_on_in_a_language_model(words, compose):
-    base, job = (
-        resolve(compose("scale=language", "logger=none", *more)) for more in ([], words.split())
-    )
-    assert job.task.packs and job.config != base.config
+def test_words_turn_an_option_on_in_a_language_model(words, compose, base):
+    job = resolve(compose(*LANGUAGE, *words.split()))
+    assert job.task.packs and job.config != base
     with torch.device("meta"):
         model = build(job.config.model, src_vocab=69, tgt_vocab=69, joint_vocab=True)
     assert sum(p.numel() for p in model.parameters()) > 100_000
@@ -36,11 +41,11 @@ def test_words_turn_an_option_on_in_a_language_model(words, compose):
 @torch.no_grad()
 @pytest.mark.parametrize("words", [words for words in WORDS if "model" in words])
 def test_a_language_model_with_an_option_steps_as_it_reads(words, compose):
-    small = ["model.d_model=32", "model.d_ff=48", "model.n_layers=2", "model.n_heads=4"]
-    config = compose("scale=language", *small, *words.split()).model
+    config = compose(*LANGUAGE, *words.split()).model  # composed for the test above as well
+    config.update({"d_model": 32, "d_ff": 48, "n_layers": 2, "n_heads": 4})
     model = build(config, src_vocab=69, tgt_vocab=69, joint_vocab=True).eval()
     initialise(model, 1)
-    tokens = torch.randint(4, 69, (2, 40), generator=torch.Generator().manual_seed(1))
+    tokens = torch.randint(4, 69, (2, 24), generator=torch.Generator().manual_seed(1))
     state = model.start(tokens[:, :0], beams=1)
     steps = torch.stack([model.head(model.step(column, state)) for column in tokens.T], 1)
     whole = model.head(model(Causal(tokens)))

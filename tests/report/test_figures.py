@@ -20,6 +20,8 @@ from ablate.verdict.conclude import conclude
 
 from .conftest import make_run
 
+pytestmark = pytest.mark.xdist_group("report")  # one process makes the evidence of every kind
+
 
 def drawn(evidence):
     with style():

@@ -27,6 +27,7 @@ SOMETIMES = (
     "Tuning",
     "Beside the published numbers",
 )
+pytestmark = pytest.mark.xdist_group("report")  # one process makes the evidence of every kind
 NUMBER = {"metric": "test/bleu", "regime": "WMT14", "source": "arXiv:1706.03762, table 3"}
 
 

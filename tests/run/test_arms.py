@@ -19,14 +19,17 @@ OTHERWISE = ("data", "tokenizer", "batch", "initial", "adapt")
 
 
 def experiments():
-    """Those whose arms share what they can; one that sweeps no new part is a slow test."""
+    """Those whose arms share what they can; one that sweeps no new part is a slow test.
+
+    That the options of a model share their initial values is a law, which tests/laws check for all.
+    """
     known = set()
     for path in sorted((CONF / "experiment").glob("*.yaml")):
         keys = set(OmegaConf.select(OmegaConf.load(path), "hydra.sweeper.params") or {})
         if OTHERS.search(path.read_text()) or path.stem == "aa_null":
             continue
         if not any(key == "model" or key.startswith(OTHERWISE) for key in keys):
-            parts = {key.partition("@")[0].partition(".")[0] for key in keys}
+            parts = {re.split(r"[/@.]", key)[0] for key in keys}
             yield pytest.param(path.stem, marks=[pytest.mark.slow] if parts <= known else [])
             known |= parts
 

@@ -12,6 +12,8 @@ from ablate.evidence.seal import read_about
 from lab.calibration.noise import noise
 from lab.calibration.simulate import MEASURED
 
+from ..experiments import case
+
 ROOT = Path(__file__).resolve().parents[2]
 # a path from the root, not part of a word, a relative path or an address
 ABSOLUTE = re.compile(r"(?<![\w./:)~*-])/[a-z]+/")
@@ -22,11 +24,9 @@ def test_there_is_evidence():
     assert len(FOLDERS) >= 5
 
 
-# beside the tests of the config of the experiment, which compose it as well
-EACH = [pytest.param(path, marks=pytest.mark.xdist_group(path.name)) for path in FOLDERS]
-
-
-@pytest.mark.parametrize("folder", EACH, ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder", [case(path, path.name) for path in FOLDERS], ids=lambda folder: folder.name
+)
 def test_claims_are_those_of_the_runs(folder, compose):
     from ablate.sweep.cell import plain_study
 
@@ -38,7 +38,7 @@ def test_claims_are_those_of_the_runs(folder, compose):
 def test_what_is_held_fixed_holds_for_a_sweep_with_another_number_of_seeds():
     counted = re.compile(r"there are (only )?\w+ seeds|with \w+ seeds each")
     for path in (ROOT / "conf" / "experiment").glob("*.yaml"):
-        study = yaml.safe_load(path.read_text(encoding="utf-8")).get("study") or {}
+        study = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader).get("study") or {}
         for line in study.get("fixed") or []:
             assert not counted.search(line), (path.name, line)
 

@@ -66,7 +66,13 @@ def call(monkeypatch, capfdbinary):
     return called
 
 
-@pytest.mark.parametrize("prompt", ["", "Ab:\n", "the cat 1\nand ä", "\n\n", "A" * 40])
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        *("", "the cat 1\nand ä", "A" * 40),
+        *(pytest.param(prompt, marks=pytest.mark.slow) for prompt in ("Ab:\n", "\n\n")),
+    ],
+)
 def test_a_prompt_is_continued(call, trained, prompt):
     words = ("generate", trained.documents, "tokens=30", "count=2", "seed=3")
     status, out, err = call(*words, text=prompt.encode())

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 from wandb.apis.public import Run
 
-ROOT = Path(__file__).resolve().parents[2]
+from ..conftest import run_cells_here
+
 PROJECT = "team/ablate"
 # Small, but learning more than how frequent the words are: a collapsed run has no BLEU.
 TINY = (
@@ -25,6 +25,7 @@ TINY = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)  # before each file gets a group of its own
 def pytest_collection_modifyitems(items):
     """One worker makes the sweep, for all tests of it: it takes longer than they do."""
     for item in items:
@@ -43,15 +44,21 @@ def nobody(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory, cache_folder):
-    """Results of a sweep from the command line."""
+    """Results of a sweep from the command line, whose runs happen in this process."""
+    from ablate.cli.main import main
+
     folder = tmp_path_factory.mktemp("sweep")
-    known = {k: v for k, v in os.environ.items() if not k.startswith("WANDB_")}
-    env = {**known, "HOME": str(folder), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     paths = (f"paths.results={folder / 'results'}", f"paths.cache={cache_folder}")
     levels = ("seed=0,1", "model/position=sinusoidal,learned")
-    command = [sys.executable, "-m", "ablate", *TINY, *paths, *levels, "-m"]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("WANDB_")]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(folder))
+        patch.chdir(folder)
+        patch.setattr("sys.path", [*sys.path])
+        patch.setattr("sys.argv", ["ablate", *TINY, *paths, *levels, "-m"])
+        run_cells_here(patch)
+        main()
     return folder / "results"
 
 

@@ -1,0 +1,33 @@
+"""The experiments that the fast tests compose; the slow tests compose all of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "conf" / "experiment"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+# a group of which the experiment chooses an option, a kind of claim, a section
+PART = re.compile(r"override (/[\w/]+)(?=[@:])|^ {6}(kind: \w+)|^ {2}(\w+):", re.MULTILINE)
+
+
+def _quick():
+    """Yield every fifth experiment, and each with a part that no experiment before it has."""
+    known = set()
+    for number, name in enumerate(NAMES):
+        parts = {*PART.findall((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))}
+        if number % 5 == 0 or not parts <= known:
+            known |= parts
+            yield name
+
+
+QUICK = frozenset(_quick())
+
+
+def case(value, name):
+    """Return a parameter for a test of an experiment.
+
+    The tests of an experiment go to one worker, which composes it once.
+    """
+    slow = [] if name in QUICK else [pytest.mark.slow]
+    return pytest.param(value, marks=[pytest.mark.xdist_group(name), *slow])
