@@ -128,26 +128,26 @@ def _returning(thing, result):
     """Return a function with the annotations of `thing` that checks arguments and this result."""
 
     @functools.wraps(thing)
-    def known(*args, **kwargs):
+    def given_result(*args, **kwargs):
         return result
 
-    return beartype(known, conf=CHECKS)
+    return beartype(given_result, conf=CHECKS)
 
 
 def forms(values):
     """Return all that checks depend on: types, shapes of arrays, and the parts of collections."""
-    found = []
+    parts_of_form = []
     for value in values:
         kind = type(value)
-        found.append(kind)
+        parts_of_form.append(kind)
         family = FAMILIES.get(kind) or FAMILIES.setdefault(kind, _family(kind))
         if family == "array":
-            found.append(value.shape)
-            found.append(value.dtype)
+            parts_of_form.append(value.shape)
+            parts_of_form.append(value.dtype)
         elif family != "other":  # of many parts beartype checks one as well
             parts = value if family == "sequence" else value.values()
-            found.append((len(value), forms(itertools.islice(parts, 9))))
-    return tuple(found)
+            parts_of_form.append((len(value), forms(itertools.islice(parts, 9))))
+    return tuple(parts_of_form)
 
 
 def _family(kind):
@@ -264,15 +264,15 @@ def merged_once(files_read_once):
     loader = config_loader_impl.ConfigLoaderImpl
     find, merge = config_loader_impl.create_defaults_list, loader._compose_config_from_defaults_list
     make_map = defaults_list._create_interpolation_map
-    found, merged = {}, {}
+    listed, merged = {}, {}
 
     def find_once(repo, config_name, overrides_list, **how):
         given = defaults_list.Overrides(repo, overrides_list)
         choices = given.override_choices, given.append_group_defaults, given.deletions
         key = str((repo.get_sources(), config_name, choices, how))
-        if key not in found or not ours(repo):
-            found[key] = find(repo, config_name, overrides_list, **how)
-        return dataclasses.replace(found[key], config_overrides=given.config_overrides)
+        if key not in listed or not ours(repo):
+            listed[key] = find(repo, config_name, overrides_list, **how)
+        return dataclasses.replace(listed[key], config_overrides=given.config_overrides)
 
     def merge_once(self, defaults, repo):
         key = str((repo.get_sources(), defaults))

@@ -104,8 +104,8 @@ def test_what_trains_has_a_gradient_and_all_else_stays(level):
     shake(model)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     objective = F.cross_entropy(logits(model).flatten(0, 1), batch().tgt_in.flatten())
-    own = [p for p in model.parameters() if p.requires_grad]
-    optimiser = torch.optim.SGD(own, lr=0.1)
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    optimiser = torch.optim.SGD(trainable, lr=0.1)
     objective.backward()
     optimiser.step()
     moved = {name for name, p in model.named_parameters() if not torch.equal(p, before[name])}
@@ -184,11 +184,11 @@ def test_lora_updates_what_uses_or_heads_share_once(level, maps, updates):
 
 
 def test_shared_layers_have_one_adapter_each():
-    one, three = (
+    single, three = (
         adapt(made("separate", f"model.n_layers={n}", "model.share_layers=all"), "adapters")
         for n in (1, 3)
     )
-    assert trained(one) == trained(three)
+    assert trained(single) == trained(three)
 
 
 def test_lora_draws_by_seed_and_name():
@@ -210,16 +210,16 @@ def test_a_prefix_is_read_before_the_tokens(position):
     model, plain = (made("separate", f"model/position={position}") for _ in range(2))
     adapt(model, "prefix", length=3)
     attention = model.decoder.layers[0]["self_attention"]
-    own = dict(attention.kernel.named_parameters(recurse=False))
+    prefix = dict(attention.kernel.named_parameters(recurse=False))
     assert trained(model) == {f"{n}.kernel.{p}" for n in ATTENTIONS for p in ("keys", "values")}
     x = torch.randn(2, 5, 16, requires_grad=True)
     real = torch.arange(5) < torch.tensor([5, 3])[:, None]
     at = LayerContext(torch.arange(5)[None], model.decoder.position, real, None)
-    found = attention(x, at)
+    output = attention(x, at)
     heads = [part(x).view(2, 5, 2, 8).transpose(1, 2) for part in (attention.query, attention.key)]
     values = attention.value(x).view(2, 5, 2, 8).transpose(1, 2)
-    keys = torch.cat([own["keys"].expand(2, -1, -1, -1), heads[1]], 2)
-    values = torch.cat([own["values"].expand(2, -1, -1, -1), values], 2)
+    keys = torch.cat([prefix["keys"].expand(2, -1, -1, -1), heads[1]], 2)
+    values = torch.cat([prefix["values"].expand(2, -1, -1, -1), values], 2)
     scores = heads[0] @ keys.mT / 8**0.5
     hidden = ~(torch.ones(5, 5).tril().bool() & real[:, None, None])
     if position == "alibi":
@@ -227,16 +227,16 @@ def test_a_prefix_is_read_before_the_tokens(position):
         scores[..., 3:] -= torch.tensor([2**-4, 2**-8])[:, None, None] * distance
     scores[..., 3:] = scores[..., 3:].masked_fill(hidden, -torch.inf)
     expected = attention.output((scores.softmax(-1) @ values).transpose(1, 2).flatten(2))
-    torch.testing.assert_close(found, expected)
-    inputs = (x, *own.values())
-    for one, other in zip(
-        torch.autograd.grad(found.square().sum(), inputs),
+    torch.testing.assert_close(output, expected)
+    inputs = (x, *prefix.values())
+    for tensor, other in zip(
+        torch.autograd.grad(output.square().sum(), inputs),
         torch.autograd.grad(expected.square().sum(), inputs),
         strict=True,
     ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-    for name, one in plain.named_parameters():
-        assert torch.equal(one, model.get_parameter(name))
+        torch.testing.assert_close(tensor, other, rtol=1e-4, atol=1e-5)
+    for name, tensor in plain.named_parameters():
+        assert torch.equal(tensor, model.get_parameter(name))
 
 
 @pytest.mark.parametrize("kernel", ["linear", "fixed_offset", "off"])
@@ -263,7 +263,7 @@ def test_patterns_name_parts():
 
 
 @pytest.mark.parametrize(
-    ("level", "settings", "said"),
+    ("level", "settings", "message"),
     [
         ("freeze", {"parts": ["encodr"]}, "'encodr', which fits nothing .* did you mean encoder"),
         ("freeze", {"parts": ["*"]}, "names every weight: nothing would train"),
@@ -272,8 +272,8 @@ def test_patterns_name_parts():
         ("lora", {"rank": 17}, "adapt.rank=17 is above 16, the rank that encoder"),
     ],
 )
-def test_what_cannot_be_adapted_is_refused_in_a_sentence(level, settings, said):
-    with pytest.raises(UserError, match=said):
+def test_what_cannot_be_adapted_is_refused_in_a_sentence(level, settings, message):
+    with pytest.raises(UserError, match=message):
         adapt(made(), level, **settings)
 
 
@@ -284,14 +284,14 @@ def test_a_lora_run_trains_goes_on_and_is_restored(compose, small):
     from ablate.train.run import run
 
     settings = [*small, "adapt=lora", "adapt.rank=2"]
-    found = run(resolve(compose(*settings)))
-    assert found["status"] in ("finished", "collapsed")  # after four steps
-    assert found["metrics"]["parameters"] == 2 * 3 * 2 * (2 * 16)
+    result = run(resolve(compose(*settings)))
+    assert result["status"] in ("finished", "collapsed")  # after four steps
+    assert result["metrics"]["parameters"] == 2 * 3 * 2 * (2 * 16)
     other = compose(*settings, "search.size=2")  # tests the weights that were read back
     again = run(resolve(other))
-    assert again["training"] == found["training"]
-    assert again["metrics"]["test/nll"] == found["metrics"]["test/nll"]
-    translator = restore(Path(found["folder"]), {}, [], "cpu", 1)
+    assert again["training"] == result["training"]
+    assert again["metrics"]["test/nll"] == result["metrics"]["test/nll"]
+    translator = restore(Path(result["folder"]), {}, [], "cpu", 1)
     assert len(translator(["ba de gi"])) == 1
     query = translator.model.encoder.layers[0].self_attention.query
     assert query.parametrizations.weight[0].b.abs().max() > 0  # trained, and not as drawn

@@ -82,8 +82,8 @@ def test_a_former_name_works_and_says_the_new_one(command, former, name):
 
 
 def test_the_help_begins_with_what_users_need(command):
-    told = re.findall(r"^  ([a-z]+) +[A-Z]", command("--help")[1], re.MULTILINE)
-    assert told == [name for members in GROUPS.values() for name in members]
+    commands = re.findall(r"^  ([a-z]+) +[A-Z]", command("--help")[1], re.MULTILINE)
+    assert commands == [name for members in GROUPS.values() for name in members]
 
 
 @pytest.mark.parametrize(
@@ -99,22 +99,22 @@ def test_what_needs_no_model_imports_nothing_heavy(words, tmp_path):
 
 
 def test_the_help_names_every_command_the_levels_and_the_exit_statuses(command):
-    status, told, _ = command("--help")
+    status, printed, _ = command("--help")
     assert status == 0
     assert {"judge", "ledger", "translate", "plan"} <= set(names())
     for name in names():
-        assert re.search(rf"^  {name} +[A-Z].*\.$", told, re.MULTILINE)
+        assert re.search(rf"^  {name} +[A-Z].*\.$", printed, re.MULTILINE)
     for part in ("ablate options", "+experiment=preln_vs_postln -m", "2 the input is wrong"):
-        assert part in told
+        assert part in printed
 
 
 @pytest.mark.parametrize("name", names())
 def test_the_help_of_a_command_says_what_it_takes(command, name):
-    status, told, _ = command(name, "--help")
+    status, printed, _ = command(name, "--help")
     assert status == 0
-    assert told.startswith(f"usage: ablate {name} ")
-    assert re.search(rf"^example:\n  (echo .* \| )?ablate {name}\b", told, re.MULTILINE)
-    assert max(map(len, told.splitlines())) <= 100
+    assert printed.startswith(f"usage: ablate {name} ")
+    assert re.search(rf"^example:\n  (echo .* \| )?ablate {name}\b", printed, re.MULTILINE)
+    assert max(map(len, printed.splitlines())) <= 100
 
 
 def test_the_help_has_defaults_and_allowed_values(command):
@@ -198,10 +198,10 @@ def test_a_command_is_one_file_in_the_folder(command, monkeypatch, tmp_path):
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_terminal_sees_what_is_done_before_it_is_imported(command, monkeypatch, terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    status, _, said = command("judge", "nowhere")
+    status, _, error = command("judge", "nowhere")
     assert status == 2
     first = "ablate judge: reading the evidence\n" if terminal else ""
-    assert said.startswith(f"{first}ablate judge: there is no folder nowhere")
+    assert error.startswith(f"{first}ablate judge: there is no folder nowhere")
 
 
 def test_training_says_what_it_prepares_before_torch_is_there(tmp_path):
@@ -235,14 +235,14 @@ main()
 )
 def test_what_hydra_would_do_otherwise_is_refused(command, tmp_path, monkeypatch, word, sentence):
     monkeypatch.chdir(tmp_path)
-    status, printed, said = command("-m", word)
+    status, printed, error = command("-m", word)
     assert (status, printed) == (2, "")
-    assert re.search(sentence, said)
+    assert re.search(sentence, error)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "hint"),
     [
         ("experiment=preln_vs_postln", "needs a plus, +experiment="),
         ("n_heads=8", "did you mean model.n_heads?"),
@@ -251,10 +251,10 @@ def test_what_hydra_would_do_otherwise_is_refused(command, tmp_path, monkeypatch
     ],
 )
 @pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
-def test_a_command_that_hydra_has_left_still_knows_what_was_meant(command, word, said, sweep):
+def test_a_command_that_hydra_has_left_still_knows_what_was_meant(command, word, hint, sweep):
     status, _, error = command(*sweep, word)
     assert (status, error.count("\n")) == (2, 1)
-    assert said in error
+    assert hint in error
 
 
 @pytest.mark.parametrize(
@@ -282,11 +282,11 @@ def test_hints_know_no_level_of_a_folder_that_is_not_named(command, word, sweep)
 
 
 def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
-    own = tmp_path / "model" / "norm"
-    own.mkdir(parents=True)
-    (own / "mine.yaml").write_text("eps: 1.0\n")
+    group_folder = tmp_path / "model" / "norm"
+    group_folder.mkdir(parents=True)
+    (group_folder / "mine.yaml").write_text("eps: 1.0\n")
     check_file_names([str(tmp_path), str(CONF)])
-    (own / "layer_norm.yaml").write_text("eps: 1.0\n")
+    (group_folder / "layer_norm.yaml").write_text("eps: 1.0\n")
     with pytest.raises(UserError, match="layer_norm.yaml has the name of an option"):
         check_file_names([str(tmp_path)])
 

@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.fixture
-def own(tmp_path):
+def own_folder(tmp_path):
     """A folder with options of the user: of groups of ours, of a group of their own, a study."""
     for name, text in {
         "model/position/shifted.yaml": "# Shifts every position by one.\n_target_: mine.Shifted\n",
@@ -21,9 +21,9 @@ def own(tmp_path):
 
 
 @pytest.fixture(params=["--config-dir {}", "--config-dir={}", "hydra.searchpath=[file://{}]"])
-def place(request, own):
+def place(request, own_folder):
     """The words that say where they are."""
-    return request.param.format(own).split(" ")
+    return request.param.format(own_folder).split(" ")
 
 
 LISTED = {
@@ -35,25 +35,25 @@ LISTED = {
 
 
 @pytest.mark.parametrize("group", LISTED)
-def test_options_of_the_user_in_a_group_are_listed_and_marked(command, own, group):
-    for words in ([group, "--config-dir", own], ["--config-dir", own, group]):
+def test_options_of_the_user_in_a_group_are_listed_and_marked(command, own_folder, group):
+    for words in ([group, "--config-dir", own_folder], ["--config-dir", own_folder, group]):
         status, out, error = command("options", *words)
         assert status == 0, error
-        assert f"{LISTED[group]} (yours, in {own})" in " ".join(out.split())
+        assert f"{LISTED[group]} (yours, in {own_folder})" in " ".join(out.split())
 
 
-def test_all_options_of_the_user_are_listed_and_marked(command, own, place):
+def test_all_options_of_the_user_are_listed_and_marked(command, own_folder, place):
     status, out, error = command("options", *place)
     assert status == 0, error
     lines = {" ".join(text.split()) for text in out.splitlines()}
-    assert lines >= {f"{line} (yours, in {own})" for line in LISTED.values()}
+    assert lines >= {f"{line} (yours, in {own_folder})" for line in LISTED.values()}
     marked = [text for text in out.splitlines() if "(yours" in text]
     assert len(marked) == 4 and not any("rotary" in text for text in marked)
 
 
-def test_a_package_on_the_search_path_is_listed(command, own, monkeypatch):
-    (own / "__init__.py").touch()
-    monkeypatch.setattr("sys.path", [str(own.parent), *__import__("sys").path])
+def test_a_package_on_the_search_path_is_listed(command, own_folder, monkeypatch):
+    (own_folder / "__init__.py").touch()
+    monkeypatch.setattr("sys.path", [str(own_folder.parent), *__import__("sys").path])
     assert "yours" in command("options", "flavour", "hydra.searchpath=[pkg://own]")[1]
 
 
@@ -78,12 +78,22 @@ def test_a_program_can_read_the_options(command):
 @pytest.mark.parametrize(
     "flags",
     [
-        *(["-m"], ["--multirun"], ["--run"], ["-r"], ["--config-dir", "{own}"], ["-cd", "{own}"]),
-        *(["--config-dir={own}", "hydra.searchpath=[file://{own}]"], ["--config-name", "config"]),
+        *(
+            ["-m"],
+            ["--multirun"],
+            ["--run"],
+            ["-r"],
+            ["--config-dir", "{own_folder}"],
+            ["-cd", "{own_folder}"],
+        ),
+        *(
+            ["--config-dir={own_folder}", "hydra.searchpath=[file://{own_folder}]"],
+            ["--config-name", "config"],
+        ),
         *(["-cn", "config"], ["--config-path={conf}"], ["-cp", "{conf}"]),
     ],
 )
-def test_a_plan_takes_the_flags_that_training_takes(command, own, monkeypatch, flags):
+def test_a_plan_takes_the_flags_that_training_takes(command, own_folder, monkeypatch, flags):
     from ablate.config.location import CONF
     from ablate.errors import UserError
 
@@ -91,14 +101,16 @@ def test_a_plan_takes_the_flags_that_training_takes(command, own, monkeypatch, f
         raise UserError(f"reached {sweep.config.name}")
 
     monkeypatch.setattr("ablate.plan.plan.make", make)
-    words = [flag.format(own=own, conf=CONF) for flag in flags]
-    name = "sweet" if str(own) in " ".join(words) else "run"
+    words = [flag.format(own_folder=own_folder, conf=CONF) for flag in flags]
+    name = "sweet" if str(own_folder) in " ".join(words) else "run"
     more = ["+flavour=sweet"] if name == "sweet" else []
     assert command("plan", *more, *words) == (2, "", f"ablate plan: reached {name}\n")
 
 
-def test_a_plan_shows_the_config_as_training_does(command, own):
-    shown = command("plan", "--config-dir", own, "+flavour=sweet", "--cfg", "job", "minutes=3")
+def test_a_plan_shows_the_config_as_training_does(command, own_folder):
+    shown = command(
+        "plan", "--config-dir", own_folder, "+flavour=sweet", "--cfg", "job", "minutes=3"
+    )
     assert shown[0] == 0 and "name: sweet" in shown[1]
 
 

@@ -21,17 +21,22 @@ def parser():
 
 
 def test_defaults(parser):
-    found = parser.read(["here"])
-    assert (found.source, found.to, found.margin, found.seeds) == ("here", None, 1.0, [3])
-    assert (found.search, found.kept) == ({}, Path("results"))
+    arguments = parser.read(["here"])
+    assert (arguments.source, arguments.to, arguments.margin, arguments.seeds) == (
+        "here",
+        None,
+        1.0,
+        [3],
+    )
+    assert (arguments.search, arguments.kept) == ({}, Path("results"))
 
 
 def test_pairs_stand_anywhere(parser, tmp_path):
     words = ["to=a=b", "seeds=[3,5]", "here", "search.size=5", "search.alpha=1", f"kept={tmp_path}"]
-    found = parser.read(words)
-    assert (found.source, found.to, found.seeds) == ("here", Path("a=b"), [3, 5])
-    assert found.search == {"size": "5", "alpha": "1"}
-    assert found.kept == tmp_path
+    arguments = parser.read(words)
+    assert (arguments.source, arguments.to, arguments.seeds) == ("here", Path("a=b"), [3, 5])
+    assert arguments.search == {"size": "5", "alpha": "1"}
+    assert arguments.kept == tmp_path
 
 
 def test_a_path_with_an_equals_sign_is_no_pair(parser):
@@ -69,6 +74,8 @@ def test_what_is_missing_is_named(parser):
 
 def test_overrides_of_the_config_stand_beside_a_commands_own_keys(parser):
     parser.takes_overrides = True
-    found = parser.read(["here", "+experiment=x", "to=a", "model/norm=none", "~logger", "seed=1"])
-    assert (found.source, found.to) == ("here", Path("a"))
-    assert found.overrides == ["+experiment=x", "model/norm=none", "~logger", "seed=1"]
+    arguments = parser.read(
+        ["here", "+experiment=x", "to=a", "model/norm=none", "~logger", "seed=1"]
+    )
+    assert (arguments.source, arguments.to) == ("here", Path("a"))
+    assert arguments.overrides == ["+experiment=x", "model/norm=none", "~logger", "seed=1"]

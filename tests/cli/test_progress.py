@@ -57,8 +57,8 @@ def test_work_that_ends_soon_shows_nothing(capsys):
 def test_work_inside_of_work_shows_nothing(often, capsys):
     for _ in track(range(1), "outer work", 1):
         list(track(slow(3), "inner work", 3))
-    assert "outer work" in (told := capsys.readouterr().err)
-    assert "inner work" not in told
+    assert "outer work" in (printed := capsys.readouterr().err)
+    assert "inner work" not in printed
 
 
 def test_what_follows_failed_work_is_shown_again(often, capsys):

@@ -98,7 +98,7 @@ WRONG = {  # by command, part of the sentence that is said
 
 
 @pytest.fixture
-def said(command, monkeypatch, tmp_path):
+def error_of(command, monkeypatch, tmp_path):
     """What a command says that ends before there is data."""
 
     def accepted(config):
@@ -116,8 +116,8 @@ def said(command, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_a_wrong_command_ends_in_one_sentence_that_helps(said, line, tmp_path):
-    *before, sentence = said(line).splitlines()
+def test_a_wrong_command_ends_in_one_sentence_that_helps(error_of, line, tmp_path):
+    *before, sentence = error_of(line).splitlines()
     print(f"| `ablate {line}` | {sentence} |")
     assert sentence.startswith("ablate")
     assert WRONG[line] in sentence

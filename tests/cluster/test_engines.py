@@ -42,14 +42,14 @@ def test_where_srun_is_installed_no_run_is_told_to_use_it():
 
     with (
         patch("shutil.which", return_value="/usr/bin/srun"),
-        warnings.catch_warnings(record=True) as told,
+        warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
         SLURMEnvironment._validate_srun_used()
-        assert "srun" in str(told[0].message)
+        assert "srun" in str(caught[0].message)
         hush_lightning()
         SLURMEnvironment._validate_srun_used()
-    assert len(told) == 1
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize("name", ["val/nll", "test/bleu", "test_long/chrf", "test/mine"])

@@ -28,10 +28,10 @@ def slurm(tmp_path):
     environment = {**ENVIRONMENT, **local}
 
     def called(*words):
-        found = subprocess.run(
+        process = subprocess.run(
             words, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
         )
-        return found.stdout.strip()
+        return process.stdout.strip()
 
     yield called
     subprocess.run([SCRIPT, "stop", folder], check=True)
@@ -85,9 +85,9 @@ def test_two_tasks_on_two_nodes_train_one_model_together(slurm, small, tmp_path)
         return json.loads(test.read_text())
 
     two = scores("two", "srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", words=nodes)
-    one = scores("one")
-    tested = {name for name in one["metrics"] if name.startswith("test/")}
+    single = scores("one")
+    tested = {name for name in single["metrics"] if name.startswith("test/")}
     assert tested
     assert {name: two["metrics"][name] for name in tested} == pytest.approx(
-        {name: one["metrics"][name] for name in tested}
+        {name: single["metrics"][name] for name in tested}
     )

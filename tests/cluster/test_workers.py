@@ -25,6 +25,6 @@ def test_a_sweep_of_five_workers_of_whom_three_are_killed_is_as_a_quiet_one(star
     outputs = [worker.communicate()[0] for worker in workers]
     assert [worker.returncode for worker in workers] == [-9, -9, -9, 0, 0], outputs
     assert left(shared) == left(tmp_path / "quiet")
-    said = [label for output in outputs for label in ENDED.findall(output)]
-    assert len(said) == len(set(said)) <= 12
+    labels = [label for output in outputs for label in ENDED.findall(output)]
+    assert len(labels) == len(set(labels)) <= 12
     assert sum("Another worker has ended this sweep" in output for output in outputs) == 1

@@ -73,28 +73,28 @@ def complaint(*overrides, folder=None):
     ],
 )
 def test_what_the_user_is_told(override, words):
-    told = complaint(override)
-    assert all(word in told for word in words), told
-    assert "\n" not in told
-    assert "append" not in told  # Hydra's own advice is wrong here
+    message = complaint(override)
+    assert all(word in message for word in words), message
+    assert "\n" not in message
+    assert "append" not in message  # Hydra's own advice is wrong here
 
 
 def test_a_misspelt_key_in_an_experiment_file(tmp_path):
     (tmp_path / "experiment").mkdir()
     text = "# @package _global_\nstudy:\n  factors: [seed]\n  claims: []\n  seads: 3\n"
     (tmp_path / "experiment" / "mine.yaml").write_text(text)
-    told = complaint("+experiment=mine", folder=tmp_path)
-    assert "study.seads" in told
-    assert "did you mean study.seeds?" in told
+    message = complaint("+experiment=mine", folder=tmp_path)
+    assert "study.seads" in message
+    assert "did you mean study.seeds?" in message
 
 
 def test_what_kwargs_would_swallow_is_refused():
-    told = complaint("logger=tensorboard", "+logger.tensorboard.log_dirr=x")
-    assert "logger.tensorboard.log_dirr" in told
-    assert "save_dir" in told
-    told = complaint("logger=tensorboard", "+logger.log_dirr=x")
-    assert "logger.log_dirr" in told
-    assert "tensorboard" in told
+    message = complaint("logger=tensorboard", "+logger.tensorboard.log_dirr=x")
+    assert "logger.tensorboard.log_dirr" in message
+    assert "save_dir" in message
+    message = complaint("logger=tensorboard", "+logger.log_dirr=x")
+    assert "logger.log_dirr" in message
+    assert "tensorboard" in message
 
 
 @pytest.mark.parametrize("word", ["model.dropout.rate=0", "model.dropout.residual=0"])

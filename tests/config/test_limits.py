@@ -69,11 +69,11 @@ def default():
 def test_a_value_out_of_its_limits(default, key, value, allowed):
     config = default.copy()
     OmegaConf.update(config, key, value, force_add=True)
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         check(config)
-    assert str(told.value).startswith(key)
-    assert str(value) in str(told.value) or isinstance(value, list)
-    assert allowed in str(told.value)
+    assert str(error.value).startswith(key)
+    assert str(value) in str(error.value) or isinstance(value, list)
+    assert allowed in str(error.value)
 
 
 @pytest.mark.parametrize(

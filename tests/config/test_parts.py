@@ -25,10 +25,10 @@ from ablate.train.resolve import resolve
     ],
 )
 def test_a_part_that_cannot_be_built_is_named(compose, override, words):
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         resolve(compose(override))
-    assert all(word in str(told.value) for word in words), told.value
-    assert "\n" not in str(told.value)
+    assert all(word in str(error.value) for word in words), error.value
+    assert "\n" not in str(error.value)
 
 
 def test_a_model_is_not_sharded_without_gpus(compose, monkeypatch):

@@ -48,9 +48,9 @@ def test_a_processor_gets_bfloat16_if_it_multiplies_it(
     processor, accelerator, able, precision, why
 ):
     processor(*able)
-    found, said = fastest(accelerator)
-    assert found == precision
-    assert why in said
+    choice, reason = fastest(accelerator)
+    assert choice == precision
+    assert why in reason
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_which_and_why_is_said_once(compose, gpu, capsys):
         settle(config)
     assert config.trainer.precision == "16-mixed"
     (line,) = capsys.readouterr().out.splitlines()
-    said = "is bf16-mixed here: A card has tensor cores for bfloat16"
-    assert line == f"trainer.precision=auto {said}"
+    reason = "is bf16-mixed here: A card has tensor cores for bfloat16"
+    assert line == f"trainer.precision=auto {reason}"
 
 
 def test_a_run_keeps_what_auto_became(small, compose, processor, tmp_path):

@@ -84,8 +84,8 @@ def experiment(request, compose):
     """Name, config and swept levels of an experiment."""
     words = (f"+experiment={request.param}",)
     sweep, config = compose(*words, hydra_node=True), compose(*words)
-    for one in (sweep, config):
-        expand(one)  # the study of a screen
+    for composed in (sweep, config):
+        expand(composed)  # the study of a screen
     return request.param, config, _swept(sweep.hydra.sweeper.params)
 
 
@@ -162,7 +162,7 @@ def _beside(levels):
 def _flat(tree, path=""):
     if not isinstance(tree, dict):
         return {path: tree}
-    found = {}
+    leaves = {}
     for key, value in tree.items():
-        found |= _flat(value, f"{path}.{key}".lstrip("."))
-    return found
+        leaves |= _flat(value, f"{path}.{key}".lstrip("."))
+    return leaves

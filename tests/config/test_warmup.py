@@ -30,11 +30,11 @@ def settled(compose, capsys):
 @pytest.mark.parametrize("schedule", ["noam", "cosine", "wsd"])
 @pytest.mark.parametrize("steps", [2, 7, 99, 189])
 def test_the_rate_of_a_short_run_reaches_its_peak(settled, schedule, steps):
-    config, said = settled(f"budget.steps={steps}", f"schedule={schedule}")
+    config, printed = settled(f"budget.steps={steps}", f"schedule={schedule}")
     factor = construct(config.schedule)
     assert max(factor(step) for step in range(1, steps + 1)) == 1
     assert config.budget.warmup == max(1, steps // 4)
-    assert f"budget.steps={steps}" in said and "190" in said
+    assert f"budget.steps={steps}" in printed and "190" in printed
 
 
 @pytest.mark.parametrize("steps", [2, 7, 150])
@@ -50,8 +50,8 @@ def test_an_arm_without_warmup_decays_as_the_one_with_it(settled, steps):
 @pytest.mark.parametrize("words", [["schedule=constant"], ["probe=parameter_count"], []])
 def test_what_has_no_warmup_to_shorten_stays_as_it_is(settled, words):
     steps = "budget.steps=190" if not words else "budget.steps=3"
-    config, said = settled(*words, steps)
-    assert (config.budget.warmup, said) == (190, "")
+    config, printed = settled(*words, steps)
+    assert (config.budget.warmup, printed) == (190, "")
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_a_short_budget_within_the_warmup_is_refused(settled, short):
 
 @pytest.mark.parametrize("steps", [0, -5, -(10**9)])
 def test_steps_that_will_be_refused_say_nothing_of_the_warmup(settled, steps):
-    config, said = settled(f"budget.steps={steps}")
-    assert not said
+    config, printed = settled(f"budget.steps={steps}")
+    assert not printed
     assert config.budget.warmup == 190
 
 

@@ -92,8 +92,8 @@ def test_batches_are_those_of_the_plain_way(sizes, monkeypatch, bucket, dtype):
 
 
 def test_the_batches_of_a_seed_never_change(sizes):
-    found = [*training(sizes), *training(sizes, 1, bucket=False), *evaluation(sizes)]
-    digest = hashlib.sha256(repr(found).encode()).hexdigest()
+    batches = [*training(sizes), *training(sizes, 1, bucket=False), *evaluation(sizes)]
+    digest = hashlib.sha256(repr(batches).encode()).hexdigest()
     assert digest.startswith("6480ac54e566c697")
 
 
@@ -105,9 +105,9 @@ def test_an_epoch_takes_little_memory_for_each_pair(monkeypatch):
     tracemalloc.start()
     batches = TrainingBatches(sizes, 4096, True, 1, ALONE)
     assert sum(map(len, batches)) == count
-    held, peak = tracemalloc.get_traced_memory()
+    current, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held < 5 * count
+    assert current < 5 * count
     assert peak < 17 * count  # beside the sizes, which are another 8
 
 
@@ -178,5 +178,5 @@ def test_evaluation_batches_are_the_same_on_any_number_of_ranks(sizes, world_siz
 
 
 def test_ranks_without_work_get_empty_batches():
-    one = Sizes(np.arange(3), np.array([4, 5, 6]), np.array([4, 5, 6]))
-    assert [evaluation(one, rank) for rank in ranks(4)] == [[[0, 1, 2]], [[]], [[]], [[]]]
+    three_pairs = Sizes(np.arange(3), np.array([4, 5, 6]), np.array([4, 5, 6]))
+    assert [evaluation(three_pairs, rank) for rank in ranks(4)] == [[[0, 1, 2]], [[]], [[]], [[]]]

@@ -41,8 +41,8 @@ def folder(root, corpus, scheme=BPE):
 
 
 def sentences_of(ids) -> list[list[int]]:
-    found, lengths = ids.read(np.arange(len(ids)), 99)
-    return [stretch.tolist() for stretch in np.split(found, lengths.cumsum()[:-1])]
+    tokens, lengths = ids.read(np.arange(len(ids)), 99)
+    return [stretch.tolist() for stretch in np.split(tokens, lengths.cumsum()[:-1])]
 
 
 @pytest.mark.parametrize("scheme", [BPE, Bpe(vocab_size=60, joint=False)])

@@ -79,10 +79,10 @@ def test_a_byte_is_an_id_whatever_the_text(tmp_path):
     tokenizer.save(tmp_path / "bytes.json")
     assert tokenizer.size == 260
     for text in ("", "abc", "säge \n<pad>\n", "𝄞\u2028\x00", "".join(map(chr, range(0x500)))):
-        for one in (tokenizer, Tokenizer.load(tmp_path / "bytes.json")):
-            (ids,) = one.encode_batch([text])
+        for instance in (tokenizer, Tokenizer.load(tmp_path / "bytes.json")):
+            (ids,) = instance.encode_batch([text])
             assert ids == [4 + byte for byte in text.encode()]
-            assert one.decode_batch([ids]) == [text]
+            assert instance.decode_batch([ids]) == [text]
     assert tokenizer.decode_batch([[4 + 0xFF]]) == ["\ufffd"]
     text = " säge\n<pad>\n 𝄞\x00"
     library = Byte(joint=True).train([])

@@ -87,9 +87,9 @@ def test_random_texts_lose_nothing(corpus, monkeypatch):
 
 def test_gzip_is_unpacked(corpus):
     packed = gzip.compress("\n".join(LINES).encode())
-    one = corpus("a.gz", content={"a.gz": packed})
+    zipped = corpus("a.gz", content={"a.gz": packed})
     other = corpus("a.txt", content={"a.txt": "\n".join(LINES)})
-    assert texts(one) == texts(other) and one.fingerprint() == other.fingerprint()
+    assert texts(zipped) == texts(other) and zipped.fingerprint() == other.fingerprint()
 
 
 def test_the_fingerprint_follows_text_split_and_rule(corpus):
@@ -103,7 +103,7 @@ def test_the_fingerprint_follows_text_split_and_rule(corpus):
         corpus("a.txt", validation=["c.txt"]),
         corpus("a.txt", test=["c.txt"]),
     ]
-    assert len({one.fingerprint() for one in made}) == len(made)
+    assert len({variant.fingerprint() for variant in made}) == len(made)
     assert corpus("a.txt").fingerprint() == made[0].fingerprint()
 
 

@@ -67,7 +67,7 @@ def made(tmp_path):
             test="test",
             download_to=str(tmp_path / "cache"),
         )
-        own = (
+        fields = (
             dict(field="text")
             if kind == "text"
             else dict(
@@ -78,7 +78,7 @@ def made(tmp_path):
             )
         )
         corpus = HuggingFace if kind == "text" else HuggingFacePairs
-        return corpus(**keys | own | changes)
+        return corpus(**keys | fields | changes)
 
     return make
 
@@ -98,13 +98,13 @@ def test_texts_and_pairs_are_read(written, made, kind, path, streaming):
 
 
 def test_parts_of_one_split(written, made):
-    one = {"train": written("jsonl")["train"]}
+    files = {"train": written("jsonl")["train"]}
     corpus = made(
-        "text", data_files=one, train="train[:1]", validation="train[1:2]", test="train[2:]"
+        "text", data_files=files, train="train[:1]", validation="train[1:2]", test="train[2:]"
     )
     assert [len(corpus.read(split).tgt) for split in corpus.splits] == [1, 1, 1]
     with pytest.raises(UserError, match="a stream has no parts"):
-        next(made("text", data_files=one, train="train[:1]", streaming=True).segments("train"))
+        next(made("text", data_files=files, train="train[:1]", streaming=True).segments("train"))
 
 
 def test_a_folder_is_read_by_the_names_of_its_files(written, made, tmp_path):
@@ -197,11 +197,11 @@ def test_a_language_model_and_a_translator_train_on_them(written, compose, tmp_p
         *(f"paths.results={tmp_path / 'results'}", f"paths.cache={tmp_path / 'cache'}"),
     ]
     model = ["scale=language", "data=huggingface", "batch.context=8", "batch.tokens=32"]
-    found = run(resolve(compose(*model, *common)))
+    result = run(resolve(compose(*model, *common)))
     size = sum(len(row["text"].encode()) for row in rows("test")) * 12
     tokens = size + 12
-    bits = found["metrics"]["test/nll"] * tokens / 0.6931471805599453
-    assert found["metrics"]["test/bpb"] == pytest.approx(bits / size, rel=1e-5)
+    bits = result["metrics"]["test/nll"] * tokens / 0.6931471805599453
+    assert result["metrics"]["test/bpb"] == pytest.approx(bits / size, rel=1e-5)
     pairs = ["data=huggingface_pairs", "data.source=en", "data.target=de", "tokenizer=char"]
     short = ["search=greedy", "batch.tokens=64", "batch.max_length=32"]
     assert "test/bleu" in run(resolve(compose(*pairs, *short, *common)))["metrics"]

@@ -145,12 +145,12 @@ def test_testing_alone_may_go_without_buckets(prepared):
 
 def test_testing_alone_may_add_padding_to_sources(prepared):
     plain, padded = prepared(), prepared(test_padding=3)
-    for one, other in zip(plain.test_dataloader(), padded.test_dataloader(), strict=True):
-        assert one.lines.equal(other.lines) and one.targets.equal(other.targets)
-        assert one.inputs.src.equal(other.inputs.src[:, :-3])
+    for batch, other in zip(plain.test_dataloader(), padded.test_dataloader(), strict=True):
+        assert batch.lines.equal(other.lines) and batch.targets.equal(other.targets)
+        assert batch.inputs.src.equal(other.inputs.src[:, :-3])
         assert (other.inputs.src[:, -3:] == PAD).all()
-    for one, other in zip(plain.val_dataloader(), padded.val_dataloader(), strict=True):
-        assert one.inputs.src.equal(other.inputs.src)
+    for batch, other in zip(plain.val_dataloader(), padded.val_dataloader(), strict=True):
+        assert batch.inputs.src.equal(other.inputs.src)
     assert padded.first_lines("test", 2).inputs.src.size(1) == 3
 
 

@@ -85,10 +85,10 @@ def test_reads_a_folder_in_both_directions(tmp_path):
 def test_wrong_content_names_file_expected_and_found(tmp_path):
     root = folder(tmp_path)
     (tmp_path / "val.de").write_text("changed\n")
-    found = hashlib.sha256(b"changed\n").hexdigest()
+    digest = hashlib.sha256(b"changed\n").hexdigest()
     want = hashlib.sha256(TEXT["val.de"]).hexdigest()
     for use in (lambda c: c.read("validation"), lambda c: c.fingerprint()):
-        with pytest.raises(UserError, match=rf"val\.de is not .*{found}, expected {want}"):
+        with pytest.raises(UserError, match=rf"val\.de is not .*{digest}, expected {want}"):
             use(corpus(tmp_path, root=root))
 
 
@@ -139,10 +139,10 @@ def test_interrupted(tmp_path):
 
 def test_wrong_text(tmp_path):
     other = gzip.compress(b"other\n")
-    found, want = (hashlib.sha256(t).hexdigest() for t in (b"other\n", TEXT["train.en"]))
+    digest, want = (hashlib.sha256(t).hexdigest() for t in (b"other\n", TEXT["train.en"]))
     with server(packed() | {"train.en.gz": other}) as (url, _):
         message = refusal(tmp_path, url)
-    assert re.search(rf"train\.en has the SHA-256 {found}, expected {want}", message)
+    assert re.search(rf"train\.en has the SHA-256 {digest}, expected {want}", message)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_no_gzip(tmp_path, content):
 
 def test_a_bomb(tmp_path):
     bomb = gzip.compress(b"a" * (1 << 25))  # a thousand times as small
-    said = pytest.raises(UserError, match=r"train\.en\.gz unpacks to more than 100 times")
-    with server(packed() | {"train.en.gz": bomb}) as (url, _), said:
+    refused = pytest.raises(UserError, match=r"train\.en\.gz unpacks to more than 100 times")
+    with server(packed() | {"train.en.gz": bomb}) as (url, _), refused:
         corpus(tmp_path, url).read("train")
     assert list((tmp_path / "downloaded").iterdir()) == []
 

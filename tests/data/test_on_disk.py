@@ -22,10 +22,10 @@ def file(tmp_path):
     [([0], [1000]), ([5, 2, 990], [3, 4, 10]), ([7, 7], [0, 2]), ([3], [0]), ([], [])],
 )
 def test_stretches_come_one_after_the_other(file, starts, counts):
-    found = file.take(np.array(starts, np.int64), np.array(counts, np.int64))
+    numbers = file.take(np.array(starts, np.int64), np.array(counts, np.int64))
     wanted = [n for s, c in zip(starts, counts, strict=True) for n in NUMBERS[s : s + c]]
-    assert found.tolist() == wanted
-    assert found.dtype == np.uint16
+    assert numbers.tolist() == wanted
+    assert numbers.dtype == np.uint16
     assert len(file) == 1000
 
 

@@ -198,9 +198,9 @@ def test_equal_sentences_stand_on_one_side(tmp_path, write, parallel):
     splits = {split: list(zip(*corpus.read(split), strict=True)) for split in corpus.splits}
     assert sorted(sum(splits.values(), [])) == sorted(pairs)
     assert [len(splits[name]) for name in ("validation", "test")] == [9, 9]
-    for one, other in (("train", "test"), ("train", "validation"), ("validation", "test")):
+    for first, other in (("train", "test"), ("train", "validation"), ("validation", "test")):
         for column in (0, 1):
-            seen = {pair[column].strip() for pair in splits[one]}
+            seen = {pair[column].strip() for pair in splits[first]}
             assert not seen & {pair[column].strip() for pair in splits[other]}
 
 

@@ -77,13 +77,13 @@ def draws(pair):
             return path[len(chances) - 1]
 
         try:
-            found = pair(choose)
+            drawn = pair(choose)
         except MoreError:
             continue
         share = 1.0
         for n in chances:
             share /= n
-        yield share, *found
+        yield share, *drawn
 
 
 def level_of(pairs, knows):
@@ -137,11 +137,11 @@ def test_the_levels_of_the_config_are_those_of_its_pairs(name):
 
 @every_level
 def test_pairs_belong_to_a_seed_and_a_split(name):
-    one, again, other = corpus(name), corpus(name), corpus(name, seed=2)
-    for split, size in zip(one.splits, SIZES.values(), strict=False):
-        assert one.read(split) == again.read(split) != other.read(split)
-        assert len(one.read(split).src) == len(one.read(split).tgt) == size
-    assert one.fingerprint() == again.fingerprint() != other.fingerprint()
+    first, again, other = corpus(name), corpus(name), corpus(name, seed=2)
+    for split, size in zip(first.splits, SIZES.values(), strict=False):
+        assert first.read(split) == again.read(split) != other.read(split)
+        assert len(first.read(split).src) == len(first.read(split).tgt) == size
+    assert first.fingerprint() == again.fingerprint() != other.fingerprint()
 
 
 @every_level
@@ -207,7 +207,7 @@ def test_targets_follow_from_sources(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "said"),
+    ("name", "changes", "message"),
     [
         ("copy", {"shortest": 13}, "data.shortest=13 is above data.longest=12"),
         ("reverse", {"shortest": 13}, "data.shortest=13 is above data.longest=12"),
@@ -223,10 +223,10 @@ def test_targets_follow_from_sources(name):
         ("memorise", {"length": 1}, "data.n_train=300 is more than half of the sources"),
     ],
 )
-def test_sizes_that_do_not_fit_are_refused_in_a_sentence(name, changes, said):
+def test_sizes_that_do_not_fit_are_refused_in_a_sentence(name, changes, message):
     with pytest.raises(UserError) as refusal:
         corpus(name, **changes)
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 

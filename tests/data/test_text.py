@@ -57,11 +57,11 @@ def test_reading_in_parts_is_like_reading_at_once(tmp_path, monkeypatch, block):
     for _ in range(400):
         raw = b"".join(rng.choices([*pieces, b"\xff\xc3"], [9] * len(pieces) + [1], k=9))
         try:
-            found = list(read_lines(file(tmp_path, raw)))
+            lines = list(read_lines(file(tmp_path, raw)))
         except UserError as error:
             assert str(error).endswith(at_once(raw))
         else:
-            assert found == at_once(raw)
+            assert lines == at_once(raw)
 
 
 def test_lines_are_a_sequence(tmp_path, monkeypatch):
@@ -89,11 +89,11 @@ def test_memory_holds_little_more_than_where_lines_begin(tmp_path, monkeypatch):
     path = file(tmp_path, b"twenty bytes a line\n" * count)
     tracemalloc.start()
     pair = read_pair(path, path)
-    held, peak = tracemalloc.get_traced_memory()
+    current, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(pair.src) == count
     # with room for what tests before left to be made; the lines themselves would be 2.8 MB
-    assert held < 2 * 4 * count + 200_000
+    assert current < 2 * 4 * count + 200_000
     assert peak < 2 * 6 * count + 200_000
 
 

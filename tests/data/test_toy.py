@@ -107,7 +107,9 @@ def test_test_long_is_longer_than_all_else_in_both_languages(max_words):
 def test_fingerprint_tells_settings_apart():
     changes = [{}] + [{key: SETTINGS[key] + 1} for key in SETTINGS]
     made = [toy(**change) for change in changes]
-    texts = {(one.fingerprint(), *map(one.test_fingerprint, one.splits)) for one in made}
+    texts = {
+        (variant.fingerprint(), *map(variant.test_fingerprint, variant.splits)) for variant in made
+    }
     assert len(texts) == len(changes)
     assert toy().fingerprint() == toy().fingerprint()
 
@@ -300,14 +302,14 @@ def test_the_verb_is_second_in_mirel_and_last_in_sodak(meanings):
 
 
 def test_both_meanings_of_an_ambiguous_word_are_usual(meanings):
-    found = Counter()
+    counts = Counter()
     for clause in (clause for meaning in meanings for clause in clauses(meaning)):
-        found[clause.verb] += 1
-        found.update(phrase.referent.noun for phrase in own_phrases(clause))
+        counts[clause.verb] += 1
+        counts.update(phrase.referent.noun for phrase in own_phrases(clause))
     verbs = [verb for verb in VERBS if verb.animate_subject is not None]
     for first, second in [*pairwise(AMBIGUOUS_NOUNS), *pairwise(verbs)]:
         assert first.mirel == second.mirel
-        assert 1 / 3 < found[first] / found[second] < 3
+        assert 1 / 3 < counts[first] / counts[second] < 3
 
 
 def pairwise(entries):

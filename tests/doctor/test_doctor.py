@@ -67,19 +67,19 @@ def test_torch_is_imported_after_the_lines_that_need_none():
 @pytest.mark.parametrize("key", ["results", "cache"])
 def test_a_folder_that_cannot_be_written(doctor, tmp_path, key):
     (tmp_path / "file").touch()
-    status, told = doctor(f"{key}={tmp_path / 'file' / 'folder'}")
+    status, report = doctor(f"{key}={tmp_path / 'file' / 'folder'}")
     assert status == 1
-    assert str(tmp_path / "file") in told[key]["problem"]
-    assert f"paths.{key}=" in told[key]["advice"]
+    assert str(tmp_path / "file") in report[key]["problem"]
+    assert f"paths.{key}=" in report[key]["advice"]
 
 
 @pytest.mark.parametrize("free", [0, 10**8])
 def test_a_full_disk(doctor, monkeypatch, free):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 10**12 - free, free))
-    status, told = doctor()
+    status, report = doctor()
     assert status == 1
     for key in ("cache", "results"):
-        assert f"{free // 10**6} MB are free" in told[key]["problem"]
+        assert f"{free // 10**6} MB are free" in report[key]["problem"]
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_a_full_disk(doctor, monkeypatch, free):
 )
 def test_odd_variables_of_wandb(doctor, monkeypatch, name, value, named):
     monkeypatch.setenv(name, value)
-    status, told = doctor()
+    status, report = doctor()
     assert status == (named is not None)
-    assert (named or "") in told["W&B"]["problem"]
-    assert bool(told["W&B"]["advice"]) == (named is not None)
+    assert (named or "") in report["W&B"]["problem"]
+    assert bool(report["W&B"]["advice"]) == (named is not None)
 
 
 def test_a_library_that_is_missing_or_too_old(doctor, monkeypatch):
@@ -108,10 +108,10 @@ def test_a_library_that_is_missing_or_too_old(doctor, monkeypatch):
         return "2.0.1" if name == "torch" else true(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    status, told = doctor()
+    status, report = doctor()
     assert status == 1
-    assert "scour is missing" in told["packages"]["problem"]
-    assert "torch is 2.0.1, but torch>=" in told["packages"]["problem"]
+    assert "scour is missing" in report["packages"]["problem"]
+    assert "torch is 2.0.1, but torch>=" in report["packages"]["problem"]
 
 
 def test_a_missing_extra_is_named_and_is_no_problem(doctor, monkeypatch):
@@ -123,9 +123,9 @@ def test_a_missing_extra_is_named_and_is_no_problem(doctor, monkeypatch):
         return true(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    status, told = doctor()
+    status, report = doctor()
     assert status == 0
-    assert "ray" in told["extras"]["seen"].partition("missing: ")[2]
+    assert "ray" in report["extras"]["seen"].partition("missing: ")[2]
 
 
 def test_a_torch_without_a_fast_library(doctor, monkeypatch):
@@ -134,9 +134,9 @@ def test_a_torch_without_a_fast_library(doctor, monkeypatch):
     for backend in (torch.backends.mkl, torch.backends.mkldnn):
         monkeypatch.setattr(backend, "is_available", lambda: False)
     monkeypatch.setattr(torch.__config__, "show", lambda: "BLAS_INFO=generic, ")
-    status, told = doctor()
+    status, report = doctor()
     assert status == 1
-    assert "no fast library" in told["torch"]["problem"]
+    assert "no fast library" in report["torch"]["problem"]
     monkeypatch.setattr(torch.__config__, "show", lambda: "BLAS_INFO=accelerate, ")
     assert doctor()[0] == 0
 
@@ -148,9 +148,9 @@ def test_a_gpu_that_torch_cannot_use(doctor, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(torch.version, "cuda", None)
-    status, told = doctor()
+    status, report = doctor()
     assert status == 1
-    assert "built without CUDA" in told["devices"]["problem"]
+    assert "built without CUDA" in report["devices"]["problem"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # who hides a GPU knows it
     assert doctor()[0] == 0
 
@@ -161,23 +161,23 @@ def test_threads_that_are_no_number(doctor, monkeypatch):
 
 
 def test_results_are_counted_by_state_and_old_ones_are_named(doctor, a_run):
-    status, told = doctor()
+    status, report = doctor()
     assert status == 0
-    assert told["results"]["seen"].startswith("1 run in ")
-    assert "(1 collapsed)" in told["results"]["seen"]
+    assert report["results"]["seen"].startswith("1 run in ")
+    assert "(1 collapsed)" in report["results"]["seen"]
     parts = json.loads((a_run / "identity.json").read_text())
     parts["libraries"]["torch"] = "1.0"
     (a_run / "identity.json").write_text(json.dumps(parts))
-    status, told = doctor()
+    status, report = doctor()
     assert status == 1
-    assert "train 1 run again" in told["results"]["problem"]
+    assert "train 1 run again" in report["results"]["problem"]
 
 
 def test_unfinished_and_damaged_results(doctor, a_run):
     (a_run.parent / "0123456789abcdef").mkdir()
     text = (a_run / "result.json").read_text()
     (a_run / "result.json").write_text(text.replace('"collapsed"', '"finished"'))
-    status, told = doctor()
+    status, report = doctor()
     assert status == 1
-    assert "1 damaged, 1 unfinished" in told["results"]["seen"]
-    assert "1 run with a damaged or edited result" in told["results"]["problem"]
+    assert "1 damaged, 1 unfinished" in report["results"]["seen"]
+    assert "1 run with a damaged or edited result" in report["results"]["problem"]

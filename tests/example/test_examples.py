@@ -39,7 +39,7 @@ X, W = block("X", "1.0 2.0"), block("W", "0.5 0.0", "0.0 0.25")
 
 
 def states(*blocks):
-    return {one.block.name: one.state for one in recompute(made(*blocks), RULE)}
+    return {result.block.name: result.state for result in recompute(made(*blocks), RULE)}
 
 
 @pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the documents are not at hand")
@@ -48,9 +48,9 @@ def test_numbers_are_those_of_the_text(name):
     example = read(name)
     text = find_text(DOCUMENTS, example.sha256)
     assert text is not None
-    for one in example.blocks:
-        first, last = one.lines
-        assert rows(text[first - 1 : last], one.take) == list(one.printed), one.name
+    for entry in example.blocks:
+        first, last = entry.lines
+        assert rows(text[first - 1 : last], entry.take) == list(entry.printed), entry.name
 
 
 def test_numbers_are_read_behind_the_last_sign_and_before_a_comment():
@@ -66,14 +66,14 @@ def test_an_entry_follows_rounds_loosely_or_differs():
 
 def test_what_follows_from_a_wrong_block_is_inherited():
     wrong = block("Y", "9.5 0.5", by="product", operands=("X", "W"))
-    found = states(
+    outcomes = states(
         *(X, W, wrong),
         block("again", "9.5 0.5", by="copy", operands=("Y",)),
         block("Z", "4.75 0.13", by="product", operands=("again", "W")),
         block("elsewhere", "1", by="unprinted"),
     )
-    assert found["again"] == "re-print" and found["Z"] == "inherited"
-    assert found["elsewhere"] == "not checkable"
+    assert outcomes["again"] == "re-print" and outcomes["Z"] == "inherited"
+    assert outcomes["elsewhere"] == "not checkable"
 
 
 def test_laws_need_no_operand():
@@ -99,7 +99,7 @@ def test_the_only_slip_that_explains_a_block_is_told():
     b = block("b", "1.0 1.0")
     wrong = block("Y", "0.5 0.5", by="affine", operands=("X", "W", "b"))
     example = made(X, W, b, wrong)
-    printed = {one.name: one.values for one in example.blocks}
+    printed = {entry.name: entry.values for entry in example.blocks}
     assert slip(recompute(example, RULE)[-1], printed, RULE) == "without the bias"
 
 
@@ -122,10 +122,10 @@ def test_the_chain_is_what_the_components_compute():
     from ablate.model.padding.base import Mask
     from ablate.model.position.sinusoidal import Sinusoidal
 
-    found = chain(read("attention"))
+    tensors = chain(read("attention"))
     kernel = Explicit(d_head=3, dropout=0.0, scale="sqrt_d_head", fill="minus_inf")
-    q, k, v = (found[name][None, None] for name in "QKV")
-    torch.testing.assert_close(kernel(q, k, v, Mask(), None)[0, 0], found["Z"])
+    q, k, v = (tensors[name][None, None] for name in "QKV")
+    torch.testing.assert_close(kernel(q, k, v, Mask(), None)[0, 0], tensors["Z"])
     table = Sinusoidal(d_model=4, layout="interleaved", spacing="half").table
     torch.testing.assert_close(chain(read("positions"))["encodings"].float(), table[:3])
 

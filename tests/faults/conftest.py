@@ -60,15 +60,15 @@ def copied(whole, tmp_path):
     """Copy the results of such a run under another name; return what it says, with its folders."""
 
     def copy(name, *overrides):
-        found = whole(*overrides)
-        results = Path(found["folder"]).parents[1]
+        result = whole(*overrides)
+        results = Path(result["folder"]).parents[1]
         shutil.rmtree(tmp_path / name, ignore_errors=True)
         shutil.copytree(results, tmp_path / name)
         moved = {
-            key: str(tmp_path / name / Path(found[key]).relative_to(results))
+            key: str(tmp_path / name / Path(result[key]).relative_to(results))
             for key in ("folder", "evaluation")
         }
-        return {**found, **moved}
+        return {**result, **moved}
 
     return copy
 
@@ -85,10 +85,10 @@ def kill(go, monkeypatch):
             calls += 1
             if calls == nth and not after:
                 raise Killed
-            found = real(*args, **kwargs)
+            output = real(*args, **kwargs)
             if calls == nth:
                 raise Killed
-            return found
+            return output
 
         with monkeypatch.context() as patch, pytest.raises(Killed):
             patch.setattr(owner, name, dying)
@@ -102,8 +102,8 @@ def resumed_after(capfd):
     """The step that the last run said it went on from; None when it began at the beginning."""
 
     def read():
-        said = re.findall(r"resumed after (\d+)", capfd.readouterr().out)
-        return int(said[-1]) if said else None
+        steps = re.findall(r"resumed after (\d+)", capfd.readouterr().out)
+        return int(steps[-1]) if steps else None
 
     return read
 
@@ -112,12 +112,12 @@ def resumed_after(capfd):
 def left():
     """All that a run leaves and that must not depend on what has happened to it."""
 
-    def read(found):
-        folder, tests = Path(found["folder"]), Path(found["evaluation"])
+    def read(result):
+        folder, tests = Path(result["folder"]), Path(result["evaluation"])
         weights = torch.load(folder / "weights.pt", weights_only=True)
         lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
         return {
-            "found": {k: v for k, v in found.items() if k not in VOLATILE},
+            "found": {k: v for k, v in result.items() if k not in VOLATILE},
             "metrics": [{k: v for k, v in line.items() if k != "time"} for line in lines],
             "weights": {name: value.numpy().tobytes() for name, value in weights.items()},
             "translations": [path.read_text() for path in tests.glob("test.hyp")],

@@ -34,8 +34,8 @@ def copied(copied):
     """Copy its results under another name; return the folders of the training and of the test."""
 
     def copy(name):
-        found = copied(name)
-        return Path(found["folder"]), Path(found["evaluation"])
+        result = copied(name)
+        return Path(result["folder"]), Path(result["evaluation"])
 
     return copy
 
@@ -52,19 +52,19 @@ def test_changed_results_are_named_and_made_again(go, left, finished, copied, ca
         path = copied("changed")[part] / name
         path.write_text(path.read_text().replace(old, new, 1))
         capfd.readouterr()
-        found = go("changed")
+        result = go("changed")
         assert f"{path} is damaged or was edited" in capfd.readouterr().out
-        assert found["trained"] is trained
-        assert left(found) == whole
+        assert result["trained"] is trained
+        assert left(result) == whole
 
 
 def test_a_metrics_line_that_was_cut_in_half_is_named(go, left, finished, copied, capfd):
     path = copied("cut")[0] / "metrics.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:3], lines[3][:9] + "\n", *lines[4:]]))
-    found = go("cut")
+    result = go("cut")
     assert f"{path} is damaged" in capfd.readouterr().out
-    assert left(found) == left(finished)
+    assert left(result) == left(finished)
 
 
 def test_weights_of_another_run_are_refused(go, whole, finished, copied, capfd):
@@ -73,9 +73,9 @@ def test_weights_of_another_run_are_refused(go, whole, finished, copied, capfd):
     shutil.copyfile(Path(other["folder"], "weights.pt"), folder / "weights.pt")
     with pytest.raises(UserError, match=r"weights\.pt has the weights of another run"):
         restore(folder, {}, [], "cpu", 1)
-    found = go("mixed", "search=greedy")
+    result = go("mixed", "search=greedy")
     assert "weights of another run: the run trains again" in capfd.readouterr().out
-    assert found["metrics"]["val/nll"] == finished["metrics"]["val/nll"]
+    assert result["metrics"]["val/nll"] == finished["metrics"]["val/nll"]
 
 
 def test_the_folder_of_another_run_is_refused(go, whole, finished, copied, capfd):
@@ -83,20 +83,20 @@ def test_the_folder_of_another_run_is_refused(go, whole, finished, copied, capfd
     folder, _ = copied("swapped")
     shutil.rmtree(folder)
     shutil.copytree(other["folder"], folder)
-    found = go("swapped")
+    result = go("swapped")
     assert f"result.json belongs to another run, {other['training']}" in capfd.readouterr().out
-    assert found["metrics"] == finished["metrics"]
+    assert result["metrics"] == finished["metrics"]
 
 
 @pytest.fixture
 def sweep(tmp_path):
     """Write the folder of a sweep with one cell, as the sweep itself would."""
 
-    def written(found, folder, tests):
+    def written(result, folder, tests):
         about = {"name": "one", "study": None, "regime": {}, "registration": {"command": ""}}
         (tmp_path / "sweep").mkdir()
         write_about(tmp_path / "sweep", about, {}, {})
-        link = {"cell": 0, "seed": 1, "levels": {}, "overrides": [], **found}
+        link = {"cell": 0, "seed": 1, "levels": {}, "overrides": [], **result}
         link |= {"folder": str(folder), "evaluation": str(tests)}
         write_json(tmp_path / "sweep" / "cells" / "0000.json", seal(link))
         return tmp_path / "sweep"
@@ -144,10 +144,10 @@ def test_every_damage_to_every_file_of_a_finished_run(go, left, finished, copied
             if not damage(path, how):
                 continue
             capfd.readouterr()
-            found = go("damaged")
+            result = go("damaged")
             assert f"{path} is damaged" in capfd.readouterr().out, how
-            assert left(found) == whole, (name, how)
-            again = "trained again" if found["trained"] else "tested again"
+            assert left(result) == whole, (name, how)
+            again = "trained again" if result["trained"] else "tested again"
             table(f"{('run', 'test')[part]}/{name}", how, again)
 
 
@@ -187,11 +187,13 @@ def test_every_damage_to_the_state_of_an_interrupted_run(
             damage(folder / name, how)
             capfd.readouterr()
             try:
-                found, result = go("damaged", best), "starts again"
-                said = capfd.readouterr().out
+                record, result = go("damaged", best), "starts again"
+                message = capfd.readouterr().out
             except UserError as error:
-                said, result = str(error), "refused, then starts anew"
-                found = go("damaged", best)
-            assert Path(name).name in said and ("damaged" in said or "lost lines" in said), how
-            assert left(found) == whole, (name, how)
+                message, result = str(error), "refused, then starts anew"
+                record = go("damaged", best)
+            assert Path(name).name in message and (
+                "damaged" in message or "lost lines" in message
+            ), how
+            assert left(record) == whole, (name, how)
             table(name, how, result)

@@ -32,8 +32,8 @@ def swept(command, here, small, tmp_path, monkeypatch):
 @pytest.fixture
 def whole(swept, tmp_path):
     """The folder of a results folder in which a sweep has ended."""
-    status, said = swept("whole")
-    assert status == 0, said
+    status, output = swept("whole")
+    assert status == 0, output
     return tmp_path / "whole"
 
 
@@ -56,30 +56,33 @@ def cases(whole, tmp_path):
 def test_evidence_that_is_judged_again(cases, whole, command, table, name):
     sound = answers(sweep_of(whole))
     for how, _, path in cases(f"sweeps/*/*/{name}"):
-        status, _, said = command("judge", path.parent)
+        status, _, error = command("judge", path.parent)
         # a rule makes it exploratory, a word for readers or the end of a line decides nothing
         if status == 0:
-            found = answers(path.parent)
-            told = all(exploratory for *_, exploratory in found)
-            assert name != "statistics.npz" and (told or found == sound), how
-            table(name, how, "exploratory" if told else "a letter of what decides nothing")
+            concluded = answers(path.parent)
+            flagged = all(exploratory for *_, exploratory in concluded)
+            assert name != "statistics.npz" and (flagged or concluded == sound), how
+            table(name, how, "exploratory" if flagged else "a letter of what decides nothing")
             continue
-        assert (status, said.count("\n")) == (2, 1) and str(path) in said, how
+        assert (status, error.count("\n")) == (2, 1) and str(path) in error, how
         table(name, how, "refused: the sweep makes it again")
 
 
 def answers(sweep):
     """What was concluded, and whether it is exploratory."""
     claims = json.loads((sweep / "verdict.json").read_text())["claims"]
-    return [(one["verdict"], one["effect"], one["interval"], one["exploratory"]) for one in claims]
+    return [
+        (claim["verdict"], claim["effect"], claim["interval"], claim["exploratory"])
+        for claim in claims
+    ]
 
 
 def test_a_verdict_that_is_read(cases, whole, command, laboratory, table):
     for how, case, path in cases("sweeps/*/*/verdict.json"):
-        status, _, said = command("ledger", f"results={case}", f"experiments={case / 'locks'}")
-        assert status == 0 and f"{path} is damaged" in said, how
-        status, _, said = laboratory("index", path.parents[1])
-        assert (status, said.count("\n")) == (2, 1) and f"{path} is damaged" in said, how
+        status, _, error = command("ledger", f"results={case}", f"experiments={case / 'locks'}")
+        assert status == 0 and f"{path} is damaged" in error, how
+        status, _, error = laboratory("index", path.parents[1])
+        assert (status, error.count("\n")) == (2, 1) and f"{path} is damaged" in error, how
         assert command("judge", path.parent)[0] == 0
         (sound,) = whole.glob("sweeps/*/*/verdict.json")
         assert path.read_bytes() == sound.read_bytes()
@@ -91,13 +94,13 @@ def test_a_sweep_that_is_gone_on_with(cases, swept, whole, table):
         for how, case, path in cases(f"sweeps/*/*/{name}"):
             if name != "sweep.json":
                 interrupt(path.parents[1])
-            status, said = swept("case", f"hydra.sweep.dir={sweep_of(case)}")
-            assert str(path) in said, (name, how)
+            status, output = swept("case", f"hydra.sweep.dir={sweep_of(case)}")
+            assert str(path) in output, (name, how)
             if status == 2:
-                assert said.splitlines()[-1].startswith("ablate: ")
+                assert output.splitlines()[-1].startswith("ablate: ")
                 table(name, how, "refused; without hydra.sweep.dir= a new sweep")
                 continue
-            assert status == 0, said
+            assert status == 0, output
             assert records(case) == records(whole)
             table(name, how, "will be repeated")
 
@@ -117,13 +120,13 @@ def interrupt(sweep):
 def test_the_book_of_all_sweeps(cases, swept, whole, table):
     book = (whole / "book.jsonl").read_text()
     for how, _, path in cases("book.jsonl"):
-        status, said = swept("case")
-        assert str(path) in said, how
+        status, output = swept("case")
+        assert str(path) in output, how
         if status == 0:
             assert path.read_text().startswith(book), how
             table("book.jsonl", how, "written again from the folders of sweeps")
         else:
-            assert (status, said.splitlines()[-1].startswith("ablate: ")) == (2, True), said
+            assert (status, output.splitlines()[-1].startswith("ablate: ")) == (2, True), output
             table("book.jsonl", how, "refused until the line is restored or removed")
 
 
@@ -158,5 +161,5 @@ def test_token_ids_and_vocabularies_in_the_cache(compose, small, tmp_path, capfd
             capfd.readouterr()
             prepare_data(resolve(config))
             assert f"{path} is damaged" in capfd.readouterr().out
-            assert {one: one.read_bytes() for one in sound} == sound, (path.name, how)
+            assert {file: file.read_bytes() for file in sound} == sound, (path.name, how)
             table(f"cache/{path.name}", how, "built again")

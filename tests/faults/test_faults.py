@@ -44,16 +44,16 @@ def test_a_full_disk_is_named_and_the_next_call_goes_on(go, full, left, whole, m
         with pytest.raises(UserError, match=rf"{name} cannot be written: No space left"):
             go("full", best)
         monkeypatch.undo()
-    found = go("full", best)
-    assert not found["reused"]
-    assert left(found) == left(whole(best))
+    result = go("full", best)
+    assert not result["reused"]
+    assert left(result) == left(whole(best))
 
 
 @pytest.fixture
 def finished(copied):
     """A finished run: what it says, and its two folders."""
-    found = copied("finished")
-    return found, Path(found["folder"]), Path(found["evaluation"])
+    result = copied("finished")
+    return result, Path(result["folder"]), Path(result["evaluation"])
 
 
 def cut(path):
@@ -61,8 +61,8 @@ def cut(path):
 
 
 def test_damaged_results_are_named_and_made_again(go, left, finished, capfd):
-    found, folder, tests = finished
-    whole = left(found)
+    result, folder, tests = finished
+    whole = left(result)
     for path, trained in ((tests / "result.json", False), (folder / "result.json", True)):
         cut(path)
         capfd.readouterr()
@@ -75,10 +75,10 @@ def test_damaged_results_are_named_and_made_again(go, left, finished, capfd):
 def test_damaged_weights_are_named_and_trained_again(go, finished, capfd):
     _, folder, _ = finished
     cut(folder / "weights.pt")
-    found = go("finished", "search=greedy")
+    result = go("finished", "search=greedy")
     (line,) = [line for line in capfd.readouterr().out.splitlines() if "trains again" in line]
     assert "weights.pt is damaged" in line
-    assert found["trained"]
+    assert result["trained"]
 
 
 def test_a_lost_checkpoint_of_the_best_weights_is_trained_again(go, kill, tmp_path):

@@ -28,15 +28,15 @@ class Writes:
         self.known = self.seen()
 
     def seen(self):
-        found = {}
+        times = {}
         for parent, _, names in os.walk(self.folder):
             for name in names:
                 try:
                     path = os.path.join(parent, name)
-                    found[path] = os.stat(path).st_mtime_ns
+                    times[path] = os.stat(path).st_mtime_ns
                 except FileNotFoundError:  # it was there a moment ago
                     continue
-        return found
+        return times
 
     def look(self):
         now = self.seen()
@@ -83,18 +83,19 @@ def left(kind, case):
     if kind == "plan":
         assert json.loads((case / "registry.json").read_text()) == {}  # samples are no noise
         timed = (records(folder) for folder in (case / "samples").iterdir())  # one of each variant
-        return {name: record for found in timed for name, record in found.items()}
+        return {name: record for sample in timed for name, record in sample.items()}
     assert not [*case.rglob(".*@*")]
     if kind == "judge":
         return {str(p.relative_to(case)): p.read_bytes() for p in case.rglob("*") if p.is_file()}
     concluded = [verdicts(sweep) for sweep in sorted(case.glob("sweeps/*/*"))]
-    assert all(one == concluded[0] for one in concluded)  # of a command that had ended already
+    # of a command that had ended already
+    assert all(conclusion == concluded[0] for conclusion in concluded)
     return records(case), concluded[0]
 
 
-def same(kind, found, whole):
+def same(kind, result, whole):
     """Whether it is the same; a plan that is made again knows arms by what was timed before."""
-    return found.items() <= whole.items() if kind == "plan" else found == whole
+    return result.items() <= whole.items() if kind == "plan" else result == whole
 
 
 @pytest.fixture
@@ -147,7 +148,7 @@ def test_what_is_killed_ends_as_what_was_not(quietly, killed, tmp_path, kind):
     while len(kills) < KILLS[kind]:  # what comes to its end makes room for another one
         cases += 1
         case = tmp_path / f"killed {cases}"
-        found = killed(kind, case, KILLS[kind] - len(kills), rng, total)
+        places = killed(kind, case, KILLS[kind] - len(kills), rng, total)
         assert same(kind, left(kind, case), whole)
-        kills += [f"{kind:5} {cases:2}  {where}" for where in found]
+        kills += [f"{kind:5} {cases:2}  {where}" for where in places]
     print("\n", *kills, f"{len(kills)} kills of {cases} cases of {kind}: as without", sep="\n")

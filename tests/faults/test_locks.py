@@ -19,8 +19,8 @@ with acquire(Path(sys.argv[1])):
 @pytest.fixture
 def holder(go, tmp_path):
     """A process that holds the lock of the run in the folder "shared"."""
-    found = go("elsewhere")
-    path = tmp_path / "shared" / "locks" / f"{found['training']}.lock"
+    result = go("elsewhere")
+    path = tmp_path / "shared" / "locks" / f"{result['training']}.lock"
     process = subprocess.Popen([sys.executable, "-c", HOLD, path], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"held\n"
     yield process, path
@@ -30,13 +30,13 @@ def holder(go, tmp_path):
 
 def test_a_run_waits_for_the_lock_and_a_killed_process_leaves_none(go, holder, monkeypatch):
     process, path = holder
-    said = []
+    printed = []
 
     def kill_once_somebody_waits(text, **kwargs):
-        said.append(text)
+        printed.append(text)
         process.send_signal(signal.SIGKILL)
 
     monkeypatch.setattr("ablate.record.lock.print", kill_once_somebody_waits, raising=False)
-    found = go("shared")
-    assert [f"waiting for {path}" in text for text in said] == [True]
-    assert found["trained"]
+    result = go("shared")
+    assert [f"waiting for {path}" in text for text in printed] == [True]
+    assert result["trained"]

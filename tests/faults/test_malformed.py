@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def told(monkeypatch, capfd):
+def error_lines(monkeypatch, capfd):
     """Call a command line in this process; return the lines that it complained in."""
 
     def call(main, *arguments):
@@ -39,12 +39,12 @@ def told(monkeypatch, capfd):
 
 
 @pytest.fixture
-def complaint(told, small, tmp_path):
+def complaint(error_lines, small, tmp_path):
     """What `python -m ablate` says of a tiny run with these arguments."""
     from ablate.__main__ import main
 
     def call(*arguments, base=small):
-        *before, line = told(main, *base, *arguments)
+        *before, line = error_lines(main, *base, *arguments)
         assert all(earlier.startswith("mine: ") for earlier in before)  # progress of a sweep
         left = [p for p in (tmp_path / "results").rglob("*") if p.is_file()]
         begun = "-m" in arguments  # a sweep is registered before its cells are checked
@@ -304,9 +304,9 @@ def sealed(folder, **more):
     from ablate.record.files import seal, write_json
     from ablate.record.sealed import digests, read_sealed
 
-    found = read_sealed(folder / "result.json")
+    record = read_sealed(folder / "result.json")
     files = digests(folder, ("config.yaml", "tokenizer/*.json"))
-    write_json(folder / "result.json", seal({**found, "files": files, **more}))
+    write_json(folder / "result.json", seal({**record, "files": files, **more}))
 
 
 def other_weights(change):
@@ -402,13 +402,13 @@ def finished(tmp_path_factory, cache_folder):
 
 
 @pytest.mark.parametrize("what", CHECKPOINTS)
-def test_checkpoints(told, finished, tmp_path, what):
+def test_checkpoints(error_lines, finished, tmp_path, what):
     from ablate.__main__ import main
 
     spoil, named = CHECKPOINTS[what]
     folder = shutil.copytree(finished, tmp_path / "run")
     spoil(folder)
-    (line,) = told(main, "translate", f"checkpoint={folder}")
+    (line,) = error_lines(main, "translate", f"checkpoint={folder}")
     assert named in line
 
 
@@ -452,10 +452,10 @@ COMMANDS = {  # by the words, what is named
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_commands(told, tmp_path, monkeypatch, words):
+def test_commands(error_lines, tmp_path, monkeypatch, words):
     from ablate.__main__ import main
 
     monkeypatch.chdir(tmp_path)
-    *_, line = told(main, *words.split())
+    *_, line = error_lines(main, *words.split())
     assert COMMANDS[words] in line
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -41,6 +41,6 @@ def test_a_process_that_is_ended_is_gone_on_with(
     process.send_signal(number)
     assert process.wait() == status
     process.communicate()
-    found = go("ended", *words)
+    result = go("ended", *words)
     assert resumed_after() >= 20
-    assert left(found) == left(go("whole", *words))
+    assert left(result) == left(go("whole", *words))

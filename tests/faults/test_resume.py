@@ -39,9 +39,9 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_were_not(go, kill, l
     whole = left(whole(*MODES[mode]))
     for owner, name, nth, after in LIVES:
         kill("killed", owner, name, nth, *MODES[mode], after=after)
-    found = go("killed", *MODES[mode])
-    assert not found["trained"]
-    assert left(found) == whole
+    result = go("killed", *MODES[mode])
+    assert not result["trained"]
+    assert left(result) == whole
 
 
 @pytest.mark.slow
@@ -81,10 +81,10 @@ def test_a_signal_loses_no_step(go, left, monkeypatch, resumed_after, number, st
     with pytest.raises(SystemExit) as left_with:
         go("stopped")
     assert left_with.value.code == status
-    found = go("stopped")
+    result = go("stopped")
     assert resumed_after() == 8
     assert steps == list(range(12))  # none twice
-    assert left(found) == whole
+    assert left(result) == whole
 
 
 def test_a_signal_while_testing_ends_at_once_and_keeps_the_training(go, monkeypatch):
@@ -98,10 +98,10 @@ def test_a_diverged_run_that_was_killed_is_still_diverged(go, kill, whole):
     wild = ("optimizer.lr=1e30", "schedule=constant")
     whole = whole(*wild)
     kill("killed", files, "write_bytes", 5, *wild, after=False)
-    found = go("killed", *wild)
-    assert found["status"] == whole["status"] == "diverged"
-    assert found["metrics"] == whole["metrics"]
-    assert "evaluation" not in found
+    result = go("killed", *wild)
+    assert result["status"] == whole["status"] == "diverged"
+    assert result["metrics"] == whole["metrics"]
+    assert "evaluation" not in result
 
 
 @pytest.fixture
@@ -136,8 +136,8 @@ def test_a_state_of_no_use_is_named_and_the_run_starts_anew(go, left, half, tmp_
         shutil.copytree(half, tmp_path / words / "runs" / half.name)
         damage(tmp_path / words / "runs" / half.name)
         capfd.readouterr()
-        found = go(words)
+        result = go(words)
         (line,) = [line for line in capfd.readouterr().out.splitlines() if "anew" in line]
         assert words in line
         assert "last.ckpt" in line
-        assert left(found) == whole
+        assert left(result) == whole

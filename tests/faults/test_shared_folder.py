@@ -29,7 +29,7 @@ def ended(process):
     return output
 
 
-def found(results):
+def outcome(results):
     return records(results), [verdicts(path) for path in sorted(results.glob("sweeps/*/*"))]
 
 
@@ -46,14 +46,14 @@ def test_a_sweep_that_is_told_to_end_goes_on_where_it_was(sweep, tmp_path, numbe
     links = [json.loads(p.read_text()) for p in tmp_path.glob("told/sweeps/*/*/cells/*.json")]
     assert all(link["status"] != "failed" for link in links)  # an interruption is no failure
     ended(sweep("told"))
-    assert found(tmp_path / "told") == found(tmp_path / "quiet")
+    assert outcome(tmp_path / "told") == outcome(tmp_path / "quiet")
 
 
 def test_two_sweeps_that_share_runs_train_each_once(sweep, tmp_path):
     ended(sweep("quiet"))
     both = [sweep("shared"), sweep("shared", "name=other", "seed=range(4)")]
     outputs = [ended(process) for process in both]
-    runs, _ = found(tmp_path / "shared")
+    runs, _ = outcome(tmp_path / "shared")
     alone = records(tmp_path / "quiet")
     assert {name: runs[name] for name in alone} == alone
     assert len(runs) == 8  # two arms and four seeds

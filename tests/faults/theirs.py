@@ -32,9 +32,10 @@ class Turned(Position):
 
     def rotate(self, heads, positions):
         angle = positions[:, None, :, None].to(heads.dtype)
-        one, other = heads.chunk(2, -1)
+        first, other = heads.chunk(2, -1)
         return torch.cat(
-            [one * angle.cos() - other * angle.sin(), one * angle.sin() + other * angle.cos()], -1
+            [first * angle.cos() - other * angle.sin(), first * angle.sin() + other * angle.cos()],
+            -1,
         )
 
 
@@ -141,8 +142,8 @@ class OverTheBatch(Norm):
 
     def forward(self, x, real=None):
         if self.training:
-            found = x if real is None else x[real]
-            self.mean = 0.9 * self.mean + 0.1 * found.flatten(0, -2).mean(0).detach()
+            tokens = x if real is None else x[real]
+            self.mean = 0.9 * self.mean + 0.1 * tokens.flatten(0, -2).mean(0).detach()
         return x - self.mean
 
 

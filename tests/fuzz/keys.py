@@ -81,16 +81,16 @@ def every_key(compose, conf: Path, sizes: list[str], text: Path) -> list[Key]:
     """Return the keys of the default run, then those that each option adds or changes."""
     comments = _words(conf)
     default = nodes(compose(*sizes))
-    found = [Key(tuple(sizes), *node, comments(node[0])) for node in default.items()]
+    keys = [Key(tuple(sizes), *node, comments(node[0])) for node in default.items()]
     for option in options(conf):
         choices = (option, *(word.format(text=text) for word in NEEDS.get(option, ())))
-        known = nodes(compose(*choices))
-        fitting = [size for size in sizes if size.partition("=")[0] in known]
+        present = nodes(compose(*choices))
+        fitting = [size for size in sizes if size.partition("=")[0] in present]
         whole = nodes(compose(*fitting, *choices))
         changed = [node for node in whole.items() if default.get(node[0], ...) != node[1]]
         changed = [node for node in changed if ONLY_OF_DEFAULT not in node[0]]
-        found += [Key((*fitting, *choices), *node, comments(node[0])) for node in changed]
-    return found
+        keys += [Key((*fitting, *choices), *node, comments(node[0])) for node in changed]
+    return keys
 
 
 def options(conf: Path) -> list[str]:
@@ -102,14 +102,14 @@ def options(conf: Path) -> list[str]:
 
 def nodes(config: DictConfig, parent: str = "") -> dict[str, Any]:
     """Return the plain value of every node below a config, by its key."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key in config:
         name, value = f"{parent}{key}", config[key]
         if isinstance(value, DictConfig):
-            found |= nodes(value, f"{name}.")
+            values |= nodes(value, f"{name}.")
         plain = isinstance(value, DictConfig | ListConfig)
-        found[name] = OmegaConf.to_container(value, resolve=True) if plain else value
-    return found
+        values[name] = OmegaConf.to_container(value, resolve=True) if plain else value
+    return values
 
 
 def _words(conf: Path) -> Callable[[str], tuple[str, ...]]:

@@ -47,8 +47,8 @@ def runs(draw, groups):
 
     What would start other processes does not train: they would have the command line of the test.
     """
-    default, *others = groups
-    group = draw(st.just(default) | st.sampled_from(others))
+    default, *other_groups = groups
+    group = draw(st.just(default) | st.sampled_from(other_groups))
     keys = [draw(st.sampled_from(group)) for _ in range(draw(st.sampled_from([1, 1, 1, 2])))]
     words = [f"{key.name}={draw(values(key.value, key.words))}" for key in keys]
     alone = not any(key.name in STARTING for key in keys)

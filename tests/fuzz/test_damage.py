@@ -117,17 +117,17 @@ class Case:
 
 def facts(results, damaged=""):
     """What the other files say that decides something: of runs, of tests, of verdicts."""
-    found = {}
+    contents = {}
     for path in files_of(results):
         name = str(path.relative_to(results))
         if name == damaged:
             continue
         if path.name in ("result.json", "verdict.json"):
             plain = json.loads(path.read_text())
-            found[name] = plain.get("metrics") or decided(plain["claims"])
+            contents[name] = plain.get("metrics") or decided(plain["claims"])
         if path.suffix in (".hyp", ".pt"):
-            found[name] = path.read_bytes()
-    return found
+            contents[name] = path.read_bytes()
+    return contents
 
 
 def decided(claims):
@@ -151,13 +151,13 @@ def test_a_damaged_file_is_never_taken_for_whole(case):
         result = case.call(command)
         check(result)
         nothing_is_lost(case, name)
-        told = name.rpartition("/")[2] in result.out + result.err
-        assert result.status == 0 or told
-        if result.status == 0 and not told and command in WRITE:
+        named = name.rpartition("/")[2] in result.out + result.err
+        assert result.status == 0 or named
+        if result.status == 0 and not named and command in WRITE:
             left = facts(case.results, name)
             changed = [key for key, fact in case.facts.items() if left.get(key) != fact]
             assert changed in ([], [name])
-        if result.status == 0 and not told and command in READ:
+        if result.status == 0 and not named and command in READ:
             assert result.out == case.sound[command].out
 
     holds()

@@ -65,8 +65,8 @@ def test_scores_of_two_gpus_are_those_of_one(on_two, words, compose, model, task
     still = "optimizer.lr=0.0"  # weights that no step has moved are those of the seed
     two, _ = on_two(model, task, strategy, still)
     alone = compose(*words(model, task, "one"), still, "trainer.accelerator=gpu")
-    one = run(resolve(alone))["metrics"]
-    tested = {name: one[name] for name in one if name.startswith("test/")}
+    single = run(resolve(alone))["metrics"]
+    tested = {name: single[name] for name in single if name.startswith("test/")}
     assert tested
     assert {name: two[name] for name in tested} == pytest.approx(tested, rel=1e-4)
 

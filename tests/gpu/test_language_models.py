@@ -50,8 +50,8 @@ def go(compose, trainer, tmp_path):
     return went
 
 
-def weights(found):
-    return torch.load(Path(found["folder"], "weights.pt"), weights_only=True, map_location="cpu")
+def weights(result):
+    return torch.load(Path(result["folder"], "weights.pt"), weights_only=True, map_location="cpu")
 
 
 @pytest.mark.parametrize("words", KINDS, ids=" ".join)
@@ -68,10 +68,10 @@ def test_a_killed_run_goes_on_to_the_bits_of_a_whole_one(go, monkeypatch, words)
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(Training, "training_step", dying)
         go("killed", *words, "checkpoint.save_every=1")
-    found = go("killed", *words, "checkpoint.save_every=1")
-    ours, theirs = weights(whole), weights(found)
+    result = go("killed", *words, "checkpoint.save_every=1")
+    ours, theirs = weights(whole), weights(result)
     assert [name for name in ours if not torch.equal(ours[name], theirs[name])] == []
-    assert found["metrics"] == whole["metrics"] and found["metrics"]["test/bpb"] > 0
+    assert result["metrics"] == whole["metrics"] and result["metrics"]["test/bpb"] > 0
 
 
 @pytest.mark.parametrize("shape", [(16, 16), (48, 16), (16, 48)])

@@ -22,8 +22,8 @@ LEVELS = list(levels(CONF, PLACES))
 OF_MODELS = [level for level in LEVELS if level.group != "loss"]
 
 
-def named(found):
-    return pytest.mark.parametrize("level", found, ids=str)
+def named(cases):
+    return pytest.mark.parametrize("level", cases, ids=str)
 
 
 def moved(model, device):
@@ -51,14 +51,14 @@ def test_forward_and_gradients_are_those_of_the_processor(level, device):
 
 @named([level for level in LEVELS if level.group == "loss"])
 def test_losses_are_those_of_the_processor(level, device):
-    found = []
+    results = []
     for place in (device, torch.device("cpu")):
         logits, targets = (x.detach().to(place) for x in rows())
         logits.requires_grad_()
         objective, nll = instantiate(level.config)(logits, targets)
         objective.backward()
-        found.append([x.detach().cpu() for x in (objective, nll, logits.grad)])
-    for ours, theirs in zip(*found, strict=True):
+        results.append([x.detach().cpu() for x in (objective, nll, logits.grad)])
+    for ours, theirs in zip(*results, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
@@ -88,13 +88,13 @@ def test_the_same_twice_is_the_same_bit_for_bit(level, device):
 
 def streams(model, device):
     """The types of what runs past the sub-layers, under autocast."""
-    found = set()
+    types = set()
 
     def noting(through):
         def noted(i, stream, sublayer, real):
             passed = through(i, stream, sublayer, real)
-            for one in (stream, passed):
-                found.update(x.dtype for x in (one if isinstance(one, tuple) else (one,)))
+            for state in (stream, passed):
+                types.update(x.dtype for x in (state if isinstance(state, tuple) else (state,)))
             return passed
 
         return noted
@@ -104,7 +104,7 @@ def streams(model, device):
     src, tgt_in = (ids.to(device) for ids in batch())
     with torch.autocast(device.type, torch.bfloat16):
         model(Seq2Seq(src, tgt_in))
-    return found
+    return types
 
 
 @named([level for level in OF_MODELS if level.group in ("model/residual", "model/norm")])

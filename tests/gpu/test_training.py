@@ -33,14 +33,14 @@ def go(small, compose, trainer, tmp_path):
     return went
 
 
-def weights(found):
-    return torch.load(Path(found["folder"], "weights.pt"), weights_only=True, map_location="cpu")
+def weights(result):
+    return torch.load(Path(result["folder"], "weights.pt"), weights_only=True, map_location="cpu")
 
 
-def same(one, other):
-    ours, theirs = weights(one), weights(other)
+def same(first, other):
+    ours, theirs = weights(first), weights(other)
     equal = all(torch.equal(ours[name], theirs[name]) for name in ours)
-    return equal and one["metrics"] == other["metrics"]
+    return equal and first["metrics"] == other["metrics"]
 
 
 PRECISIONS = ["32-true", "bf16-mixed"]
@@ -48,13 +48,13 @@ PRECISIONS = ["32-true", "bf16-mixed"]
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_run_again_has_the_same_weights_bit_for_bit(go, precision):
-    said = f"trainer.precision={precision}"
-    assert same(go("first", said), go("second", said))
+    override = f"trainer.precision={precision}"
+    assert same(go("first", override), go("second", override))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_run_that_was_killed_goes_on_to_the_same_weights(go, monkeypatch, precision):
-    said = (f"trainer.precision={precision}", "checkpoint.save_every=1")
+    overrides = (f"trainer.precision={precision}", "checkpoint.save_every=1")
     real, steps = Training.training_step, []
 
     def dying(self, *args):
@@ -65,8 +65,8 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(go, monkeypatch, prec
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(Training, "training_step", dying)
-        go("killed", *said)
-    assert same(go("killed", *said), go("whole", *said))
+        go("killed", *overrides)
+    assert same(go("killed", *overrides), go("whole", *overrides))
 
 
 def test_two_seeds_in_one_process_are_those_of_processes_of_their_own(go):
@@ -79,9 +79,9 @@ def test_two_seeds_in_one_process_are_those_of_processes_of_their_own(go):
 def test_the_scale_of_a_gpu_trains_and_is_tested(compose, small, trainer, tmp_path):
     kept = ("logger=", "data.", "budget.", "search.", "paths.")
     words = [word for word in small if word.startswith(kept)]
-    found = run(resolve(compose("scale=gpu", *words, "data=toy", "batch.tokens=512", *trainer)))
-    assert found["status"] in ("finished", "collapsed")
-    assert found["metrics"]["test/nll"] > 0
+    result = run(resolve(compose("scale=gpu", *words, "data=toy", "batch.tokens=512", *trainer)))
+    assert result["status"] in ("finished", "collapsed")
+    assert result["metrics"]["test/nll"] > 0
 
 
 # the loop is kept as it was measured, on processors: what it makes lies elsewhere by default
@@ -97,14 +97,16 @@ def test_speed_beside_a_loop_by_hand(compose, small, trainer, device, tmp_path):
     text = [word for word in small if word.startswith(("data.", "paths."))]
     words = ["scale=cpu", "model=tiny", "logger=none", "batch.tokens=4096", *text, *trainer]
     export_text(prepare_data(resolve(compose(*words))), tmp_path)
-    ours = told("-m", "lab.bench.ours", "train", SECONDS, "-", *words, f"--warm-up={WARM_UP}")
+    ours = read_last_line(
+        "-m", "lab.bench.ours", "train", SECONDS, "-", *words, f"--warm-up={WARM_UP}"
+    )
     sizes = ("--data", tmp_path, "--seconds", SECONDS, "--warmup", WARM_UP)
-    theirs = told("-c", LOOP, device, "train", *sizes)
+    theirs = read_last_line("-c", LOOP, device, "train", *sizes)
     print(f"{device}: {ours['rate']:.0f} tokens/s, by hand {theirs['tgt_tok_s_mean']}")
     assert ours["rate"] > 0.5 * theirs["tgt_tok_s_mean"]
 
 
-def told(*words):
+def read_last_line(*words):
     """What a process says in its last line."""
     command = [sys.executable, *map(str, words)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -40,10 +40,10 @@ def test_matrices_are_small_and_smaller_where_they_write(compose, model, words, 
 
 
 def test_values_follow_from_seed_and_name(compose):
-    one, again, other = (made(compose, "decoder_only", seed=seed) for seed in (1, 1, 2))
-    assert all(one[name].equal(again[name]) for name in one)
-    weights = [name for name in one if one[name].dim() > 1]
-    assert not any(one[name].equal(other[name]) for name in weights)
+    first, again, other = (made(compose, "decoder_only", seed=seed) for seed in (1, 1, 2))
+    assert all(first[name].equal(again[name]) for name in first)
+    weights = [name for name in first if first[name].dim() > 1]
+    assert not any(first[name].equal(other[name]) for name in weights)
     tall = made(compose, "decoder_only", std=0.04)
-    assert all(torch.allclose(2 * one[name], tall[name]) for name in weights)
+    assert all(torch.allclose(2 * first[name], tall[name]) for name in weights)
     assert OmegaConf.to_container(compose("initial=gpt2").initial)["std"] == 0.02

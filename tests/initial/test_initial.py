@@ -142,14 +142,14 @@ def test_words_of_the_file_are_looked_up_as_they_stand_there(made, tmp_path, hea
     plain, _ = made()
     initialise(plain, 1)
     ids = tokenizers.src.encode_batch(["ein Hund ."])[0]
-    found, drawn = (m.embedding.embed_src(torch.tensor([ids]))[0] for m in (model, plain))
-    torch.testing.assert_close(found[1], torch.tensor(vector(1)))
-    assert torch.equal(found[0], drawn[0])
-    assert not torch.equal(found[-1], drawn[-1])  # a punctuation mark is a word
-    others = {n for n, v in model.state_dict().items() if torch.equal(v, plain.state_dict()[n])}
-    assert set(model.state_dict()) - others == {"embedding.src.weight"}
+    loaded, drawn = (m.embedding.embed_src(torch.tensor([ids]))[0] for m in (model, plain))
+    torch.testing.assert_close(loaded[1], torch.tensor(vector(1)))
+    assert torch.equal(loaded[0], drawn[0])
+    assert not torch.equal(loaded[-1], drawn[-1])  # a punctuation mark is a word
+    unchanged = {n for n, v in model.state_dict().items() if torch.equal(v, plain.state_dict()[n])}
+    assert set(model.state_dict()) - unchanged == {"embedding.src.weight"}
     from_file(path, "both")(model, tokenizers, 1)
-    assert torch.equal(model.embedding.embed_tgt(torch.tensor([ids]))[0, [1, -1]], found[[1, -1]])
+    assert torch.equal(model.embedding.embed_tgt(torch.tensor([ids]))[0, [1, -1]], loaded[[1, -1]])
 
 
 def test_another_file_is_another_run(tmp_path):
@@ -161,7 +161,7 @@ def test_another_file_is_another_run(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (text_of(("cat", vector(1))), "has a vector for no word of the vocabulary"),
         (text_of(("Hund", [1, 2])), "vector 1 has 2 numbers, and model.d_model is 8"),
@@ -170,10 +170,10 @@ def test_another_file_is_another_run(tmp_path):
         ("", "is empty"),
     ],
 )
-def test_files_of_no_use_are_refused(made, tmp_path, text, said):
+def test_files_of_no_use_are_refused(made, tmp_path, text, message):
     path = tmp_path / "vectors"
     path.write_text(text)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         from_file(path)(*made(), 1)
     with pytest.raises(UserError, match=r"initial.file=.*none is not a file"):
         from_file(tmp_path / "none")

@@ -74,11 +74,11 @@ def ahead(tmp_path, monkeypatch):
     path = tmp_path / "model" / "position" / "ahead.yaml"
     path.parent.mkdir(parents=True)
 
-    def found(name):
+    def checks_of(name):
         path.write_text(f"_target_: looks_ahead.{name}\n_partial_: true\n")
         return {check.law.__name__: check for check in checks(tmp_path)}
 
-    return found
+    return checks_of
 
 
 def test_a_broken_law_is_named_with_what_broke_it(ahead):

@@ -53,7 +53,7 @@ def test_training_on_nan_ends_as_diverged(compose, small):
     from ablate.train.resolve import resolve
     from ablate.train.run import run
 
-    found = run(
+    result = run(
         resolve(
             compose(
                 *small,
@@ -63,4 +63,4 @@ def test_training_on_nan_ends_as_diverged(compose, small):
             )
         )
     )
-    assert found["status"] == "diverged"
+    assert result["status"] == "diverged"

@@ -52,10 +52,10 @@ def verdict(folders):
             for claim, given in verdicts.items()
             for effect in [regime.get("effect", EFFECTS.get(given, 0.0))]
         ]
-        known = {key: regime.get(key, value) for key, value in REGIME.items()}
-        known["steps"] = regime.get("steps", 300)
+        setting = {key: regime.get(key, value) for key, value in REGIME.items()}
+        setting["steps"] = regime.get("steps", 300)
         name = regime.get("experiment", path.name)
-        whole = {"experiment": name, "regime": known, "claims": claims}
+        whole = {"experiment": name, "regime": setting, "claims": claims}
         whole |= {"registered": time, "looks": regime.get("looks", 1), "runs": 10}
         whole |= {"study_hash": regime.get("study_hash", ""), "arms": []}
         (path / "verdict.json").write_text(json.dumps(whole))

@@ -84,8 +84,12 @@ STUDIED = [
 
 def known_section(title, section):
     """Whether a document has the section, by its number too, or that which a detail is added to."""
-    known = [one for name in DOCUMENTS[title].sections for one in (name, name.partition(":")[0])]
-    return any(section == name or section.startswith(f"{name}, ") for name in known)
+    sections = [
+        spelling
+        for name in DOCUMENTS[title].sections
+        for spelling in (name, name.partition(":")[0])
+    ]
+    return any(section == name or section.startswith(f"{name}, ") for name in sections)
 
 
 def test_all_claims_are_there_once():
@@ -126,16 +130,16 @@ def test_no_abbreviations_of_the_collection_are_left():
 
 
 def test_every_section_of_the_documents_has_a_claim_or_is_cited():
-    said = " | ".join(f"{c.document}, {c.section}; {c.also_in}" for c in CLAIMS)
+    cited = " | ".join(f"{c.document}, {c.section}; {c.also_in}" for c in CLAIMS)
     for title, document in DOCUMENTS.items():
-        assert document.original and title in said
+        assert document.original and title in cited
         for section, heading in document.sections.items():
-            assert heading and section in said, section
+            assert heading and section in cited, section
 
 
 @pytest.mark.parametrize(("study", "claim"), STUDIED, ids=lambda part: str(part)[:40])
 def test_studies_test_claims_of_the_ledger_or_claims_listed_here(study, claim):
-    assert claim["id"] in {known.id for known in CLAIMS} | ADDED, study
+    assert claim["id"] in {listed.id for listed in CLAIMS} | ADDED, study
 
 
 def test_nothing_is_listed_that_no_study_has():

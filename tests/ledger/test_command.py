@@ -101,15 +101,15 @@ def test_where_a_verdict_comes_from_and_where_it_differs(ask, verdict):
     assert shown[place].startswith(
         f"◐ mixed: the settings differ in the size of the model  {CLAIM}  "
     )
-    said = f"It is said that {CLAIM}"
+    statement = f"It is said that {CLAIM}"
     assert [line.strip() for line in shown[place + 1 : place + 8]] == [
         "It is supported here: micro.",
         "It is refuted here: rnn.",
         "Only artificial languages were tested, not real text.",
-        f"supported: {said} (a, a built-in artificial language)",
-        f"refuted: {said} (b, a built-in artificial language)",
+        f"supported: {statement} (a, a built-in artificial language)",
+        f"refuted: {statement} (b, a built-in artificial language)",
         "These verdicts do not decide the claim:",
-        f"refuted: {said} (c, a built-in artificial language, exploratory)",
+        f"refuted: {statement} (c, a built-in artificial language, exploratory)",
     ]
     counted = "Verdicts that do not decide it (--all lists them): 1 refuted."
     assert counted in ask("verdict=tested")[1]
@@ -201,14 +201,14 @@ def test_json_has_every_claim_with_its_verdicts(ask, verdict):
     verdict("results/sweeps/a/1", {CLAIM: "refuted", "mine": "inconclusive"}, kind="exact")
     claims = {claim["claim"]: claim for claim in json.loads(ask("--json")[1])}
     assert len(claims) == ALL + 1 and next(iter(claims)) == "mine"
-    found = claims[CLAIM]
-    assert (found["state"], found["state_origin"]) == ("supported", "committed")
-    assert found["beside"] == {"your sweep": {"word": "refuted", "on": ""}}
-    first, second = found["verdicts"]
+    entry = claims[CLAIM]
+    assert (entry["state"], entry["state_origin"]) == ("supported", "committed")
+    assert entry["beside"] == {"your sweep": {"word": "refuted", "on": ""}}
+    first, second = entry["verdicts"]
     assert (first["effect"], first["experiment"], first["origin"]) == (None, "a", "committed")
     assert (second["effect"], second["low"], second["origin"]) == (-5.0, None, "your sweep")
     assert claims["mine"]["state_origin"] == "your sweep"
-    assert [one["claim"] for one in json.loads(ask("--json", "state=refuted")[1])] == []
+    assert [row["claim"] for row in json.loads(ask("--json", "state=refuted")[1])] == []
 
 
 def test_csv_has_a_row_for_each_verdict_whatever_its_text_holds(ask, verdict):
@@ -219,7 +219,7 @@ def test_csv_has_a_row_for_each_verdict_whatever_its_text_holds(ask, verdict):
     second, first = [row for row in rows if row["claim"] == CLAIM]
     assert first["reading"] == 'one, "two"\nthree' and float(first["low"]) == 4.0
     assert (second["data"], second["folder"]) == ("multi30k", str(Path("experiments/b")))
-    said = f"It is said that {CLAIM}"
-    assert f"supported: {said} (a, " in ask("--all")[1]
+    statement = f"It is said that {CLAIM}"
+    assert f"supported: {statement} (a, " in ask("--all")[1]
     assert {row["verdict"] for row in rows} == {"supported", "refuted", ""}
     assert len(ask("--csv", "word=no such text")[1].splitlines()) == 1

@@ -12,8 +12,8 @@ def set_p(folders, name, *p):
     """Give the claims of an experiment these p-values of "supported"."""
     path = folders / "experiments" / name / "verdict.json"
     whole = json.loads(path.read_text())
-    for claim, one in zip(whole["claims"], p, strict=True):
-        claim |= {"alpha": 0.05, "p_look": {"supported": one, "refuted": 1.0}}
+    for claim, p_value in zip(whole["claims"], p, strict=True):
+        claim |= {"alpha": 0.05, "p_look": {"supported": p_value, "refuted": 1.0}}
     path.write_text(json.dumps(whole))
 
 

@@ -28,8 +28,8 @@ def kept(request, folders):
     folder = folders / "experiments" / request.param
     shutil.copytree(EXPERIMENTS / request.param, folder)
     lines = (EXPERIMENTS / MANIFEST).read_text(encoding="utf-8").splitlines(keepends=True)
-    own = [line for line in lines if json.loads(line)["name"] == request.param]
-    (folder.parent / MANIFEST).write_text("".join(own), encoding="utf-8")
+    matching = [line for line in lines if json.loads(line)["name"] == request.param]
+    (folder.parent / MANIFEST).write_text("".join(matching), encoding="utf-8")
     return folder
 
 
@@ -79,7 +79,7 @@ def test_every_claim_of_kept_evidence_says_that_it_is_gone(kept, ledger, delete)
         assert any(kept.name in text for text in bounds(after[name].headline)) or (
             after[name].standing
         )
-        decides = after[name].standing or all(one.remark for one in after[name].gone)
+        decides = after[name].standing or all(evidence.remark for evidence in after[name].gone)
         assert decides or after[name].verdict in ("undecided", "mixed", "refuted")
 
 
@@ -153,8 +153,8 @@ def looked(folders, verdict):
 
     def sweep(number, claim=CLAIM, **parts):
         folder = f"sweeps/mine/{number}"
-        one = replace(SWEEP, folder=folder, time=float(number), claims=[[claim, ""]], **parts)
-        write(folders / "results", one)
+        record = replace(SWEEP, folder=folder, time=float(number), claims=[[claim, ""]], **parts)
+        write(folders / "results", record)
         write(folders / "results", Analysis(folder, number + 0.5, [(0, 0), (0, 1)], []))
         verdict(f"results/{folder}", {claim: "refuted"}, time=float(number))
         return folders / "results" / folder
@@ -169,7 +169,7 @@ def test_a_deleted_sweep_is_missed(ledger, looked, verdict, delete):
     assert not missing(ledger()[0])
     delete(sweep)
     entry = ledger()[0][CLAIM]
-    assert [one.experiment for one in entry.gone] == ["sweeps/mine/1"]
+    assert [evidence.experiment for evidence in entry.gone] == ["sweeps/mine/1"]
     assert entry.verdict == "undecided"
 
 
@@ -177,7 +177,7 @@ def test_the_copy_of_a_log_in_another_sweep_misses_it_too(folders, ledger, looke
     first, second = looked(1), looked(2, study="another", questions={"p": []})
     shutil.move(folders / "results" / BOOK, second / BOOK)
     shutil.rmtree(first)
-    assert [one.experiment for one in ledger()[0][CLAIM].gone] == ["sweeps/mine/1"]
+    assert [evidence.experiment for evidence in ledger()[0][CLAIM].gone] == ["sweeps/mine/1"]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,9 @@ def test_a_sweep_that_decides_nothing_or_was_made_again_is_not_missed(ledger, lo
 
 def test_a_claim_of_the_user_that_has_no_other_evidence_is_a_warning(ledger, looked):
     shutil.rmtree(looked(1, claim="my_claim"))
-    assert [one for one in ledger()[1] if "my_claim" in one and "sweeps/mine/1" in one]
+    assert [
+        warning for warning in ledger()[1] if "my_claim" in warning and "sweeps/mine/1" in warning
+    ]
 
 
 def test_the_manifest_names_all_committed_evidence():

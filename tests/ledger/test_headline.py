@@ -104,9 +104,9 @@ def test_the_word(findings, word, turned):
 @pytest.mark.parametrize("word", ["always", "must", "never", "cannot", "exactly", "Never"])
 def test_one_counterexample_refutes_a_sentence_without_exceptions(word):
     findings = [finding(data="multi30k", size="two layers"), finding("refuted", data="multi30k")]
-    found = headline(f"It {word} helps.", findings)
-    assert (found.word, found.universal) == ("refuted", True)
-    assert any("two layers" in sentence for sentence in bounds(found))
+    result = headline(f"It {word} helps.", findings)
+    assert (result.word, result.universal) == ("refuted", True)
+    assert any("two layers" in sentence for sentence in bounds(result))
     assert headline(f"It {word} helps.", [SUPPORTED]).word == "supported"
     undecided = [finding(), finding("inconclusive", size="six layers")]
     assert headline(f"It {word} helps.", undecided).word == "undecided"
@@ -117,22 +117,22 @@ def test_a_counterexample_must_hold_after_a_correction_for_the_number_of_setting
     """Each of two settings could show one by chance; an exact one leaves nothing to chance."""
     chance = {"p": {"supported": 1.0, "refuted": p}} if p else {"kind": "exact"}
     holds = finding(size="two layers", alpha=0.05, p={"supported": 0.001, "refuted": 1.0})
-    found = headline("It never helps.", [holds, finding("refuted", alpha=0.05, **chance)])
-    assert found.word == word
+    result = headline("It never helps.", [holds, finding("refuted", alpha=0.05, **chance)])
+    assert result.word == word
 
 
 def test_what_the_user_ran_later_or_in_another_order_has_no_part_in_it():
     later = [finding(registered=9.0), finding("refuted", size="x", registered=1.0, looks=3)]
-    earlier = [replace(one, registered=0.0, looks=0) for one in later[::-1]]
+    earlier = [replace(verdict, registered=0.0, looks=0) for verdict in later[::-1]]
     assert headline(PLAIN, later).word == headline(PLAIN, earlier).word == "mixed"
 
 
 def test_a_mixed_result_says_which_components_part_its_verdicts():
     findings = [finding("refuted", components=POST), finding(components=ADAM, **LONG)]
-    found = headline(PLAIN, findings)
-    assert found.on == "the residual connections (Pre-LN or Post-LN) and the number of steps"
-    assert found.where("supported") == ["Pre-LN, 3,000 steps"]
-    assert found.where("refuted") == ["Post-LN, 600 steps"]
+    result = headline(PLAIN, findings)
+    assert result.on == "the residual connections (Pre-LN or Post-LN) and the number of steps"
+    assert result.where("supported") == ["Pre-LN, 3,000 steps"]
+    assert result.where("refuted") == ["Post-LN, 600 steps"]
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_a_mixed_result_says_which_components_part_its_verdicts():
     ],
 )
 def test_a_mixed_result_names_what_it_depends_on(change, named):
-    found = headline(PLAIN, [finding(trained=False), finding("refuted", **change)])
-    assert (found.word, found.on) == ("mixed", named)
-    assert named in marked(found) and named in detail(found)
+    result = headline(PLAIN, [finding(trained=False), finding("refuted", **change)])
+    assert (result.word, result.on) == ("mixed", named)
+    assert named in marked(result) and named in detail(result)
 
 
 def test_readings_that_ask_the_same_sentence_depend_on_their_conditions():
@@ -233,10 +233,10 @@ def again(word, p, effect, interval, **changes):
     ],
 )
 def test_fresh_seeds_are_a_second_try(first, fresh, word):
-    found = headline(PLAIN, [replace(first, again=again(*fresh))])
+    result = headline(PLAIN, [replace(first, again=again(*fresh))])
     alone = headline(PLAIN, [first]).word
-    assert found.word == word
-    assert any("fresh seeds" in sentence.lower() for sentence in bounds(found)) == (word != alone)
+    assert result.word == word
+    assert any("fresh seeds" in sentence.lower() for sentence in bounds(result)) == (word != alone)
     second = replace(first, again=again(*fresh, exploratory=True))  # fresh seeds, asked twice
     assert headline(PLAIN, [second]).word == alone
 
@@ -258,9 +258,9 @@ def test_a_claim_about_a_level_is_of_the_setting_with_that_level(folders, verdic
     whole["regime"] |= {"data": "copy and toy", "d_model": 64, "n_layers": "2 and 6"}
     whole["claims"][0] |= claim
     path.write_text(json.dumps(whole))
-    (one,), _ = collect(folders / "experiments", folders / "results")
+    (collected,), _ = collect(folders / "experiments", folders / "results")
     expected = {"data": "copy and toy", "size": "micro, 64 wide, 2 and 6 layers", "conditions": ()}
-    assert {name: getattr(one, name) for name in expected | changed} == expected | changed
+    assert {name: getattr(collected, name) for name in expected | changed} == expected | changed
 
 
 def test_the_strongest_contrast_is_named_of_several():
@@ -273,26 +273,26 @@ def test_the_strongest_contrast_is_named_of_several():
 
 
 def test_the_distance_of_two_effects_is_in_units_of_its_interval():
-    one = finding(effect=3.0, interval=(0.0, 6.0))
+    first = finding(effect=3.0, interval=(0.0, 6.0))
     other = finding(effect=-7.0, interval=(-11.0, -3.0))
-    assert distance(one, other) == distance(other, one) == pytest.approx(10 / 5)
-    assert distance(one, replace(other, metric="val/nll")) == 0
+    assert distance(first, other) == distance(other, first) == pytest.approx(10 / 5)
+    assert distance(first, replace(other, metric="val/nll")) == 0
     exact = finding(kind="exact")
     assert distance(exact, exact) == float("inf")
 
 
 def test_an_undecided_headline_says_where_it_is_decided():
     findings = [finding(size="2 layers"), finding("inconclusive", size="6 layers")]
-    found = headline(PLAIN, findings)
-    assert found.where("supported") == ["2 layers"]
-    assert "It is supported here: 2 layers." in bounds(found)
+    result = headline(PLAIN, findings)
+    assert result.where("supported") == ["2 layers"]
+    assert "It is supported here: 2 layers." in bounds(result)
 
 
 def test_what_does_not_decide_stands_beside():
     short, remark = finding("refuted", steps="100"), finding("refuted", reading="x", asked=OURS)
-    found = headline(PLAIN, [SUPPORTED, short, remark])
-    assert found.deciding == (SUPPORTED,)
-    assert found.beside == (short, remark)
+    result = headline(PLAIN, [SUPPORTED, short, remark])
+    assert result.deciding == (SUPPORTED,)
+    assert result.beside == (short, remark)
 
 
 @pytest.mark.parametrize(
@@ -306,9 +306,9 @@ def test_what_does_not_decide_stands_beside():
     ],
 )
 def test_a_headline_says_that_it_rests_on_artificial_languages_alone(findings, artificial):
-    found = headline(PLAIN, findings)
-    assert found.artificial == artificial
-    assert ("artificial" in " ".join(bounds(found))) == artificial
+    result = headline(PLAIN, findings)
+    assert result.artificial == artificial
+    assert ("artificial" in " ".join(bounds(result))) == artificial
 
 
 @pytest.mark.parametrize(
@@ -321,21 +321,21 @@ def test_a_headline_says_that_it_rests_on_artificial_languages_alone(findings, a
     ],
 )
 def test_artificial_languages_leave_a_sentence_about_real_text_undecided(changes, word):
-    found = headline(PLAIN, [finding("refuted", **changes)], real_text="A reason.")
-    assert (found.word, found.single) == (word, word == "refuted")
-    assert ("A reason." in " ".join(bounds(found))) == (word == "undecided")
+    result = headline(PLAIN, [finding("refuted", **changes)], real_text="A reason.")
+    assert (result.word, result.single) == (word, word == "refuted")
+    assert ("A reason." in " ".join(bounds(result))) == (word == "undecided")
     assert headline(PLAIN, [finding("refuted", **changes)]).word == "refuted"
 
 
 def test_a_claim_is_looked_up_among_those_that_need_real_text():
-    claims = {one.id: one for one in read_claims()}
+    claims = {claim.id: claim for claim in read_claims()}
     for name in ("beam_better_than_greedy", "pe_on_decoder_needed"):
         entry = Entry(claims[name], (finding(),))
         assert (entry.verdict == "undecided") == (name in read_real_text())
 
 
 def test_every_claim_that_needs_real_text_is_one_and_has_a_reason():
-    tested = {one.claim for one in collect(PROJECT, PROJECT / "none")[0]}
+    tested = {verdict.claim for verdict in collect(PROJECT, PROJECT / "none")[0]}
     assert read_real_text().keys() <= tested
     assert all(reason.endswith(".") for reason in read_real_text().values())
 

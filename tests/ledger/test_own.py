@@ -41,16 +41,16 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("own", OWN.values(), ids=OWN.keys())
+@pytest.mark.parametrize("changes", OWN.values(), ids=OWN.keys())
 @pytest.mark.parametrize("word", ["supported", "inconclusive"])
-def test_no_sweep_changes_what_committed_verdicts_say(ledger, verdict, own, word):
+def test_no_sweep_changes_what_committed_verdicts_say(ledger, verdict, changes, word):
     verdict("experiments/study", {CLAIM: "refuted"})
     before = ledger()[CLAIM]
-    verdict("results/sweeps/study/1", {CLAIM: word}, experiment="study", **own)
+    verdict("results/sweeps/study/1", {CLAIM: word}, experiment="study", **changes)
     after = ledger()[CLAIM]
     assert after.headline == before.headline and before.headline.deciding == before.findings
     assert (after.verdict, after.differs, after.smoke) == ("refuted", False, False)
-    assert [one.verdict for one in after.findings] == ["refuted", word]
+    assert [finding.verdict for finding in after.findings] == ["refuted", word]
     assert words(after.beside) == {"your sweep": HEADLINE.get(word, word)} and not after.by_user
 
 
@@ -77,8 +77,8 @@ def test_a_sweep_decides_nothing_that_is_not_testable(ledger, verdict):
 def test_only_the_own_or_only_the_committed_verdicts(ledger, verdict, command):
     verdict("experiments/study", {CLAIM: "refuted", "pe_unique": "supported"})
     verdict("results/sweeps/study/1", {CLAIM: "supported", "mine": "supported"})
-    own = ledger("own")
-    assert set(own) == {CLAIM, "mine"} and own[CLAIM].verdict == "supported"
+    entries = ledger("own")
+    assert set(entries) == {CLAIM, "mine"} and entries[CLAIM].verdict == "supported"
     committed = ledger("committed")
     assert "mine" not in committed and len(committed[CLAIM].findings) == 1
     assert command("ledger", "only=own")[1].splitlines()[-1].startswith("1 claim: 1 supported, 0")
@@ -114,7 +114,7 @@ def test_the_family_of_committed_verdicts_has_no_sweeps(ledger, verdict, folders
         with_p(f"results/sweeps/{number}/1", 0.02)
     entries = ledger()
     assert entries[CLAIM].headline == alone
-    assert {one.ledger_wide for one in entries["pe_unique"].findings} == {"inconclusive"}
+    assert {finding.ledger_wide for finding in entries["pe_unique"].findings} == {"inconclusive"}
 
 
 def test_outside_of_a_checkout_the_packaged_verdicts_are_read(packaged, ledger, verdict):

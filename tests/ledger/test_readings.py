@@ -28,7 +28,9 @@ def asked():
 
 
 def test_every_claim_with_several_readings_says_what_each_of_them_is(asked):
-    several = {(claim, one) for claim, many in asked.items() if len(many) > 1 for one in many}
+    several = {
+        (claim, reading) for claim, many in asked.items() if len(many) > 1 for reading in many
+    }
     assert several == set(ENTRIES)
 
 
@@ -38,7 +40,9 @@ def test_a_document_states_at_least_one_reading_of_each_claim():
 
 
 def test_a_reading_has_a_place_in_a_document_or_a_reason_to_be_a_remark():
-    places = [f"{one.title}, {name}" for one in read_documents() for name in one.sections]
+    places = [
+        f"{document.title}, {name}" for document in read_documents() for name in document.sections
+    ]
     for key, reading in ENTRIES.items():
         if reading.remark:
             assert not reading.at and not reading.says, key
@@ -51,7 +55,9 @@ def test_a_stated_reading_is_of_a_document_that_makes_the_claim():
     made = {claim.id: f"{claim.document}; {claim.also_in}" for claim in read_claims()}
     titles = [document.title for document in read_documents()]
     for (claim, reading), entry in ENTRIES.items():
-        title = next((one for one in titles if entry.at.startswith(f"{one},")), "")
+        title = next(
+            (candidate for candidate in titles if entry.at.startswith(f"{candidate},")), ""
+        )
         assert title in made[claim], (claim, reading)
 
 
@@ -60,8 +66,8 @@ def entry(folders):
     """The entry of a claim over the verdicts in the folders."""
 
     def read(claim):
-        found, _ = collect(folders / "experiments", folders / "results")
-        return {one.claim.id: one for one in join(read_claims(), latest(found))}[claim]
+        findings, _ = collect(folders / "experiments", folders / "results")
+        return {joined.claim.id: joined for joined in join(read_claims(), latest(findings))}[claim]
 
     return read
 
@@ -78,10 +84,12 @@ def entry(folders):
 def test_a_remark_stands_beside_the_headline(entry, verdict, claim, stated, remark):
     verdict("experiments/a", {claim: "inconclusive"}, reading=stated)
     verdict("experiments/b", {claim: "refuted"}, reading=remark, steps=90000)
-    found = entry(claim)
-    assert found.verdict == "undecided"
-    assert [(one.reading, one.remark) for one in found.headline.beside] == [(remark, True)]
-    assert any("no document asks this" in line.plain for line in lines([found], None))
+    result = entry(claim)
+    assert result.verdict == "undecided"
+    assert [(finding.reading, finding.remark) for finding in result.headline.beside] == [
+        (remark, True)
+    ]
+    assert any("no document asks this" in line.plain for line in lines([result], None))
 
 
 def test_a_remark_alone_decides_where_nothing_else_was_asked(entry, verdict):
@@ -92,6 +100,6 @@ def test_a_remark_alone_decides_where_nothing_else_was_asked(entry, verdict):
 def test_all_readings_of_a_claim_of_the_user_count(entry, folders, verdict):
     verdict("experiments/a", {"my_claim": "supported"}, reading=STATED)
     verdict("experiments/b", {"my_claim": "refuted"}, reading=REMARK)
-    found, _ = read_entries(folders / "experiments", folders / "results")
-    mine = next(one for one in found if one.claim.id == "my_claim")
+    entries, _ = read_entries(folders / "experiments", folders / "results")
+    mine = next(candidate for candidate in entries if candidate.claim.id == "my_claim")
     assert (mine.verdict, mine.headline.beside) == ("mixed", ())

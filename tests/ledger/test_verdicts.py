@@ -24,13 +24,13 @@ def ledger(folders):
     """The ledger over what is in the folders, by claim id."""
 
     def read():
-        found, warnings = collect(folders / "experiments", folders / "results")
-        return {entry.claim.id: entry for entry in join(read_claims(), latest(found))}, warnings
+        findings, warnings = collect(folders / "experiments", folders / "results")
+        return {entry.claim.id: entry for entry in join(read_claims(), latest(findings))}, warnings
 
     return read
 
 
-def said(entry):
+def verdicts_of(entry):
     return [(finding.verdict, finding.data) for finding in entry.findings]
 
 
@@ -57,8 +57,8 @@ def test_a_value_that_training_cannot_change_needs_no_real_text(verdict, folders
     whole = json.loads(path.read_text())
     whole["claims"][0]["metric"] = metric
     path.write_text(json.dumps(whole))
-    (found,) = collect(folders / "experiments", folders / "results")[0]
-    assert found.trained == (metric == "test/bleu")
+    (finding,) = collect(folders / "experiments", folders / "results")[0]
+    assert finding.trained == (metric == "test/bleu")
 
 
 def test_folders_that_are_not_there_hold_no_verdicts(tmp_path):
@@ -71,14 +71,14 @@ def test_the_newest_verdict_of_an_experiment_counts(ledger, verdict):
     verdict("experiments/study/old", {CLAIM: "inconclusive"}, time=50, experiment="study")
     verdict("experiments/study", {CLAIM: "supported"}, time=100)
     entries, _ = ledger()
-    assert said(entries[CLAIM]) == [("supported", "toy"), ("refuted", "toy")]
-    assert [one.origin for one in entries[CLAIM].findings] == ["committed", "your sweep"]
+    assert verdicts_of(entries[CLAIM]) == [("supported", "toy"), ("refuted", "toy")]
+    assert [finding.origin for finding in entries[CLAIM].findings] == ["committed", "your sweep"]
 
 
 def test_of_one_study_the_last_look_counts(ledger, verdict):
     verdict("results/sweeps/study/2", {CLAIM: "refuted"}, experiment="study", looks=2)
     verdict("results/sweeps/study/3", {CLAIM: "inconclusive"}, experiment="study", looks=1)
-    assert said(ledger()[0][CLAIM]) == [("refuted", "toy")]
+    assert verdicts_of(ledger()[0][CLAIM]) == [("refuted", "toy")]
 
 
 def test_at_equal_times_the_later_sweep_counts(ledger, verdict):
@@ -93,7 +93,7 @@ def test_every_regime_and_experiment_is_kept_and_none_leads_by_its_date(ledger, 
     verdict("experiments/real", {CLAIM: "refuted"}, time=300, experiment="study", data="multi30k")
     verdict("experiments/depth", {CLAIM: "inconclusive"}, time=200)
     entries, _ = ledger()
-    assert said(entries[CLAIM]) == [
+    assert verdicts_of(entries[CLAIM]) == [
         ("inconclusive", "toy"),
         ("refuted", "multi30k"),
         ("supported", "toy"),
@@ -110,16 +110,16 @@ def test_a_sentence_that_is_not_testable_shows_no_verdict(ledger, verdict):
     entry = ledger()[0][name]
     assert (entry.verdict, entry.headline.on) == ("not testable", "convention")
     assert entry.standing.why
-    assert [one.verdict for one in entry.headline.beside] == ["supported"]
+    assert [finding.verdict for finding in entry.headline.beside] == ["supported"]
 
 
 def test_standings_are_those_that_there_are_and_belong_to_claims():
-    known = {claim.id for claim in read_claims()}
-    for claim, found in read_standings().items():
-        assert claim in known
-        assert found.standing in STANDINGS and found.why.endswith(".")
-        if found.standing == "history":  # which a source decides
-            assert re.search(r"arXiv:\d{4}\.\d{5}|\w+/\w+\.py|sections? \d", found.why), claim
+    claim_ids = {claim.id for claim in read_claims()}
+    for claim, entry in read_standings().items():
+        assert claim in claim_ids
+        assert entry.standing in STANDINGS and entry.why.endswith(".")
+        if entry.standing == "history":  # which a source decides
+            assert re.search(r"arXiv:\d{4}\.\d{5}|\w+/\w+\.py|sections? \d", entry.why), claim
 
 
 def test_no_standing_is_given_twice():
@@ -147,7 +147,7 @@ def test_smoke_loses_to_every_other_scale_and_is_marked_when_alone(ledger, verdi
     verdict("experiments/b", {CLAIM: "refuted", "pe_unique": "supported"}, 900, scale="smoke")
     verdict("experiments/a", {CLAIM: "supported"}, time=100)
     entries, _ = ledger()
-    assert said(entries[CLAIM]) == [("supported", "toy")] and not entries[CLAIM].smoke
+    assert verdicts_of(entries[CLAIM]) == [("supported", "toy")] and not entries[CLAIM].smoke
     assert entries["pe_unique"].smoke
 
 
@@ -183,8 +183,8 @@ def test_a_claim_of_no_document_stands_outside(ledger, verdict):
     assert mine.outside and mine.claim.group == OUTSIDE and list(entries)[-1] == "my_claim"
     assert mine.claim.document == "a person"
     counted = {"supported": 0, "refuted": 1, "mixed": 0, "undecided": 0}
-    others = len(read_claims()) - 1 - len(read_standings())
-    counted |= {"not testable": len(read_standings()), "not tested": others}
+    untested = len(read_claims()) - 1 - len(read_standings())
+    counted |= {"not testable": len(read_standings()), "not tested": untested}
     assert count(entries.values()) == counted
 
 
@@ -208,16 +208,16 @@ def test_a_study_is_compared_with_its_registration(ledger, verdict, folders, mar
     folder = folders / "experiments" / "a"
     study = {"claims": [{"id": CLAIM, "margin": 2.0}]}
     registered = form(study, {}, [])
-    own = registration_hash(registered)
-    verdict("experiments/a", {CLAIM: "supported"}, study_hash=own)
-    about = {"name": "a", "regime": {}, "registration": {"hash": own}}
+    digest = registration_hash(registered)
+    verdict("experiments/a", {CLAIM: "supported"}, study_hash=digest)
+    about = {"name": "a", "regime": {}, "registration": {"hash": digest}}
     write_about(folder, {**about, "study": study}, registered, {})
     path = folder / "study.json"
     path.write_text(path.read_text().replace("2.0", str(margin)))
     entries, warnings = ledger()
     assert entries[CLAIM].findings[0].exploratory == (margin != 2.0)
     assert not warnings
-    path.write_text(path.read_text().replace(own, "0123456789abcdef"))
+    path.write_text(path.read_text().replace(digest, "0123456789abcdef"))
     _, (warning,) = ledger()
     assert "study.json: name, regime or registration has changed since" in warning
 
@@ -234,10 +234,10 @@ def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verd
     assert (finding.verdict, finding.again) == ("inconclusive", None)
     first = json.loads((folders / "experiments/study/verdict.json").read_text())["claims"][0]
     fresh = {**first, "verdict": "inconclusive"}
-    known = {"id": CLAIM, "statement": first["statement"], "reading": "", "exploratory": False}
-    found = {**known, "replication": "weaker", "first": first, "fresh": fresh}
+    claim = {"id": CLAIM, "statement": first["statement"], "reading": "", "exploratory": False}
+    replication = {**claim, "replication": "weaker", "first": first, "fresh": fresh}
     for folder in ("results/sweeps/study/1", "experiments/study"):
-        (folders / folder / "contest.json").write_text(json.dumps({"claims": [found]}))
+        (folders / folder / "contest.json").write_text(json.dumps({"claims": [replication]}))
     entries, warnings = ledger()
     entry = entries[CLAIM]
     (finding,) = entry.findings
@@ -265,5 +265,5 @@ def test_models_were_trained_where_their_runs_took_steps(
     whole["arms"] = [{"arm": "one", "metrics": metrics}]
     whole["regime"]["test_sentences"] = sentences
     path.write_text(json.dumps(whole), encoding="utf-8")
-    found, _ = collect(folders / "experiments", folders / "results")
-    assert [finding.trained for finding in found] == [trained]
+    findings, _ = collect(folders / "experiments", folders / "results")
+    assert [finding.trained for finding in findings] == [trained]

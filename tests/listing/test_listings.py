@@ -89,17 +89,17 @@ def test_an_exam_sees_an_unbiased_deviation(tried):
 
 def test_an_exam_sees_a_mask_without_effect_and_which_value_hides(tried):
     zero = tried(ATTENTION.format("scores = ", 0), "attention", "mine")
-    one = tried(ATTENTION.format("scores = ", 1), "attention", "mine")
+    hides_one = tried(ATTENTION.format("scores = ", 1), "attention", "mine")
     dropped = tried(ATTENTION.format("", 0), "attention", "mine")
     assert zero["gap"] < 1e-9 and zero["masked_gap"] < 1e-9
-    assert (zero["hides"], one["hides"]) == (0, 1)
+    assert (zero["hides"], hides_one["hides"]) == (0, 1)
     assert dropped["mask_effect"] == 0 and dropped["masked_gap"] > 0.1
     assert "hides" not in dropped
 
 
 def test_an_error_is_a_finding_with_its_line(tried):
-    found = tried("x = 1\ny = x.nothing\n", "norm", "Mine", eps_outside=False)
-    assert found["error"].startswith("AttributeError") and found["line"] == 2
+    result = tried("x = 1\ny = x.nothing\n", "norm", "Mine", eps_outside=False)
+    assert result["error"].startswith("AttributeError") and result["line"] == 2
     assert tried("x = isnot None", "norm", "Mine", eps_outside=False)["line"] == 1
 
 

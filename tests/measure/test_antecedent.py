@@ -13,8 +13,8 @@ SENTENCE = ["thing3", "verb1", "living2", "because", "it", "was", "tired0"]
 
 @pytest.fixture
 def parts(small, compose):
-    own = [word for word in small if not word.startswith("data.n_test_long")]
-    config = compose(*own, "data=pronouns", "data.n_train=200", "model.n_layers=2")
+    overrides = [word for word in small if not word.startswith("data.n_test_long")]
+    config = compose(*overrides, "data=pronouns", "data.n_train=200", "model.n_layers=2")
     job = resolve(config)
     data = prepare_data(job)
     return make_model(job, data).double().eval(), data
@@ -59,19 +59,19 @@ def test_what_is_cut_is_read_no_more_and_nothing_else_changes(parts):
 
 
 def test_the_edge_that_is_cut_is_the_one_that_is_named(parts, small, compose):
-    own = [word for word in small if not word.startswith("data.n_test_long")]
-    config = compose(*own, "data=pronouns", "data.n_train=200", "model.n_layers=1")
+    overrides = [word for word in small if not word.startswith("data.n_test_long")]
+    config = compose(*overrides, "data=pronouns", "data.n_train=200", "model.n_layers=1")
     model, data = make_model(resolve(config), parts[1]).double().eval(), parts[1]
     text, meant, rival = twins(data.sources("test")[:20], data)
-    rows, found = torch.arange(len(meant)), []
-    model.encoder.register_forward_hook(lambda module, inputs, output: found.append(output))
+    rows, captured = torch.arange(len(meant)), []
+    model.encoder.register_forward_hook(lambda module, inputs, output: captured.append(output))
 
     def read(place):  # what "it" has become, with another noun at this place
         src = text.inputs.src.clone()
         src[rows, place] = src[rows, place].roll(1)
         with torch.no_grad(), cut(model, inside, PRONOUN, meant):
             model(text.inputs._replace(src=src))
-        return found.pop()[:, PRONOUN]
+        return captured.pop()[:, PRONOUN]
 
     before = read(torch.full_like(meant, PRONOUN))  # the same word in all sentences
     assert torch.allclose(read(meant), before)
@@ -81,17 +81,17 @@ def test_the_edge_that_is_cut_is_the_one_that_is_named(parts, small, compose):
 def test_a_pronoun_is_right_where_it_is_likelier_than_the_other(parts):
     model, data = parts
     text, meant, _ = twins(data.sources("test")[:20], data)
-    said = torch.nn.functional.one_hot(text.targets).double()
-    model.head.register_forward_hook(lambda *call: said)
+    logits = torch.nn.functional.one_hot(text.targets).double()
+    model.head.register_forward_hook(lambda *call: logits)
     assert rightly(model, text, data).all()
-    said = said.roll(len(meant) // 2, 0)  # each says what its twin should
+    logits = logits.roll(len(meant) // 2, 0)  # each says what its twin should
     assert not rightly(model, text, data).any()
 
 
 def test_an_untrained_model_guesses(parts):
     model, data = parts
-    found = Antecedent(sentences=60)(model, data)
-    assert set(found) == set(Antecedent.measures)
+    metrics = Antecedent(sentences=60)(model, data)
+    assert set(metrics) == set(Antecedent.measures)
     text, *_ = twins(data.sources("test")[:60], data)
-    assert found["right"] == float(rightly(model, text, data).double().mean())
-    assert 0.3 < found["right"] < 0.7
+    assert metrics["right"] == float(rightly(model, text, data).double().mean())
+    assert 0.3 < metrics["right"] < 0.7

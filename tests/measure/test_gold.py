@@ -16,19 +16,19 @@ def test_aligned_words_have_one_gloss():
     speaker = Speaker(USUAL, Random(3))
     for _ in range(40):
         meaning = speaker.sentence()
-        one = gold(meaning)
+        pair = gold(meaning)
         src = [token.gloss.partition("-")[0] for token in mirel.sentence(meaning)]
         glosses = [token.gloss.partition(".")[0] for token in sodak.sentence(meaning)]
         tgt = [gloss.removesuffix("-PL") for gloss in glosses]
         function = {"the", "a", "it", "and", "that", "which", "to"}
-        assert all(src[j] in tgt[i].split("+") for i, j in one.aligned)
-        assert {j for _, j in one.aligned} == {j for j, x in enumerate(src) if x not in function}
+        assert all(src[j] in tgt[i].split("+") for i, j in pair.aligned)
+        assert {j for _, j in pair.aligned} == {j for j, x in enumerate(src) if x not in function}
 
 
 def linked(kind, construction, number):
     """Pairs of glosses that an example of a construction links."""
-    found = next(c for c in CONSTRUCTIONS if c.name.startswith(construction))
-    meaning = found.examples[number]
+    entry = next(c for c in CONSTRUCTIONS if c.name.startswith(construction))
+    meaning = entry.examples[number]
     glosses = [token.gloss for token in mirel.sentence(meaning)]
     return [(glosses[i], glosses[j]) for i, j in gold(meaning).links[kind]]
 
@@ -61,8 +61,9 @@ def test_links_follow_the_tree(kind, construction, number, pairs):
 
 def test_sentences_belong_to_their_split_and_are_the_same_every_time():
     test, validation = (sentences(split, 30) for split in ("test", "validation"))
-    assert all(crc32(" ".join(one.src).encode()) % 5 == 1 for one in test)  # the corpus's own rule
-    assert all(crc32(" ".join(one.src).encode()) % 5 == 0 for one in validation)
-    assert len({tuple(one.src) for one in test}) == 30
+    # the corpus's own rule
+    assert all(crc32(" ".join(pair.src).encode()) % 5 == 1 for pair in test)
+    assert all(crc32(" ".join(pair.src).encode()) % 5 == 0 for pair in validation)
+    assert len({tuple(pair.src) for pair in test}) == 30
     sentences.cache_clear()
     assert sentences("test", 30) == test

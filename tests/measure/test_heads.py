@@ -43,13 +43,13 @@ def measured(compose, small):
     from ablate.train.prepare import make_model, prepare_data
     from ablate.train.resolve import resolve
 
-    def found(*overrides):
+    def measure_distances(*overrides):
         job = resolve(compose(*small, "model.n_layers=2", *overrides))
         data = prepare_data(job)
         batch = data.first_lines("validation", 8)
         return head_distances(make_model(job, data), batch, torch.device("cpu"))
 
-    return found
+    return measure_distances
 
 
 def test_one_head_is_at_no_distance_from_itself(measured):
@@ -58,9 +58,9 @@ def test_one_head_is_at_no_distance_from_itself(measured):
 
 @pytest.mark.parametrize("attention", ["fused", "explicit"])
 def test_several_heads_differ(measured, attention):
-    found = measured("model.n_heads=4", f"model/attention={attention}")
-    assert set(found) == KINDS
-    assert all(1e-4 < value < 1 for value in found.values())
+    distances = measured("model.n_heads=4", f"model/attention={attention}")
+    assert set(distances) == KINDS
+    assert all(1e-4 < value < 1 for value in distances.values())
 
 
 def test_padding_changes_nothing(compose, small):
@@ -75,5 +75,5 @@ def test_padding_changes_nothing(compose, small):
     inputs = Seq2Seq(pad(src, (0, 9)), pad(tgt_in, (0, 4)))
     wider = batch._replace(inputs=inputs, targets=pad(batch.targets, (0, 4)))
     plain = head_distances(model, batch, torch.device("cpu"))
-    found = head_distances(model, wider, torch.device("cpu"))
-    assert found == pytest.approx(plain, rel=1e-4)
+    padded = head_distances(model, wider, torch.device("cpu"))
+    assert padded == pytest.approx(plain, rel=1e-4)

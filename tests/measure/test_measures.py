@@ -38,7 +38,7 @@ def text(data):
 
 def test_gold_sentences_are_read_as_the_corpus_reads_them(data, text):
     gold = sentences("test", 12)
-    whole = data.tokenizers.src.encode_batch([" ".join(one.src) for one in gold])
+    whole = data.tokenizers.src.encode_batch([" ".join(pair.src) for pair in gold])
     ids = [
         row[: spans[-1][1]].tolist() for row, spans in zip(text.inputs.src, text.src, strict=True)
     ]
@@ -70,9 +70,9 @@ def test_places_are_read_only_where_they_are_given(data, model):
 
 def test_sizes_of_layers(data, model, text):
     plain = model("model.n_layers=2", "model/residual=pre_ln")
-    found = Layers(sentences=12)(plain, data)
-    assert found["norm_error"] < 1e-2
-    assert set(found) == set(Layers.measures)
+    metrics = Layers(sentences=12)(plain, data)
+    assert metrics["norm_error"] < 1e-2
+    assert set(metrics) == set(Layers.measures)
     with torch.no_grad():
         for stack in (plain.encoder, plain.decoder):
             for name, parameter in stack.layers[-1].named_parameters():
@@ -97,10 +97,10 @@ def test_a_head_that_gives_nothing_is_worth_nothing(data, model):
         )
     probe = Pruning(sentences=12, halves=2)
     probe.text = read(sentences("test", 12), data.tokenizers)
-    own = pruned.encoder.layers[0]["self_attention"]
+    attention = pruned.encoder.layers[0]["self_attention"]
     whole = nll(pruned, probe.text)
-    assert probe.rise(pruned, own, [0], whole) == pytest.approx(0, abs=1e-12)
-    assert probe.rise(pruned, own, [1], whole) != pytest.approx(0, abs=1e-6)
+    assert probe.rise(pruned, attention, [0], whole) == pytest.approx(0, abs=1e-12)
+    assert probe.rise(pruned, attention, [1], whole) != pytest.approx(0, abs=1e-6)
     assert set(probe(pruned, data)) == set(Pruning.measures)
 
 

@@ -29,33 +29,36 @@ def test_a_word_has_the_mean_of_its_tokens_and_is_given_their_sum():
 def test_only_the_head_that_points_at_the_links_finds_them():
     links = [[(0, 2), (1, 0)], [(2, 1)]]
     attention = [torch.full((3, 3, 3), 0.1) for _ in links]
-    for weights, own in zip(attention, links, strict=True):
+    for weights, pairs in zip(attention, links, strict=True):
         weights[2] = torch.eye(3)  # a head that looks at each word itself is asked for its second
-        for i, j in own:
+        for i, j in pairs:
             weights[1, i, j] = 0.5
-    found = hits(attention, links).tolist()
-    assert found[1] == 1.0
-    assert found[0] < 1.0
+    hit_rates = hits(attention, links).tolist()
+    assert hit_rates[1] == 1.0
+    assert hit_rates[0] < 1.0
 
 
 def test_the_best_fixed_distance_is_that_of_other_sentences():
-    def one(*pairs):
+    def make_gold(*pairs):
         return Gold([], [], dict.fromkeys(("verb_subject", "pronoun", "ambiguous_noun"), pairs), [])
 
-    chosen, judged = (one((3, 2), (2, 1), (4, 1)),), (one((5, 4), (5, 3), (5, 3), (5, 3)),)
+    chosen, judged = (
+        (make_gold((3, 2), (2, 1), (4, 1)),),
+        (make_gold((5, 4), (5, 3), (5, 3), (5, 3)),),
+    )
     assert offset_links(chosen, judged)["pronoun"] == 0.25
 
 
 def test_alignments_are_held_against_the_trees():
     gold = sentences("test", 20)
-    known = []
-    for one in gold:
-        weights = torch.zeros(len(one.tgt), len(one.src))
-        for i, j in one.aligned:
+    attention = []
+    for pair in gold:
+        weights = torch.zeros(len(pair.tgt), len(pair.src))
+        for i, j in pair.aligned:
             weights[i, j] = 1
-        known.append(weights)
-    assert shares(known, gold) == {"aligned": 1.0, "aligned_off_diagonal": 1.0}
-    turned = [weights.roll(1, 1) for weights in known]
+        attention.append(weights)
+    assert shares(attention, gold) == {"aligned": 1.0, "aligned_off_diagonal": 1.0}
+    turned = [weights.roll(1, 1) for weights in attention]
     assert rightly(turned, gold).mean() < 0.2
 
 

@@ -26,8 +26,8 @@ def test_tokenised_equals_sacrebleu_on_prepared_lines(corpus):
     metric = CorpusBleu(scoring)
     metric.update(metric.statistics(hypotheses, references))
     lines = [[scoring.prepare(line) for line in side] for side in corpus]
-    known = sacrebleu.corpus_bleu(lines[0], [lines[1]], tokenize="none", force=True)
-    assert metric.compute().item() == known.score
+    expected = sacrebleu.corpus_bleu(lines[0], [lines[1]], tokenize="none", force=True)
+    assert metric.compute().item() == expected.score
     assert metric.compute().item() != sacrebleu.corpus_bleu(hypotheses, [references]).score
 
 
@@ -44,8 +44,8 @@ def test_tokenised_takes_unknown_language_codes():
 
 def test_signatures_name_the_scoring():
     assert "case:mixed|eff:no|tok:13a|smooth:exp|version:" in CorpusBleu(Cased()).signature
-    said = CorpusBleu(Tokenised("de")).signature
-    assert "case:lc|eff:no|tok:moses-de-normalised-" in said and "none" not in said
+    signature = CorpusBleu(Tokenised("de")).signature
+    assert "case:lc|eff:no|tok:moses-de-normalised-" in signature and "none" not in signature
     assert "case:lc|eff:no|tok:zh|" in CorpusBleu(as_in_papers("zh", "zh")).signature
     assert "tok:moses-de" in CorpusBleu(as_in_papers("de", "intl")).signature
 
@@ -108,8 +108,10 @@ def test_japanese_and_korean_are_counted_in_their_words(by):
 
 
 def test_a_score_that_means_nothing_is_doubted():
-    said = doubt(CorpusBleu(Cased()), CHINESE)
-    assert "13a" in said and "100% of the references" in said and "task.tokenize=zh" in said
+    warning = doubt(CorpusBleu(Cased()), CHINESE)
+    assert (
+        "13a" in warning and "100% of the references" in warning and "task.tokenize=zh" in warning
+    )
     assert doubt(CorpusBleu(Cased("zh")), CHINESE) == ""
     assert doubt(CorpusBleu(Cased()), ["Der Hund läuft schnell ."] * 3) == ""
     assert "task" not in doubt(CorpusBleu(Cased()), ["Ja", "Nein"])  # no tokeniser helps
@@ -161,13 +163,15 @@ def test_resamples_agree_with_sacrebleu(corpus):
     rows = CorpusBleu(Cased()).statistics(*corpus)
     rng = np.random.default_rng(0)
     sums = np.array([rows[rng.integers(len(rows), size=size)].sum(0) for size in range(1, 400)])
-    known = [bleu_from_statistics(row) for row in sums]
-    assert np.abs(bleu_of_resamples(sums) - known).max() < 1e-9
-    assert len(set(known)) > 300
+    expected = [bleu_from_statistics(row) for row in sums]
+    assert np.abs(bleu_of_resamples(sums) - expected).max() < 1e-9
+    assert len(set(expected)) > 300
 
 
 def test_resamples_of_single_sentences_agree_with_sacrebleu(corpus):
     rows = CorpusBleu(Cased()).statistics(*corpus)
-    known = [sacrebleu.corpus_bleu([hyp], [[ref]]).score for hyp, ref in zip(*corpus, strict=True)]
-    assert np.abs(bleu_of_resamples(rows) - known).max() < 1e-9
-    assert min(known) == 0 < max(known)  # whole orders are missing in some
+    expected = [
+        sacrebleu.corpus_bleu([hyp], [[ref]]).score for hyp, ref in zip(*corpus, strict=True)
+    ]
+    assert np.abs(bleu_of_resamples(rows) - expected).max() < 1e-9
+    assert min(expected) == 0 < max(expected)  # whole orders are missing in some

@@ -30,9 +30,9 @@ def measured(*batches):
 def test_the_same_as_torchmetrics(task):
     weight, states, targets = task
     logits = F.linear(states, weight)
-    found = predictions(LinearHead(lambda: task[0]), *task[1:])
+    predicted = predictions(LinearHead(lambda: task[0]), *task[1:])
     theirs = MulticlassCalibrationError(num_classes=37, n_bins=15, norm="l1")
-    ours = measured((found.confidence, found.correct))
+    ours = measured((predicted.confidence, predicted.correct))
     assert ours["calibration_error"] == pytest.approx(theirs(logits, targets).item(), abs=1e-6)
     right = (logits.argmax(1) == targets).double().mean().item()
     assert ours["accuracy"] == pytest.approx(right, abs=1e-12)
@@ -46,15 +46,17 @@ def test_the_nll_is_that_of_the_whole_in_any_chunks(task, monkeypatch):
     torch.testing.assert_close(whole.nll, expected)
     monkeypatch.setattr("ablate.model.head.linear.AT_ONCE", 37 * 64 * 4)
     monkeypatch.setattr("ablate.model.head.linear.BLOCK", 1)
-    for one, other in zip(whole, predictions(LinearHead(lambda: task[0]), *task[1:]), strict=True):
-        torch.testing.assert_close(one, other)
+    for tensor, other in zip(
+        whole, predictions(LinearHead(lambda: task[0]), *task[1:]), strict=True
+    ):
+        torch.testing.assert_close(tensor, other)
 
 
 def test_by_hand():
     # two bins: 0.5 is right half of the time, 0.9 always
-    found = measured(([0.5, 0.5, 0.9, 0.9], [True, False, True, True]))
-    assert found["calibration_error"] == pytest.approx(0.5 * 0.1, abs=1e-7)
-    assert found["accuracy"] == 0.75
+    scores = measured(([0.5, 0.5, 0.9, 0.9], [True, False, True, True]))
+    assert scores["calibration_error"] == pytest.approx(0.5 * 0.1, abs=1e-7)
+    assert scores["accuracy"] == 0.75
 
 
 def test_certain_and_right_is_perfect():

@@ -15,15 +15,15 @@ def test_names_of_the_scores(thorough):
     evaluation.add(torch.tensor([0]), ["a b c d e"], ["a b c d f g"])
     evaluation.end(torch.tensor([5, 9, 0]), torch.tensor([9, 9, 1]))
     evaluation.passes.update(torch.tensor(0.0), 0)  # of a search that counts no passes
-    found = evaluation.compute()
+    scores = evaluation.compute()
     more = {"bleu_tokenised", "chrf", "length_ratio", "calibration_error", "accuracy", "unended"}
     more |= {"word_f1", "stem_f1", "word_order"}
-    assert set(found) == {"nll", "bleu"} | (more if thorough else set())
-    assert found["nll"] == 1.5
+    assert set(scores) == {"nll", "bleu"} | (more if thorough else set())
+    assert scores["nll"] == 1.5
     if thorough:
-        assert found["accuracy"] == 0.5
-        assert found["calibration_error"] == 0.75
-        assert found["length_ratio"] == 5 / 6
-        assert found["unended"] == pytest.approx(1 / 3)
+        assert scores["accuracy"] == 0.5
+        assert scores["calibration_error"] == 0.75
+        assert scores["length_ratio"] == 5 / 6
+        assert scores["unended"] == pytest.approx(1 / 3)
     evaluation.reset()
     assert evaluation.nll.count == evaluation.calibration.count.sum() == 0

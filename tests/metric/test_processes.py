@@ -24,8 +24,8 @@ def score(corpus, rank: int, world: int) -> list[float]:
         nll.update(torch.tensor(1 / (batch + 0.3)), 100 + batch)
         confidence = torch.rand(700, generator=torch.Generator().manual_seed(batch))
         calibration.update(confidence, confidence > 0.3)
-    found = [metric.compute() for metric in (*texts, nll)] + [*calibration.compute().values()]
-    return [value.item() for value in found]
+    scores = [metric.compute() for metric in (*texts, nll)] + [*calibration.compute().values()]
+    return [value.item() for value in scores]
 
 
 def work(rank: int, store: Path, corpus, results) -> None:

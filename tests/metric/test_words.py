@@ -6,10 +6,10 @@ from ablate.metric.words import WordScore, order, shared, shared_stems
 
 
 def score(count, *pairs):
-    found = WordScore(count)
+    metric = WordScore(count)
     for pair in pairs:  # in batches of one sentence
-        found.update(found.statistics(*([text] for text in pair)))
-    return float(found.compute())
+        metric.update(metric.statistics(*([text] for text in pair)))
+    return float(metric.compute())
 
 
 def test_a_bag_of_the_right_words_is_all_right_and_in_no_order():

@@ -74,13 +74,13 @@ def test_positions_without_vectors_cannot_be_put_elsewhere(build_model, level, o
 
 @pytest.mark.parametrize("level", ["decoder_only", "prefix_lm"])
 @pytest.mark.parametrize(
-    "part, said",
+    "part, message",
     [("position=recurrent", "model/position is recurrent"), ("attention=linear", "Lin")],
 )
-def test_a_state_of_its_own_cannot_go_on_from_a_source_in_front(build_model, level, part, said):
+def test_a_state_of_its_own_cannot_go_on_from_a_source_in_front(build_model, level, part, message):
     from ablate.errors import UserError
 
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         build_model(f"model={level}", f"model/{part}").check_decoding()
 
 

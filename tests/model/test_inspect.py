@@ -19,10 +19,10 @@ def test_weights_do_not_depend_on_the_kernel(build_model, batch, padding):
 
     fused = attention_weights(build_model(f"model/padding={padding}"), batch)
     explicit = build_model(f"model/padding={padding}", "model/attention=explicit")
-    told = attention_weights(explicit, batch)
-    assert sorted(fused) == sorted(told) == sorted(NAMES)
+    explicit_weights = attention_weights(explicit, batch)
+    assert sorted(fused) == sorted(explicit_weights) == sorted(NAMES)
     for name in NAMES:
-        torch.testing.assert_close(fused[name], told[name])
+        torch.testing.assert_close(fused[name], explicit_weights[name])
 
 
 def test_weights_are_distributions_that_obey_the_masks(build_model, batch):

@@ -54,9 +54,9 @@ def test_fused_equals_explicit_with_gradients(mask, n_keys, scale):
     for kernel in (fused(scale), explicit("zero_output", scale)):
         out = kernel(*inputs, keep, None)
         results.append((out, *torch.autograd.grad(out.square().sum(), inputs)))
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-        assert one.isfinite().all()
+    for tensor, expected_tensor in zip(*results, strict=True):
+        torch.testing.assert_close(tensor, expected_tensor, rtol=1e-4, atol=1e-5)
+        assert tensor.isfinite().all()
 
 
 def test_few_keys_are_written_out_and_many_are_not(monkeypatch):
@@ -82,8 +82,8 @@ def test_float64_stays_float64():
 @pytest.mark.parametrize("scale, divisor", [("sqrt_d_head", 2), ("none", 1), ("d_head", 4)])
 def test_scale_divides_the_scores(scale, divisor):
     q, k, v = tensors(6)
-    found = weights(explicit(scale=scale), q, k, masks(6)["none"])
-    torch.testing.assert_close(found, (q @ k.transpose(2, 3) / divisor).softmax(-1))
+    probabilities = weights(explicit(scale=scale), q, k, masks(6)["none"])
+    torch.testing.assert_close(probabilities, (q @ k.transpose(2, 3) / divisor).softmax(-1))
 
 
 @pytest.mark.parametrize("n_keys", [6, 16])
@@ -128,7 +128,7 @@ def test_minus_inf_with_masked_rows_spreads_to_real_positions(build_model, batch
 @torch.no_grad()
 def test_rows_and_columns_equal_columns_at_real_positions(build_model, batch, fill):
     choice = ("model/attention=explicit", f"model.attention.fill={fill}")
-    one = build_model(*choice, "model/padding=columns").eval()(batch)
-    other = build_model(*choice, "model/padding=rows_and_columns").eval()(batch)
+    by_columns = build_model(*choice, "model/padding=columns").eval()(batch)
+    by_both = build_model(*choice, "model/padding=rows_and_columns").eval()(batch)
     real = batch[1] != 0
-    torch.testing.assert_close(one[real], other[real])
+    torch.testing.assert_close(by_columns[real], by_both[real])

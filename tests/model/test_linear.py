@@ -31,8 +31,8 @@ def ours(x, weight, bias):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_blocks_give_what_autocast_gives(shape, dtype):
     with torch.autocast("cpu", torch.bfloat16):
-        found, expected = parts(ours, shape, dtype), parts(F.linear, shape, dtype)
-    for part, reference in zip(found, expected, strict=True):
+        results, expected = parts(ours, shape, dtype), parts(F.linear, shape, dtype)
+    for part, reference in zip(results, expected, strict=True):
         assert part.dtype == reference.dtype
         assert part.shape == reference.shape
         assert (part - reference).norm() <= 0.01 * reference.norm()
@@ -44,16 +44,16 @@ def test_an_empty_batch_has_an_empty_product():
 
 
 def test_without_autocast_it_is_torchs():
-    found, expected = (parts(f, (5, 3), torch.float32) for f in (ours, F.linear))
-    for part, reference in zip(found, expected, strict=True):
+    results, expected = (parts(f, (5, 3), torch.float32) for f in (ours, F.linear))
+    for part, reference in zip(results, expected, strict=True):
         assert torch.equal(part, reference)
 
 
 @pytest.mark.parametrize(("n", "rows"), [(1, 4), (4, 4), (5, 4), (5, 1)])
 def test_whole_blocks_end_in_zeros(n, rows):
-    found = blocks(torch.ones(n, 2), torch.bfloat16, rows)
-    assert len(found) % rows == 0 and len(found) - n < rows
-    assert torch.equal(found, (torch.arange(len(found)) < n)[:, None].expand(-1, 2).bfloat16())
+    padded = blocks(torch.ones(n, 2), torch.bfloat16, rows)
+    assert len(padded) % rows == 0 and len(padded) - n < rows
+    assert torch.equal(padded, (torch.arange(len(padded)) < n)[:, None].expand(-1, 2).bfloat16())
 
 
 def test_batches_of_all_sizes_share_their_products(monkeypatch):

@@ -26,5 +26,5 @@ def test_a_norm_keeps_the_type_of_its_input(build_model, as_on_a_gpu, level, kin
     norm = build_model(f"model/norm={level}").encoder.residual.norms[0]
     x = torch.randn(2, 3, 16)
     with torch.autocast("cpu", torch.bfloat16, enabled=kind == torch.bfloat16):
-        found = norm(x.to(kind), torch.ones(2, 3, dtype=torch.bool))
-    assert found.dtype == kind
+        output = norm(x.to(kind), torch.ones(2, 3, dtype=torch.bool))
+    assert output.dtype == kind

@@ -11,8 +11,8 @@ def kernels(model):
 @pytest.mark.parametrize("place", ["encoder.self", "decoder.self", "decoder.cross"])
 def test_attention_of_one_kind(build_model, place):
     stack, kind = place.split(".")
-    own = "cross" if kind == "cross" else stack
-    model = build_model(f"model/attention@model.{own}.attention=uniform")
+    section = "cross" if kind == "cross" else stack
+    model = build_model(f"model/attention@model.{section}.attention=uniform")
     for name, kernel in kernels(model).items():
         of_kind = name.startswith(stack) and name.endswith(kind)
         assert kernel == ("Uniform" if of_kind else "Fused")
@@ -31,11 +31,11 @@ def test_uniform_cross_attention_reads_a_bag_and_the_decoder_an_order(build_mode
 
     model = build_model("model/attention@model.cross.attention=uniform").eval()
     src, tgt = torch.randint(4, 20, (2, 6)), torch.randint(4, 20, (2, 5))
-    found = model(Seq2Seq(src, tgt))
-    assert not torch.allclose(found[:, -1], model(Seq2Seq(src, tgt.flip(1)))[:, -1])
+    output = model(Seq2Seq(src, tgt))
+    assert not torch.allclose(output[:, -1], model(Seq2Seq(src, tgt.flip(1)))[:, -1])
     memory = model.encode(src)
     shuffled = memory._replace(states=memory.states.flip(1))
-    torch.testing.assert_close(model.decode(tgt, shuffled), found)
+    torch.testing.assert_close(model.decode(tgt, shuffled), output)
 
 
 @torch.no_grad()
@@ -65,9 +65,9 @@ def test_padding_of_cross_attention_alone_lets_it_read_padding(build_model, batc
     )
     assert torch.equal(other.encode(batch[0]).states, plain.encode(batch[0]).states)
     full = 0  # the only source without padding
-    found, expected = other(batch), plain(batch)
-    torch.testing.assert_close(found[full], expected[full])
-    assert not torch.allclose(found[1], expected[1])
+    output, expected = other(batch), plain(batch)
+    torch.testing.assert_close(output[full], expected[full])
+    assert not torch.allclose(output[1], expected[1])
 
 
 @torch.no_grad()

@@ -18,18 +18,18 @@ def model(build_model):
 
 
 def test_every_sublayer_is_read_at_real_tokens_and_left_as_it_was(model):
-    found = model("model/residual=pre_ln")
-    before = found(INPUTS)
-    readings = read(found, INPUTS)
-    assert [len(one.read) for one in readings[:2]] == [6, 6]  # of the source
-    assert {len(one.read) for one in readings[-3:]} == {5}
+    network = model("model/residual=pre_ln")
+    before = network(INPUTS)
+    readings = read(network, INPUTS)
+    assert [len(reading.read) for reading in readings[:2]] == [6, 6]  # of the source
+    assert {len(reading.read) for reading in readings[-3:]} == {5}
     assert len(readings) == sum(
-        len(part.norms) for part in found.modules() if hasattr(part, "norms")
+        len(part.norms) for part in network.modules() if hasattr(part, "norms")
     )
     assert not any(
-        "through" in vars(part) for part in found.modules() if isinstance(part, Residual)
+        "through" in vars(part) for part in network.modules() if isinstance(part, Residual)
     )
-    assert torch.equal(found(INPUTS), before)
+    assert torch.equal(network(INPUTS), before)
 
 
 def test_the_stream_of_pre_ln_is_what_was_added_up(model):
@@ -40,8 +40,8 @@ def test_the_stream_of_pre_ln_is_what_was_added_up(model):
 
 @pytest.mark.parametrize("residual", ["post_ln", "dual", "none"])
 def test_without_a_norm_before_a_sublayer_the_stream_is_what_is_read(model, residual):
-    for one in read(model(f"model/residual={residual}"), INPUTS):
-        assert torch.equal(one.read, one.stream)
+    for reading in read(model(f"model/residual={residual}"), INPUTS):
+        assert torch.equal(reading.read, reading.stream)
 
 
 def test_drift_is_of_channels_and_not_of_their_scale():

@@ -95,10 +95,10 @@ def test_orthogonalised_in_float32_is_close_to_torchs_in_bfloat16(shape):
     theirs = torch.optim._muon._zeropower_via_newtonschulz(
         matrix, (3.4445, -4.775, 2.0315), 5, 1e-7
     )
-    found = orthogonalised(matrix, 5)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, theirs.float(), rtol=0.1, atol=0.05)
-    values = torch.linalg.svdvals(found)
+    ours = orthogonalised(matrix, 5)
+    assert ours.dtype == torch.float32
+    torch.testing.assert_close(ours, theirs.float(), rtol=0.1, atol=0.05)
+    values = torch.linalg.svdvals(ours)
     assert values.min() > 0.3 and values.max() < 1.4
 
 
@@ -197,8 +197,8 @@ def test_decay_of_all_roles_is_torchs_adamw():
     theirs = torch.optim.AdamW(second.parameters(), **{**ADAM, "betas": (0.9, 0.99)})
     for model, optimizer in ((first, ours), (second, theirs)):
         train(model, optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0), 3)
-    for one, other in zip(first.parameters(), second.parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=0)
+    for parameter, other in zip(first.parameters(), second.parameters(), strict=True):
+        torch.testing.assert_close(parameter, other, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("frozen", ["decoder", "all but the table", "all but norms"])

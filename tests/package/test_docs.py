@@ -30,14 +30,14 @@ def typed():
         text = page.read_text()
         lines = [line for block in BLOCK.findall(text) for line in block.splitlines()]
         for line in (*lines, *INLINE.findall(text)):
-            if (found := COMMAND.match(line)) and not PLACEHOLDER.search(found[1]):
-                yield tuple(shlex.split(found[1]))
+            if (match := COMMAND.match(line)) and not PLACEHOLDER.search(match[1]):
+                yield tuple(shlex.split(match[1]))
 
 
 def runs():
     """The overrides of commands that train or sweep."""
     words = {tuple(_one(w) for w in command if w != "-m") for command in typed()}
-    return sorted(w for w in words if w and all("=" in one for one in w))
+    return sorted(w for w in words if w and all("=" in word for word in w))
 
 
 def _one(word):
@@ -60,30 +60,30 @@ def test_every_override_is_accepted():
 
 def test_every_target_of_make_is_there():
     targets = {*re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.M)}
-    said = {t for page in PAGES for t in re.findall(r"[`\n]make ([a-z][\w-]*)", page.read_text())}
-    assert said <= targets
+    named = {t for page in PAGES for t in re.findall(r"[`\n]make ([a-z][\w-]*)", page.read_text())}
+    assert named <= targets
 
 
 def test_every_command_of_the_laboratory_is_there():
-    said = {
+    modules = {
         n
         for page in PAGES
         for n in re.findall(r"python -m lab\.([a-z_.]*[a-z])\b", page.read_text())
     }
-    assert len(said) > 5
-    assert all((ROOT / "lab" / f"{name.replace('.', '/')}.py").exists() for name in said)
+    assert len(modules) > 5
+    assert all((ROOT / "lab" / f"{name.replace('.', '/')}.py").exists() for name in modules)
 
 
 def test_every_page_that_a_message_or_a_report_names_is_there():
-    said = {
+    references = {
         (path, name)
         for folder in ("ablate", "lab", "conf", "tests")
         for path in (ROOT / folder).rglob("*.*")
         if path.suffix in (".py", ".yaml", ".j2", ".html", ".md")
         for name in re.findall(r"\bdocs/[\w/]+\.md\b", path.read_text(encoding="utf-8"))
     }
-    assert len(said) > 20
-    assert not [(path, name) for path, name in said if not (ROOT / name).exists()]
+    assert len(references) > 20
+    assert not [(path, name) for path, name in references if not (ROOT / name).exists()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -98,9 +98,9 @@ def test_every_page_is_in_the_contents():
 
 
 def test_what_to_cite_is_this_version():
-    known = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert {"cff-version", "message", "title", "authors"} <= known.keys()
-    assert known["version"] == __version__
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    assert citation["version"] == __version__
 
 
 # prose names them by their first words, without what they need

@@ -36,22 +36,24 @@ def test_start_is_quick_because_nothing_heavy_is_imported(code):
 
 
 def test_the_levels_of_all_groups_are_listed():
-    told = python("-m", "ablate", "options", cwd=ROOT).stdout
-    for said in ("data:", "model/position:", "  rotary ", "experiment:", "preln_vs_postln"):
-        assert said in told
+    printed = python("-m", "ablate", "options", cwd=ROOT).stdout
+    for part in ("data:", "model/position:", "  rotary ", "experiment:", "preln_vs_postln"):
+        assert part in printed
 
 
 def test_the_levels_of_one_group_are_listed_alone(command):
-    status, told, _ = command("options", "model/position")
-    assert status == 0 and "  rotary " in told
-    assert [line for line in told.splitlines() if not line.startswith(" ")] == ["model/position:"]
+    status, printed, _ = command("options", "model/position")
+    assert status == 0 and "  rotary " in printed
+    assert [line for line in printed.splitlines() if not line.startswith(" ")] == [
+        "model/position:"
+    ]
     assert command("options", "experiment")[1].startswith(
         "experiment: the files in conf/experiment"
     )
 
 
 @pytest.mark.parametrize(
-    ("group", "said"),
+    ("group", "hint"),
     [
         ("position", "did you mean model/position?"),
         ("model/posision", "did you mean model/position"),
@@ -59,10 +61,10 @@ def test_the_levels_of_one_group_are_listed_alone(command):
         ("model/position=rotary", "did you mean model/position or"),
     ],
 )
-def test_a_group_that_does_not_exist_is_named_with_its_neighbours(command, group, said):
+def test_a_group_that_does_not_exist_is_named_with_its_neighbours(command, group, hint):
     status, _, error = command("options", group)
     assert (status, error.count("\n")) == (2, 1)
-    assert said in error
+    assert hint in error
 
 
 def test_the_page_of_levels_is_what_the_command_writes(command, tmp_path):

@@ -61,8 +61,8 @@ def used(tree):
 
 def test_nothing_else_is_used():
     trees = [ast.parse(path.read_text()) for path in FILES]
-    own = NAMEDTUPLES.union(*map(own_names, trees))
-    known = " ".join(PRIVATE).replace(":", ".")
-    found = {name for tree in trees for name in used(tree)} - own
-    assert len(found) > 5
-    assert not [name for name in found if name not in known]
+    defined = NAMEDTUPLES.union(*map(own_names, trees))
+    allowed = " ".join(PRIVATE).replace(":", ".")
+    foreign = {name for tree in trees for name in used(tree)} - defined
+    assert len(foreign) > 5
+    assert not [name for name in foreign if name not in allowed]

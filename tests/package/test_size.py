@@ -18,17 +18,17 @@ LARGEST = 5  # folders that are named
 
 
 def limit(root):
-    (said,) = re.findall(
+    (megabytes,) = re.findall(
         r"at most (\d+) MB", (root / "docs" / "explanation" / "evidence.md").read_text()
     )
-    return int(said)
+    return int(megabytes)
 
 
 def kept(root):
     """Files that are or can be committed; without git all but those that never are."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", FOLDER]
-    known = shutil.which("git") and (root / ".git").exists()
-    if known:
+    tracked = shutil.which("git") and (root / ".git").exists()
+    if tracked:
         out = subprocess.run(command, cwd=root, capture_output=True, check=True, text=True).stdout
         return [path for name in out.split("\0") if name and (path := root / name).is_file()]
     files = (path for path in (root / FOLDER).rglob("*") if path.is_file())
@@ -42,17 +42,17 @@ def check_size(root, most):
         sizes[path.relative_to(root / FOLDER).parts[0]] += path.stat().st_size
     assert sizes, f"{root / FOLDER} holds nothing"
     whole = sum(sizes.values()) / 1e6
-    said = ", ".join(f"{name} {size / 1e6:.2f}" for name, size in sizes.most_common(LARGEST))
-    assert whole <= most, f"{FOLDER} has {whole:.1f} MB, allowed are {most}; the largest: {said}"
+    largest = ", ".join(f"{name} {size / 1e6:.2f}" for name, size in sizes.most_common(LARGEST))
+    assert whole <= most, f"{FOLDER} has {whole:.1f} MB, allowed are {most}; the largest: {largest}"
 
 
 def test_the_verdicts_that_come_with_the_package_are_below_a_megabyte():
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())
     patterns = patterns["tool"]["hatch"]["build"]["targets"]["wheel"]["include"]
-    patterns = [one for one in patterns if one.startswith(f"/{FOLDER}/")]
+    patterns = [pattern for pattern in patterns if pattern.startswith(f"/{FOLDER}/")]
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as wheel:
-        for path in (path for one in patterns for path in ROOT.glob(one.lstrip("/"))):
+        for path in (path for pattern in patterns for path in ROOT.glob(pattern.lstrip("/"))):
             wheel.write(path, f"ablate/{path.relative_to(ROOT)}")
         assert len(wheel.namelist()) > 100
     assert len(packed.getvalue()) < 1e6

@@ -38,10 +38,10 @@ def typed(folder):
 def test_its_level_keeps_the_laws(template):
     from ablate.testing import checks
 
-    found = checks("conf")
-    assert {str(check.level) for check in found} == {"model/position=scaled"}
-    assert len(found) == 11
-    for check in found:
+    laws = checks("conf")
+    assert {str(check.level) for check in laws} == {"model/position=scaled"}
+    assert len(laws) == 11
+    for check in laws:
         check()
 
 
@@ -49,7 +49,7 @@ def test_its_level_goes_through_the_regime_of_language_models(template, command)
     """It is one that ablate lacks."""
     assert "scaled" not in {path.stem for path in (ROOT / "conf").glob("model/position/*.yaml")}
     (template / "play.txt").write_text("the cat and\n\na dog or the\n\n" * 60)
-    status, told, error = command(
+    status, printed, error = command(
         *("--config-dir", "conf", "scale=language", "model/position=scaled", "logger=none"),
         *("data=text", "data.files=[play.txt]", "data.documents=paragraph"),
         *("model.n_layers=1", "model.d_model=16", "model.d_ff=32", "model.n_heads=2"),
@@ -58,7 +58,7 @@ def test_its_level_goes_through_the_regime_of_language_models(template, command)
         *("paths.results=results", "paths.cache=cache"),
     )
     assert status == 0, error
-    assert "test/bpb" in told and "sample 3" in told
+    assert "test/bpb" in printed and "sample 3" in printed
     (result,) = (template / "results").glob("runs/*/result.json")
     assert json.loads(result.read_text())["metrics"]["val/bpb"] > 0
 
@@ -66,9 +66,9 @@ def test_its_level_goes_through_the_regime_of_language_models(template, command)
 @pytest.mark.slow
 def test_its_question_can_be_asked(template, small, command):
     *_, plan, _ = typed(template)
-    status, told, error = command(*plan[1:], *small, "-m")
+    status, printed, error = command(*plan[1:], *small, "-m")
     assert status == 0, error
-    assert "scaled_beats_sinusoidal" in told
+    assert "scaled_beats_sinusoidal" in printed
     assert not (template.parent / "results" / "runs").exists()
 
 

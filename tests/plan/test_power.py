@@ -39,11 +39,11 @@ def seen():
 
 
 def test_a_claim_sees_what_its_rule_says_for_that_noise(seen):
-    (found,) = seen({})
+    (estimate,) = seen({})
     alone = Estimate(0.0, 8, 500, 1.2**2, 0.1**2, skewness=0.0)
-    assert found.least == pytest.approx(kind_of(CLAIM).detectable(CLAIM, alone, 0.05))
-    assert found.plan == kind_of(CLAIM).seeds_needed(CLAIM, alone, 0.05)["supported"]
-    assert seen({}, seeds=20)[0].least < found.least
+    assert estimate.least == pytest.approx(kind_of(CLAIM).detectable(CLAIM, alone, 0.05))
+    assert estimate.plan == kind_of(CLAIM).seeds_needed(CLAIM, alone, 0.05)["supported"]
+    assert seen({}, seeds=20)[0].least < estimate.least
 
 
 def test_more_runs_in_a_contrast_bring_more_noise_and_averaging_less(seen):
@@ -70,9 +70,9 @@ def test_earlier_pairs_of_the_same_arms_come_before_the_regime(seen):
         for arm in (0, 2)
         for seed, shift in enumerate([0.0, 10.0, 20.0])
     ]
-    (found,) = seen({}, runs=runs)
-    assert found.noise.endswith("3 earlier pairs of these arms")
-    assert found.least > 5 * seen({})[0].least
+    (estimate,) = seen({}, runs=runs)
+    assert estimate.noise.endswith("3 earlier pairs of these arms")
+    assert estimate.least > 5 * seen({})[0].least
 
 
 def test_what_is_not_known_is_said(seen):

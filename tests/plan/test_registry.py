@@ -55,8 +55,8 @@ def changed(path, value):
     ],
 )
 def test_what_two_runs_share(path, same):
-    one, other = RunSignature.of(PARTS), RunSignature.of(changed(path, 7))
-    assert [name for name in vars(one) if getattr(one, name) == getattr(other, name)] == same
+    first, other = RunSignature.of(PARTS), RunSignature.of(changed(path, 7))
+    assert [name for name in vars(first) if getattr(first, name) == getattr(other, name)] == same
 
 
 def test_a_key_that_is_tuned_makes_no_other_arm():
@@ -71,10 +71,10 @@ def record(tmp_path):
 
     def written(name, parts, seed, bleu, alone=None, **machine):
         folder = tmp_path / "runs" / name
-        found = {"status": "finished", "seed": seed, "wall_seconds": 30.0}
-        found |= {"processor_seconds": alone and 30.0 * alone}
-        found["metrics"] = {"steps": 40, "unigram_nll": 5.0, "val/nll": bleu / 10}
-        write_json(folder / "result.json", seal(found))
+        result = {"status": "finished", "seed": seed, "wall_seconds": 30.0}
+        result |= {"processor_seconds": alone and 30.0 * alone}
+        result["metrics"] = {"steps": 40, "unigram_nll": 5.0, "val/nll": bleu / 10}
+        write_json(folder / "result.json", seal(result))
         write_json(folder / "identity.json", parts)
         here = {"processor": processor(), "cores": os.cpu_count()} | machine
         write_json(folder / "environment.json", here)
@@ -102,12 +102,12 @@ def record(tmp_path):
 def test_time_and_rest_of_a_run_are_read_from_its_record(record, tmp_path):
     record("a", PARTS, 1, 20.0)
     record("b", PARTS, 2, 20.0, processor="another")
-    (found, other) = rows(tmp_path)
-    assert found.per_update == pytest.approx(0.5)
-    assert found.per_validation == pytest.approx(1.5)
-    assert found.rest == pytest.approx(30.0 - 40 * 0.5 - 2 * 1.5)
-    assert (found.here, other.here) == (True, False)
-    assert [test.seconds for test in found.tested.values()] == [5.0]
+    (first, other) = rows(tmp_path)
+    assert first.per_update == pytest.approx(0.5)
+    assert first.per_validation == pytest.approx(1.5)
+    assert first.rest == pytest.approx(30.0 - 40 * 0.5 - 2 * 1.5)
+    assert (first.here, other.here) == (True, False)
+    assert [test.seconds for test in first.tested.values()] == [5.0]
 
 
 def test_what_other_work_took_of_the_time_of_one_thread_is_left_out(record, tmp_path):
@@ -135,13 +135,15 @@ def test_the_noise_of_a_regime_is_that_within_arms_and_of_paired_differences(rec
     for seed in range(10):
         record(f"a{seed}", PARTS, seed, base[seed])
         record(f"b{seed}", other, seed, base[seed] + extra[seed])
-    known = rows(tmp_path)
-    found = noise(known, "test/bleu")
+    runs = rows(tmp_path)
+    variation = noise(runs, "test/bleu")
     within = np.var(base, ddof=1) + np.var(base + extra, ddof=1)
-    assert found.seed == pytest.approx(np.sqrt(within / 2))
-    assert found.difference == pytest.approx(np.std(extra, ddof=1))
-    assert found.sentences == 4
-    (regime,) = regimes(known).values()
+    assert variation.seed == pytest.approx(np.sqrt(within / 2))
+    assert variation.difference == pytest.approx(np.std(extra, ddof=1))
+    assert variation.sentences == 4
+    (regime,) = regimes(runs).values()
     assert regime["runs"] == 20
-    assert regime["noise"]["test/bleu"]["difference_between_seeds"] == round(found.difference, 5)
-    assert noise(known[:1], "test/bleu") is None
+    assert regime["noise"]["test/bleu"]["difference_between_seeds"] == round(
+        variation.difference, 5
+    )
+    assert noise(runs[:1], "test/bleu") is None

@@ -22,10 +22,10 @@ def measure(compose):
         measure = construct(config.probe)
         model = build(config.model, src_vocab=30, tgt_vocab=30, joint_vocab=True)
         initialise(model, 1)
-        found = measure(model)
-        assert all(isinstance(value, float) for value in found.values())
-        assert found.keys() <= set(measure.measures)  # by which claims are checked
-        return found
+        metrics = measure(model)
+        assert all(isinstance(value, float) for value in metrics.values())
+        assert metrics.keys() <= set(measure.measures)  # by which claims are checked
+        return metrics
 
     return measured
 
@@ -33,4 +33,4 @@ def measure(compose):
 @pytest.fixture
 def finite():
     """Whether all values are."""
-    return lambda found: all(map(math.isfinite, found.values()))
+    return lambda metrics: all(map(math.isfinite, metrics.values()))

@@ -23,15 +23,15 @@ def probed(measure, monkeypatch):
 
 @pytest.mark.parametrize("kernel", ["explicit", "fused"])
 def test_modules_are_their_formulas(probed, kernel):
-    found = probed(f"model/attention={kernel}")
-    assert max(found[name] for name in ROUNDING) < 1e-12
-    assert 1e-9 < found["float32_error"] < 1e-5
-    assert min(found[name] for name in CONTROLS) > 1e-3
+    metrics = probed(f"model/attention={kernel}")
+    assert max(metrics[name] for name in ROUNDING) < 1e-12
+    assert 1e-9 < metrics["float32_error"] < 1e-5
+    assert min(metrics[name] for name in CONTROLS) > 1e-3
     for name in ("not_square", "unequal_accepted", "shape_changes", "divisible_wrong"):
-        assert found[name] == 0, name
-    assert min(found["block_excess"], found["bias_moves"], found["causal_mean_spread"]) > 0.01
-    assert found["left_refused"] == found["cross_not_square"] == found["float16_zeros"] == 1
-    assert found["undivided"] == 1
+        assert metrics[name] == 0, name
+    assert min(metrics["block_excess"], metrics["bias_moves"], metrics["causal_mean_spread"]) > 0.01
+    assert metrics["left_refused"] == metrics["cross_not_square"] == metrics["float16_zeros"] == 1
+    assert metrics["undivided"] == 1
 
 
 def test_a_split_that_nothing_checks():
@@ -43,8 +43,8 @@ def test_a_split_that_nothing_checks():
 
 
 def test_scores_of_the_wrong_scale_are_seen(probed):
-    found = probed("model/attention=explicit", "model.attention.scale=none")
-    assert min(found["matrix_error"], found["heads_error"], found["float32_error"]) > 0.01
+    metrics = probed("model/attention=explicit", "model.attention.scale=none")
+    assert min(metrics["matrix_error"], metrics["heads_error"], metrics["float32_error"]) > 0.01
 
 
 def test_heads_that_are_cut_by_view_are_seen(probed, monkeypatch):
@@ -54,13 +54,13 @@ def test_heads_that_are_cut_by_view_are_seen(probed, monkeypatch):
         return self.output(heads.reshape(len(heads), -1, self.n_heads * self.d_head))
 
     monkeypatch.setattr(MultiHeadAttention, "merge", merge)
-    found = probed()
-    assert min(found["matrix_error"], found["heads_error"]) > 0.01
+    metrics = probed()
+    assert min(metrics["matrix_error"], metrics["heads_error"]) > 0.01
 
 
 def test_a_kernel_that_gives_no_average_is_seen(probed):
-    found = probed("model/attention=linear", "model.attention.normalised=false")
-    assert min(found["average_error"], found["row_error"]) > 0.01
+    metrics = probed("model/attention=linear", "model.attention.normalised=false")
+    assert min(metrics["average_error"], metrics["row_error"]) > 0.01
 
 
 def test_a_kernel_that_mixes_rows_or_takes_any_values_is_seen(probed, monkeypatch):
@@ -70,6 +70,6 @@ def test_a_kernel_that_mixes_rows_or_takes_any_values_is_seen(probed, monkeypatc
         return (v.mean(2, keepdim=True) * q.mean()).expand(*q.shape[:3], -1)
 
     monkeypatch.setattr(Explicit, "forward", mixed)
-    found = probed("model/attention=explicit")
-    assert found["other_rows"] > 1e-3
-    assert found["unequal_accepted"] > 0
+    metrics = probed("model/attention=explicit")
+    assert metrics["other_rows"] > 1e-3
+    assert metrics["unequal_accepted"] > 0

@@ -12,32 +12,32 @@ SMALL = dict(draws=2, length=6)
 
 @pytest.mark.parametrize("kernel", ["explicit", "fused"])
 def test_masked_columns_have_no_weight(measure, finite, kernel):
-    found = measure("attention_weights", f"model/attention={kernel}", **SMALL)
-    assert finite(found)
-    assert found["row_error"] < NOTHING
-    assert found["future"] == found["padding"] == 0
-    assert found["past"] > SOMETHING
+    metrics = measure("attention_weights", f"model/attention={kernel}", **SMALL)
+    assert finite(metrics)
+    assert metrics["row_error"] < NOTHING
+    assert metrics["future"] == metrics["padding"] == 0
+    assert metrics["past"] > SOMETHING
 
 
 def test_without_a_mask_padding_of_the_source_has_a_share(measure):
-    found = measure("attention_weights", "model/padding=none", **SMALL)
-    assert found["row_error"] < NOTHING
-    assert 0 < found["padding_source"] < found["padding_cross"] <= found["padding"] < 1
-    assert found["padding_target"] == 0  # padding stands to the right
+    metrics = measure("attention_weights", "model/padding=none", **SMALL)
+    assert metrics["row_error"] < NOTHING
+    assert 0 < metrics["padding_source"] < metrics["padding_cross"] <= metrics["padding"] < 1
+    assert metrics["padding_target"] == 0  # padding stands to the right
 
 
 def test_a_decoder_that_sees_the_next_token_is_seen(measure, monkeypatch):
     plain = torch.Tensor.tril
     monkeypatch.setattr(torch.Tensor, "tril", lambda square: plain(square, 1))
-    found = measure("attention_weights", "model/padding=none", **SMALL)
-    assert min(found["future"], found["padding_target"]) > SOMETHING
+    metrics = measure("attention_weights", "model/padding=none", **SMALL)
+    assert min(metrics["future"], metrics["padding_target"]) > SOMETHING
 
 
 def test_a_softmax_that_does_not_sum_to_one_is_seen(measure, monkeypatch):
     plain = torch.Tensor.softmax
     monkeypatch.setattr(torch.Tensor, "softmax", lambda *args: 1.01 * plain(*args))
-    found = measure("attention_weights", "model/attention=explicit", **SMALL)
-    assert found["row_error"] == pytest.approx(0.01)
+    metrics = measure("attention_weights", "model/attention=explicit", **SMALL)
+    assert metrics["row_error"] == pytest.approx(0.01)
 
 
 def test_the_same_numbers_again_and_others_for_another_seed(measure):

@@ -26,8 +26,8 @@ def operations(work, draws=0, longest=2):
 
 
 def test_products_are_those_of_the_formulas():
-    found = {w: operations(w) for w in WORKS}
-    products = {work: of["products"] for work, of in found.items()}
+    costs = {w: operations(w) for w in WORKS}
+    products = {work: of["products"] for work, of in costs.items()}
     square = 4 * N**2 * D  # two products of n x n x d, a multiplication and an addition each
     assert products["explicit"] == products["flash"] == products["loop"] == square
     assert products["additive"] == square
@@ -36,19 +36,19 @@ def test_products_are_those_of_the_formulas():
     assert products["linformer_32"] == 2 * 4 * N * 32 * D
     assert products["third_order"] == N * square
     assert products["third_order_factorised"] == 2 * square
-    assert found["explicit"]["share"] == N / (N + 6 * D)
-    assert found["explicit"]["products_from_2"] == found["third_order"]["products_from_3"] == 0
-    assert found["linformer_32"]["products_from_1"] == found["flash"]["peak_bytes_from_1"] == 0
-    assert found["explicit"]["peak_bytes_exponent"] > 1.8
-    assert found["loop"]["calls"] > N > found["explicit"]["calls"]
+    assert costs["explicit"]["share"] == N / (N + 6 * D)
+    assert costs["explicit"]["products_from_2"] == costs["third_order"]["products_from_3"] == 0
+    assert costs["linformer_32"]["products_from_1"] == costs["flash"]["peak_bytes_from_1"] == 0
+    assert costs["explicit"]["peak_bytes_exponent"] > 1.8
+    assert costs["loop"]["calls"] > N > costs["explicit"]["calls"]
 
 
 @pytest.mark.parametrize("work", EQUAL)
 def test_two_ways_to_one_result(work):
-    found = operations(work, **FEW)
-    assert found["error_float64"] < 1e-12 < found["error_float32"] < 1e-5
-    assert found["error_float32"] < found["error_bfloat16"] < 0.05
-    assert found["control"] > 0.01
+    metrics = operations(work, **FEW)
+    assert metrics["error_float64"] < 1e-12 < metrics["error_float32"] < 1e-5
+    assert metrics["error_float32"] < metrics["error_bfloat16"] < 0.05
+    assert metrics["control"] > 0.01
 
 
 def test_another_result_is_noticed(monkeypatch):
@@ -63,10 +63,10 @@ def test_another_result_is_noticed(monkeypatch):
 
 
 def test_batch_norm_has_no_batch_of_one_token():
-    one = Sizes(length=1, sentences=1, d_model=D, n_heads=2)
+    sizes = Sizes(length=1, sentences=1, d_model=D, n_heads=2)
     with pytest.raises(ValueError, match="more than 1 value per channel"):
-        made("batch_norm_step", one, 0)()
-    assert made("layer_norm_step", one, 0)().isfinite().all()
+        made("batch_norm_step", sizes, 0)()
+    assert made("layer_norm_step", sizes, 0)().isfinite().all()
 
 
 def test_linformer_is_refused_where_later_words_are_hidden():
@@ -84,10 +84,10 @@ def test_bytes_are_counted_while_they_live():
             del y
         return x.view(10, 10) * 2
 
-    found = counted(work)
-    assert found["peak_bytes"] == 400
-    assert found["numbers"] == 600
-    assert found["calls"] == 6
+    costs = counted(work)
+    assert costs["peak_bytes"] == 400
+    assert costs["numbers"] == 600
+    assert costs["calls"] == 6
 
 
 def test_steps_wait_for_each_other():
@@ -126,8 +126,8 @@ def test_seconds_are_the_median_of_single_calls(monkeypatch):
     ticks = iter([3.0 * tick for tick in range(20)])
     monkeypatch.setattr("ablate.probe.others.STAT", Path("no such file"))
     monkeypatch.setattr("ablate.claims.probe.cost.seconds.time.perf_counter", lambda: next(ticks))
-    found = Seconds(work="rest", **SIZES, seed=0, repeats=3)(None)
-    assert found == {"seconds": 3, "log2_seconds": math.log2(3)}
+    metrics = Seconds(work="rest", **SIZES, seed=0, repeats=3)(None)
+    assert metrics == {"seconds": 3, "log2_seconds": math.log2(3)}
 
 
 @pytest.mark.parametrize(

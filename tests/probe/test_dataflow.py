@@ -20,15 +20,15 @@ def cut(measure):
 
 @pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
 def test_every_edge_of_a_transformer_is_where_the_figure_has_it(cut, residual):
-    found = cut(f"model/residual={residual}")
+    metrics = cut(f"model/residual={residual}")
     hidden = (*CUT, "later_words", "source_on_attention", "network_moves")
-    assert all(found.pop(name) < NOTHING for name in hidden)
-    assert min(found.values()) > SOMETHING  # controls, and what other readings would hide
+    assert all(metrics.pop(name) < NOTHING for name in hidden)
+    assert min(metrics.values()) > SOMETHING  # controls, and what other readings would hide
 
 
 def test_one_layer_has_nothing_to_compare_layers_by(cut):
-    found = cut("model.n_layers=1")
-    assert not {"keys_apart", "layerwise", "embedding_everywhere"} & found.keys()
+    metrics = cut("model.n_layers=1")
+    assert not {"keys_apart", "layerwise", "embedding_everywhere"} & metrics.keys()
 
 
 def test_an_attention_that_reads_another_edge_is_noticed(cut, monkeypatch):
@@ -40,9 +40,9 @@ def test_an_attention_that_reads_another_edge_is_noticed(cut, monkeypatch):
         return plain(self, x if at.memory is None else x + at.memory.states, at)
 
     monkeypatch.setattr(SelfAttention, "forward", leaking)
-    found = cut()
-    assert min(found["self_bypass"], found["source_on_attention"]) > SOMETHING
-    assert found["cross_bypass"] < NOTHING
+    metrics = cut()
+    assert min(metrics["self_bypass"], metrics["source_on_attention"]) > SOMETHING
+    assert metrics["cross_bypass"] < NOTHING
 
 
 def test_positions_added_to_every_layer_are_noticed(cut, monkeypatch):
@@ -55,8 +55,8 @@ def test_positions_added_to_every_layer_are_noticed(cut, monkeypatch):
         return run(self, x, at, again)
 
     monkeypatch.setattr(Stack, "_run", everywhere)
-    found = cut()
-    assert min(found["self_bypass"], found["embedding_bypass"]) > SOMETHING
+    metrics = cut()
+    assert min(metrics["self_bypass"], metrics["embedding_bypass"]) > SOMETHING
 
 
 def test_a_decoder_that_sees_the_next_word_is_noticed(cut, monkeypatch):

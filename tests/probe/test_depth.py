@@ -20,9 +20,9 @@ def test_tokens_fade_without_skips_and_stay_with_them(deep):
 
 @pytest.mark.parametrize("residual", ["pre_ln", "post_ln", "dual"])
 def test_a_sublayer_can_stop_the_gradient_whatever_the_skip(deep, residual):
-    found = deep(f"model/residual={residual}")
-    assert found["constructed"] < 1e-3
-    assert found["random"] > 0.1
+    metrics = deep(f"model/residual={residual}")
+    assert metrics["constructed"] < 1e-3
+    assert metrics["random"] > 0.1
 
 
 def test_a_sublayer_without_a_way_to_stop_it_is_seen(deep, monkeypatch):
@@ -42,9 +42,9 @@ def test_layers_are_what_the_stack_computes(deep, monkeypatch):
 
     monkeypatch.setattr(PostLN, "through", idle_at_the_end)
     monkeypatch.setattr("ablate.claims.probe.layers.depth.gradients", lambda *given: {})
-    found = deep()
-    assert found["layer_cosine"] == pytest.approx(1)
-    assert found["deletion"] == 0
+    metrics = deep()
+    assert metrics["layer_cosine"] == pytest.approx(1)
+    assert metrics["deletion"] == 0
 
 
 def test_attention_is_linear_for_frozen_weights_alone(measure):
@@ -52,8 +52,8 @@ def test_attention_is_linear_for_frozen_weights_alone(measure):
         off = ("model/feed_forward=none", "model/norm=none", "model/residual=pre_ln")
         return measure("additivity", *SMALL, *off, *overrides, draws=2, length=4)
 
-    found = errors()
-    assert found["frozen"] < 1e-9
-    assert min(found["computed"], found["behind_relu"]) > 0.01
+    metrics = errors()
+    assert metrics["frozen"] < 1e-9
+    assert min(metrics["computed"], metrics["behind_relu"]) > 0.01
     assert errors("model/norm=layer_norm")["frozen"] > 0.01
     assert errors("model/feed_forward=relu")["frozen"] > 0.01

@@ -19,13 +19,13 @@ def probed(measure):
 
 
 def test_what_is_always_so_and_what_is_not(probed):
-    found = probed("model.d_model=4")
-    assert max(found[name] for name in ZERO) < 1e-12
-    others = found.keys() - {*ZERO, "random_missed"}
-    assert min(found[name] for name in others) > 1e-3
-    assert found["sigmoid_above_half"] > 0.49
-    assert found["opposed_order"] == pytest.approx(2)
-    assert found["product_kurtosis"] == pytest.approx(6, abs=1.5)
+    metrics = probed("model.d_model=4")
+    assert max(metrics[name] for name in ZERO) < 1e-12
+    nonzero = metrics.keys() - {*ZERO, "random_missed"}
+    assert min(metrics[name] for name in nonzero) > 1e-3
+    assert metrics["sigmoid_above_half"] > 0.49
+    assert metrics["opposed_order"] == pytest.approx(2)
+    assert metrics["product_kurtosis"] == pytest.approx(6, abs=1.5)
 
 
 @torch.no_grad()
@@ -35,12 +35,12 @@ def test_the_worst_word_is_worse_than_any_of_many():
 
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, 3, generator=generator, dtype=torch.float64)
-    others = torch.randn(10_000, 3, generator=generator, dtype=torch.float64)
-    others *= x.norm() / others.norm(dim=1, keepdim=True)
-    for own in three_maps(with_heads(3, 1, 3, generator)):
-        best = (scores(own, x, others) - scores(own, x, x)).max()
-        assert best <= worst(own, x) + 1e-12
-        assert best == pytest.approx(worst(own, x), abs=0.1)
+    vectors = torch.randn(10_000, 3, generator=generator, dtype=torch.float64)
+    vectors *= x.norm() / vectors.norm(dim=1, keepdim=True)
+    for attention in three_maps(with_heads(3, 1, 3, generator)):
+        best = (scores(attention, x, vectors) - scores(attention, x, x)).max()
+        assert best <= worst(attention, x) + 1e-12
+        assert best == pytest.approx(worst(attention, x), abs=0.1)
 
 
 def test_a_softmax_that_cannot_be_sharp_is_seen(probed, monkeypatch):
@@ -48,8 +48,8 @@ def test_a_softmax_that_cannot_be_sharp_is_seen(probed, monkeypatch):
 
     plain = explicit.softmax
     monkeypatch.setattr(explicit, "softmax", lambda scores: plain(scores / 100))
-    found = probed()
-    assert min(found["sharing_gap"], found["pattern_gap"], found["conv_error"]) > 0.05
+    metrics = probed()
+    assert min(metrics["sharing_gap"], metrics["pattern_gap"], metrics["conv_error"]) > 0.05
 
 
 def test_other_heads_and_values_in_the_scores_are_seen(probed, monkeypatch):
@@ -59,7 +59,9 @@ def test_other_heads_and_values_in_the_scores_are_seen(probed, monkeypatch):
 
     def project(self, x, packed):
         heads = plain(self, x, packed)
-        return tuple(one * (1 + torch.arange(len(heads[0][0]))[:, None, None]) for one in heads)
+        return tuple(
+            projection * (1 + torch.arange(len(heads[0][0]))[:, None, None]) for projection in heads
+        )
 
     monkeypatch.setattr(MultiHeadAttention, "project", project)
     assert probed()["identical_error"] > 1e-3

@@ -9,10 +9,10 @@ from ablate.errors import UserError
 
 @pytest.mark.parametrize("width", [4, 64])
 def test_variance_and_kurtosis_are_those_of_theory(measure, width):
-    found = measure("dot_products", f"model.d_head={width}", rows=4000)
-    assert found["variance_ratio"] == pytest.approx(1, abs=0.05)
-    assert found["variance_error"] == abs(found["variance_ratio"] - 1)
-    assert found["kurtosis"] == pytest.approx(6 / width, rel=0.25, abs=0.05)
+    metrics = measure("dot_products", f"model.d_head={width}", rows=4000)
+    assert metrics["variance_ratio"] == pytest.approx(1, abs=0.05)
+    assert metrics["variance_error"] == abs(metrics["variance_ratio"] - 1)
+    assert metrics["kurtosis"] == pytest.approx(6 / width, rel=0.25, abs=0.05)
 
 
 def test_scaling_keeps_the_gradient_of_the_softmax(measure):

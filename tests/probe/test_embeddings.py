@@ -26,7 +26,7 @@ def probed(compose):
             other = [line.replace("s", "z") for line in TEXT]
             return Pairs(other, TEXT if split == "train" else ["the cow"])
 
-    def found(embedding, tokenizer="word"):
+    def run_probe(embedding, tokenizer="word"):
         small = ("model.d_model=16", "model.n_heads=2", "model.n_layers=1")
         config = compose(f"model/embedding={embedding}", f"tokenizer={tokenizer}", *small)
         scheme = construct(config.tokenizer)
@@ -39,19 +39,19 @@ def probed(compose):
         assert values.keys() == set(probe.measures)
         return values
 
-    return found
+    return run_probe
 
 
 @pytest.mark.parametrize("embedding", ["separate", "tied_target", "tied_all"])
 def test_what_holds_of_each_embedding(probed, embedding):
-    found = probed(embedding)
+    metrics = probed(embedding)
     zero = ("lookup", "token", "sum", "width", "without_gradient", "frozen")
-    assert max(abs(found[name]) for name in zero) < ENDS
+    assert max(abs(metrics[name]) for name in zero) < ENDS
     controls = ("lookup_control", "token_control", "sum_control", "width_control", "gradient")
-    assert min(found[name] for name in (*controls, "behind", "builds_joint")) > 1e-3
-    assert found["builds_apart"] == (0 if embedding == "tied_all" else 2)
-    assert found["other_rows"] == (embedding != "separate")
-    assert found["adam_rows"] == (embedding == "separate")
+    assert min(metrics[name] for name in (*controls, "behind", "builds_joint")) > 1e-3
+    assert metrics["builds_apart"] == (0 if embedding == "tied_all" else 2)
+    assert metrics["other_rows"] == (embedding != "separate")
+    assert metrics["adam_rows"] == (embedding == "separate")
 
 
 def test_only_words_are_a_closed_vocabulary(probed):
@@ -64,9 +64,9 @@ def test_only_words_are_a_closed_vocabulary(probed):
 def test_a_look_up_of_the_next_row_is_seen(probed, monkeypatch):
     plain = F.embedding
     monkeypatch.setattr(F, "embedding", lambda ids, rows: plain(ids, rows.roll(1, 0)))
-    found = probed("separate")
-    assert found["lookup"] > 1e-3
-    assert found["without_gradient"] > 0
+    metrics = probed("separate")
+    assert metrics["lookup"] > 1e-3
+    assert metrics["without_gradient"] > 0
 
 
 def test_a_vector_that_knows_its_place_is_seen(probed, monkeypatch):

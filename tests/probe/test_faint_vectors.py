@@ -5,8 +5,8 @@ import pytest
 
 @pytest.mark.parametrize(("deviation", "moments"), [(1.0, 0.0), (0.01, 1 / 11), (0.0, 1.0)])
 def test_eps_counts_where_there_is_hardly_any_variance(measure, deviation, moments):
-    found = measure("faint_vectors", deviation=deviation, draws=2, length=3)
-    assert found["moments"] == pytest.approx(moments, abs=0.1 * moments + 1e-4)
+    metrics = measure("faint_vectors", deviation=deviation, draws=2, length=3)
+    assert metrics["moments"] == pytest.approx(moments, abs=0.1 * moments + 1e-4)
 
 
 def test_vectors_are_not_normal_on_their_own(measure):

@@ -26,9 +26,9 @@ def test_a_programmer_is_linear_attention(probed, features):
     plain, divided = (
         probed(chosen, f"model.attention.normalised={word}") for word in ("false", "true")
     )
-    for found in (plain, divided):
-        assert max(found["two_states_error"], found["gradient_error"]) < 1e-9
-        assert min(found[name] for name in OTHERS) > 1e-3
+    for metrics in (plain, divided):
+        assert max(metrics["two_states_error"], metrics["gradient_error"]) < 1e-9
+        assert min(metrics[name] for name in OTHERS) > 1e-3
     assert plain["one_matrix_error"] < 1e-12
     assert divided["one_matrix_error"] > 0.01
     assert plain["loss_removed"] > 0.01
@@ -38,8 +38,8 @@ def test_attention_that_sees_the_future_is_seen(probed, monkeypatch):
     from ablate.model.padding.base import Mask
 
     monkeypatch.setattr(Mask, "dense", lambda self, *sizes: None)
-    found = probed("model.attention.normalised=false")
-    assert min(found["one_matrix_error"], found["gradient_error"]) > 1e-3
+    metrics = probed("model.attention.normalised=false")
+    assert min(metrics["one_matrix_error"], metrics["gradient_error"]) > 1e-3
 
 
 def test_other_attention_is_refused(measure):

@@ -11,9 +11,9 @@ def trained(measure):
 
 
 def test_only_an_asymmetry_parts_heads(trained):
-    found = trained()
-    assert found["alike"] < 1e-12
-    assert min(found["other_outputs"], found["dropped"], found["independent"]) > 1e-4
+    metrics = trained()
+    assert metrics["alike"] < 1e-12
+    assert min(metrics["other_outputs"], metrics["dropped"], metrics["independent"]) > 1e-4
 
 
 def test_heads_that_do_not_all_learn_are_seen(trained, monkeypatch):

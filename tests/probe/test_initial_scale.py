@@ -23,19 +23,19 @@ def drawn(monkeypatch):
 
 
 def test_embeddings_of_this_project_are_as_large_as_positions(measure):
-    found = measure("initial_scale", "model/embedding=separate", **SMALL)
-    assert found["beyond_one"] == 0
-    assert found["imbalance"] == pytest.approx(0.5, abs=0.15)  # 1 over the root of a half
-    assert found["unscaled_imbalance"] == pytest.approx(1.5, abs=0.15)  # d_model is 16
-    assert found["loss_gap"] < 0.3 < found["sharpened"]
+    metrics = measure("initial_scale", "model/embedding=separate", **SMALL)
+    assert metrics["beyond_one"] == 0
+    assert metrics["imbalance"] == pytest.approx(0.5, abs=0.15)  # 1 over the root of a half
+    assert metrics["unscaled_imbalance"] == pytest.approx(1.5, abs=0.15)  # d_model is 16
+    assert metrics["loss_gap"] < 0.3 < metrics["sharpened"]
 
 
 def test_larger_initial_values_are_seen(measure, drawn):
     drawn(1.0)
-    found = measure("initial_scale", **SMALL)
-    assert found["beyond_one"] == pytest.approx(0.32, abs=0.05)
-    assert found["imbalance"] == pytest.approx(2.5, abs=0.15)
-    assert found["loss_gap"] > 0.5  # the output is the embedding again
+    metrics = measure("initial_scale", **SMALL)
+    assert metrics["beyond_one"] == pytest.approx(0.32, abs=0.05)
+    assert metrics["imbalance"] == pytest.approx(2.5, abs=0.15)
+    assert metrics["loss_gap"] > 0.5  # the output is the embedding again
 
 
 def test_smaller_ones_fall_short(measure, drawn):
@@ -45,9 +45,9 @@ def test_smaller_ones_fall_short(measure, drawn):
 
 def test_an_output_that_repeats_its_input_is_seen(measure, drawn):
     drawn(4.0)
-    found = measure("initial_scale", "model.d_model=64", **SMALL)
-    assert found["echo"] > 0.3
-    assert found["mirrored"] > 0.9
+    metrics = measure("initial_scale", "model.d_model=64", **SMALL)
+    assert metrics["echo"] > 0.3
+    assert metrics["mirrored"] > 0.9
 
 
 def test_positions_that_add_nothing_are_refused(measure):
@@ -56,15 +56,15 @@ def test_positions_that_add_nothing_are_refused(measure):
 
 
 def test_scores_of_unit_vectors_have_unit_deviation(measure):
-    found = measure("initial_scores", maps="unit", draws=4)
-    assert found["error"] < 0.1 < found["unscaled"]
-    assert found["own"] == pytest.approx(8**0.5, rel=0.05)
+    metrics = measure("initial_scores", maps="unit", draws=4)
+    assert metrics["error"] < 0.1 < metrics["unscaled"]
+    assert metrics["own"] == pytest.approx(8**0.5, rel=0.05)
 
 
 def test_only_maps_by_their_rows_depend_on_the_width(measure):
     def log2(maps, width):
-        found = measure("initial_scores", f"model.d_head={width}", maps=maps, draws=20)
-        return found["log2_deviation"], found["log2_four_heads"]
+        metrics = measure("initial_scores", f"model.d_head={width}", maps=maps, draws=20)
+        return metrics["log2_deviation"], metrics["log2_four_heads"]
 
     (narrow, few_rows), (wide, many_rows) = log2("xavier", 4), log2("xavier", 16)
     assert wide == pytest.approx(narrow, abs=0.3)

@@ -15,14 +15,14 @@ def test_without_the_texts_it_says_what_is_missing(measure):
 
 
 def test_a_form_that_does_not_run_has_a_difference_of_one(measure, monkeypatch, tmp_path):
-    def found(*asked, **how):
+    def examine(*asked, **how):
         return {
             "printed": {"error": "NameError: x", "line": 1},
             "crash_only": {"gap": 0.5, "perturbed": 2.0},
             "repaired": {"gap": 0.0, "perturbed": 2.0},
         }
 
-    monkeypatch.setattr("ablate.claims.probe.documents.listing.examine_listing", found)
+    monkeypatch.setattr("ablate.claims.probe.documents.listing.examine_listing", examine)
     measured = measure("listing", listing="mt_norm", documents=tmp_path)
     assert measured == {
         **{"printed_runs": 0.0, "printed_gap": 1.0, "crash_only_runs": 1.0},
@@ -33,6 +33,6 @@ def test_a_form_that_does_not_run_has_a_difference_of_one(measure, monkeypatch, 
 @pytest.mark.slow
 @pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the documents are not at hand")
 def test_a_listing_runs_in_its_own_process(measure):
-    found = measure("listing", listing="mt_norm", documents=DOCUMENTS, draws=2)
-    assert min(found["printed_gap"], found["perturbed"]) > 0.01
-    assert found["repaired_gap"] < 1e-9
+    metrics = measure("listing", listing="mt_norm", documents=DOCUMENTS, draws=2)
+    assert min(metrics["printed_gap"], metrics["perturbed"]) > 0.01
+    assert metrics["repaired_gap"] < 1e-9

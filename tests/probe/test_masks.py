@@ -12,13 +12,15 @@ SOMETHING = 1e-3
 
 
 def test_fills_agree_where_a_key_is_left(measure):
-    found = measure("mask_fills", draws=2)
+    metrics = measure("mask_fills", draws=2)
     for name in ("float64", "float32", "bfloat16"):
-        assert found[f"weight_{name}"] == found[f"apart_{name}"] == found[f"refused_{name}"] == 0
-        assert math.isnan(found[f"empty_apart_{name}"])  # minus infinity
-    assert found["refused_float16"] == 4 and math.isnan(found["weight_float16"])
-    assert found["held_float16"] == found["least_weight"] == 0
-    assert min(found["unmasked"], found["empty_weight"]) > SOMETHING
+        assert (
+            metrics[f"weight_{name}"] == metrics[f"apart_{name}"] == metrics[f"refused_{name}"] == 0
+        )
+        assert math.isnan(metrics[f"empty_apart_{name}"])  # minus infinity
+    assert metrics["refused_float16"] == 4 and math.isnan(metrics["weight_float16"])
+    assert metrics["held_float16"] == metrics["least_weight"] == 0
+    assert min(metrics["unmasked"], metrics["empty_weight"]) > SOMETHING
 
 
 def test_a_fill_that_is_too_small_is_noticed(measure, monkeypatch):
@@ -29,17 +31,17 @@ def test_a_fill_that_is_too_small_is_noticed(measure, monkeypatch):
 
 
 def test_rows_without_a_key_by_implementation(measure):
-    found = measure("empty_rows", draws=1)
-    spoilt = {name for name, share in found.items() if share}
+    metrics = measure("empty_rows", draws=1)
+    spoilt = {name for name, share in metrics.items() if share}
     torn = ("softmax", "explicit_minus_inf", "torch_weights")
     assert spoilt == {f"{what}_{name}" for what in ("outputs", "gradients") for name in torn}
 
 
 def test_places_of_the_look_ahead_mask(measure):
-    found = measure("causal_masks", draws=1)
-    assert max(found.pop("before_later"), found.pop("renormalised_difference")) < NOTHING
-    assert found.pop("past_only_nan") == 1
-    assert min(found.values()) > SOMETHING
+    metrics = measure("causal_masks", draws=1)
+    assert max(metrics.pop("before_later"), metrics.pop("renormalised_difference")) < NOTHING
+    assert metrics.pop("past_only_nan") == 1
+    assert min(metrics.values()) > SOMETHING
 
 
 def test_a_mask_that_leaves_the_next_word_open_is_noticed(measure, monkeypatch):
@@ -49,10 +51,10 @@ def test_a_mask_that_leaves_the_next_word_open_is_noticed(measure, monkeypatch):
 
 
 def test_the_decoder_needs_its_mask_of_padding_on_the_left_alone(measure):
-    found = measure("padding_places", draws=1)
+    metrics = measure("padding_places", draws=1)
     hidden = ("right_none", "left_none", "right_decoder", "right_least")
-    assert all(found.pop(name) < NOTHING for name in hidden)
-    assert min(found.values()) > SOMETHING
+    assert all(metrics.pop(name) < NOTHING for name in hidden)
+    assert min(metrics.values()) > SOMETHING
 
 
 def test_masks_that_do_nothing_are_noticed(measure, monkeypatch):
@@ -60,24 +62,24 @@ def test_masks_that_do_nothing_are_noticed(measure, monkeypatch):
     from ablate.model.padding.none import NoPadding
 
     monkeypatch.setattr(Columns, "mask", NoPadding.mask)
-    found = measure("padding_places", draws=1)
-    assert min(found["right_none"], found["left_none"]) > SOMETHING
+    metrics = measure("padding_places", draws=1)
+    assert min(metrics["right_none"], metrics["left_none"]) > SOMETHING
 
 
 def test_padding_of_zeros_stays_zero_through_bare_maps_alone(measure):
-    found = measure("padding_vectors", draws=1)
-    assert all(found.pop(name) < NOTHING for name in ("zero_row", "zero_error", "bare_rows"))
-    assert min(found.values()) > 1e-6  # zero_weight: one weight of many
+    metrics = measure("padding_vectors", draws=1)
+    assert all(metrics.pop(name) < NOTHING for name in ("zero_row", "zero_error", "bare_rows"))
+    assert min(metrics.values()) > 1e-6  # zero_weight: one weight of many
     with pytest.raises(UserError, match=r"probe\.padding=0: it must be at least 1"):
         measure("padding_places", padding=0)
 
 
 def test_padding_in_batches_and_gradients(measure):
     small = ("data.n_train=60", "batch.tokens=64")
-    found = measure("training_batches", *small, draws=2)
-    assert found["with_pad"] == 1 and found["padded_alone"] == 0
-    assert found["gradient_ignored"] == found["gradient_torch"] == 0
-    assert min(found["gradient_counted"], found["unequal"]) > SOMETHING
+    metrics = measure("training_batches", *small, draws=2)
+    assert metrics["with_pad"] == 1 and metrics["padded_alone"] == 0
+    assert metrics["gradient_ignored"] == metrics["gradient_torch"] == 0
+    assert min(metrics["gradient_counted"], metrics["unequal"]) > SOMETHING
 
 
 def test_a_decoder_that_attends_to_padding_sends_gradients_there(measure, monkeypatch):
@@ -91,17 +93,17 @@ def test_a_decoder_that_attends_to_padding_sends_gradients_there(measure, monkey
 
 
 def test_torch_and_its_masks(measure):
-    found = measure("torch_library", draws=1)
-    refused = {name for name, value in found.items() if math.isnan(value)}
+    metrics = measure("torch_library", draws=1)
+    refused = {name for name, value in metrics.items() if math.isnan(value)}
     assert all("int" in name for name in refused)
     hidden = ("key_bool", "key_float_inf", "square_bool", "square_3d_bool", "layer_true")
-    assert all(found[name] == 0 for name in hidden)
-    assert min(found["key_float_one"], found["unmarked"], found["layer_false"]) > SOMETHING
-    assert found["polarity"] == found["function_true"] == 1
-    assert found["copied"] == found["rows_differ"] == found["without_variable"] == 0
-    assert found["writes_refused"] == found["other_length_refused"] == 1
-    assert found["buffer_faults"] == 0 < found["transient_faults"] < found["attribute_faults"]
-    assert found["trained"] > SOMETHING
+    assert all(metrics[name] == 0 for name in hidden)
+    assert min(metrics["key_float_one"], metrics["unmarked"], metrics["layer_false"]) > SOMETHING
+    assert metrics["polarity"] == metrics["function_true"] == 1
+    assert metrics["copied"] == metrics["rows_differ"] == metrics["without_variable"] == 0
+    assert metrics["writes_refused"] == metrics["other_length_refused"] == 1
+    assert metrics["buffer_faults"] == 0 < metrics["transient_faults"] < metrics["attribute_faults"]
+    assert metrics["trained"] > SOMETHING
 
 
 def test_a_mask_that_torch_would_not_apply_is_noticed(measure, monkeypatch):
@@ -111,5 +113,5 @@ def test_a_mask_that_torch_would_not_apply_is_noticed(measure, monkeypatch):
         return plain(self, *args, **kwargs)
 
     monkeypatch.setattr(torch.nn.MultiheadAttention, "forward", unmasked)
-    found = measure("torch_library", draws=1)
-    assert min(found["key_bool"], found["key_uint8"], found["layer_true"]) > SOMETHING
+    metrics = measure("torch_library", draws=1)
+    assert min(metrics["key_bool"], metrics["key_uint8"], metrics["layer_true"]) > SOMETHING

@@ -14,15 +14,15 @@ def probed(measure):
 
 
 def test_layer_norm_is_the_formula(probed):
-    found = probed("layer_norm")
-    assert found["formula"] < 1e-12
-    assert found["moments"] < 1e-4
+    metrics = probed("layer_norm")
+    assert metrics["formula"] < 1e-12
+    assert metrics["moments"] < 1e-4
 
 
 def test_the_listing_divides_by_one_less(probed):
-    found = probed("std_eps")
-    assert found["moments"] == pytest.approx(1 / 16, rel=0.01)  # d_model is 16
-    assert found["formula"] > 0.01
+    metrics = probed("std_eps")
+    assert metrics["moments"] == pytest.approx(1 / 16, rel=0.01)  # d_model is 16
+    assert metrics["formula"] > 0.01
 
 
 def test_rms_norm_keeps_the_mean(probed):
@@ -31,10 +31,10 @@ def test_rms_norm_keeps_the_mean(probed):
 
 @pytest.mark.parametrize("norm", ["layer_norm", "std_eps", "rms_norm"])
 def test_a_token_is_on_its_own(probed, norm):
-    found = probed(norm)
-    assert found["modes"] == 0
-    assert found["company"] < 1e-12
-    assert found["control"] > 0.001
+    metrics = probed(norm)
+    assert metrics["modes"] == 0
+    assert metrics["company"] < 1e-12
+    assert metrics["control"] > 0.001
 
 
 def test_a_norm_over_the_batch_is_seen(probed, monkeypatch):
@@ -42,8 +42,8 @@ def test_a_norm_over_the_batch_is_seen(probed, monkeypatch):
         return (x - x.mean(dim=(0, 1, 2))) / x.std(dim=(0, 1, 2))
 
     monkeypatch.setattr(F, "layer_norm", over_the_batch)
-    found = probed("layer_norm")
-    assert min(found["company"], found["formula"], found["moments"]) > 0.01
+    metrics = probed("layer_norm")
+    assert min(metrics["company"], metrics["formula"], metrics["moments"]) > 0.01
 
 
 def test_a_norm_that_trains_another_way_is_seen(probed, monkeypatch):
@@ -55,8 +55,8 @@ def test_a_norm_that_trains_another_way_is_seen(probed, monkeypatch):
 
 
 def test_statistics_are_of_the_token_and_not_of_its_sentence(probed, monkeypatch):
-    found = probed("layer_norm")
-    assert found["sentence"] > 0.01
+    metrics = probed("layer_norm")
+    assert metrics["sentence"] > 0.01
     monkeypatch.setattr(F, "layer_norm", lambda x, *args: formula(x, (-2, -1)))
     broken = probed("layer_norm")
     assert broken["sentence"] == 0
@@ -64,5 +64,5 @@ def test_statistics_are_of_the_token_and_not_of_its_sentence(probed, monkeypatch
 
 
 def test_batch_normalisation_is_another_in_testing_and_in_other_company(probed):
-    found = probed("layer_norm")
-    assert min(found["batch_modes"], found["batch_company"]) > 0.01
+    metrics = probed("layer_norm")
+    assert min(metrics["batch_modes"], metrics["batch_company"]) > 0.01

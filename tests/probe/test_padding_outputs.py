@@ -11,51 +11,51 @@ FILLS = ("minus_inf", "large_negative", "zero_output")
 
 @pytest.fixture
 def probed(measure):
-    def found(level, fill=None, **keys):
+    def run_probe(level, fill=None, **keys):
         explicit = ("model/attention=explicit", f"model.attention.fill={fill}") if fill else ()
         keys = {"draws": 1, **keys}
         return measure("padding_outputs", f"model/padding={level}", *explicit, **keys)
 
-    return found
+    return run_probe
 
 
 @pytest.mark.parametrize("fill", [None, *FILLS])
 def test_masked_columns_hide_padding_whatever_the_fill(probed, fill):
-    found = probed("columns", fill)
-    assert found["encoder_difference"] < 1e-12
-    assert found["decoder_difference"] < 1e-12
-    assert found["nan_share"] == found["nan_share_real"] == 0
-    assert found["control"] > 1e-3
+    metrics = probed("columns", fill)
+    assert metrics["encoder_difference"] < 1e-12
+    assert metrics["decoder_difference"] < 1e-12
+    assert metrics["nan_share"] == metrics["nan_share_real"] == 0
+    assert metrics["control"] > 1e-3
 
 
 @pytest.mark.parametrize("fill", [None, "large_negative", "zero_output"])
 def test_rows_as_well_as_columns_hide_it_too(probed, fill):
-    found = probed("rows_and_columns", fill)
-    assert max(found["encoder_difference"], found["decoder_difference"]) < 1e-12
-    assert found["nan_share"] == 0
+    metrics = probed("rows_and_columns", fill)
+    assert max(metrics["encoder_difference"], metrics["decoder_difference"]) < 1e-12
+    assert metrics["nan_share"] == 0
 
 
 @pytest.mark.parametrize("fill", [None, "large_negative", "zero_output"])
 @pytest.mark.parametrize("level", ["rows", "none"])
 def test_without_masked_columns_padding_is_seen(probed, level, fill, finite):
-    found = probed(level, fill)
-    assert found["encoder_difference"] > 1e-3
-    assert found["decoder_difference"] > 1e-3
-    assert finite(found)
+    metrics = probed(level, fill)
+    assert metrics["encoder_difference"] > 1e-3
+    assert metrics["decoder_difference"] > 1e-3
+    assert finite(metrics)
 
 
 @pytest.mark.parametrize("level", ["rows", "rows_and_columns"])
 def test_minus_infinity_in_empty_rows_is_nan_that_spreads(probed, level):
     # 0 * NaN: layer 2 mixes the values of padding into every position, also at weight 0
-    found = probed(level, "minus_inf")
-    assert found["nan_share"] == found["nan_share_real"] == 1
-    assert math.isnan(found["encoder_difference"]) and math.isnan(found["decoder_difference"])
-    assert found["control"] > 1e-3  # the sentences alone are sound
+    metrics = probed(level, "minus_inf")
+    assert metrics["nan_share"] == metrics["nan_share_real"] == 1
+    assert math.isnan(metrics["encoder_difference"]) and math.isnan(metrics["decoder_difference"])
+    assert metrics["control"] > 1e-3  # the sentences alone are sound
 
 
 def test_a_sentence_as_long_as_its_batch_has_no_nan(probed):
-    found = probed("rows_and_columns", "minus_inf", padding=0)
-    assert 0 < found["nan_share_real"] < found["nan_share"] < 1
+    metrics = probed("rows_and_columns", "minus_inf", padding=0)
+    assert 0 < metrics["nan_share_real"] < metrics["nan_share"] < 1
 
 
 def test_batch_mates_alone_are_enough(probed):
@@ -69,8 +69,8 @@ def test_the_same_numbers_again_and_others_for_another_seed(probed):
 
 @pytest.mark.parametrize("position", ["sinusoidal_concat", "learned", "none"])
 def test_other_variants(measure, position):
-    found = measure("padding_outputs", f"model/position={position}", draws=1)
-    assert found["decoder_difference"] < 1e-12
+    metrics = measure("padding_outputs", f"model/position={position}", draws=1)
+    assert metrics["decoder_difference"] < 1e-12
 
 
 @pytest.mark.parametrize("keys", [dict(draws=0), dict(padding=-1)])

@@ -35,10 +35,10 @@ def test_a_step_that_waits_for_the_word_before_is_seen(measure, monkeypatch):
 
 
 def test_batches_give_the_states_of_sentences_alone(measure):
-    found = {
+    by_batching = {
         b: measure("batch_cost", *DATA, batching=b, **BRIEF) for b in ("one_by_one", "to_longest")
     }
-    alone, batched = found["one_by_one"], found["to_longest"]
+    alone, batched = by_batching["one_by_one"], by_batching["to_longest"]
     assert (alone["batches"], alone["padding"], alone["difference"]) == (12, 0, 0)
     assert batched["batches"] < 12
     assert batched["padding"] > 0
@@ -48,15 +48,15 @@ def test_batches_give_the_states_of_sentences_alone(measure):
 
 
 def test_a_missing_mask_is_noticed(measure):
-    found = measure("batch_cost", *DATA, "model/padding=none", batching="to_longest", **BRIEF)
-    assert found["difference"] > 1e-3
+    metrics = measure("batch_cost", *DATA, "model/padding=none", batching="to_longest", **BRIEF)
+    assert metrics["difference"] > 1e-3
 
 
 def test_jacobi_takes_no_more_passes_than_greedy(measure):
-    found = measure("decoding_passes", draws=3, length=6, sentences=4)
-    assert found["different"] == 0
-    assert 1 <= found["jacobi"] <= found["greedy"]
-    assert found["saved"] == found["greedy"] - found["jacobi"]
+    metrics = measure("decoding_passes", draws=3, length=6, sentences=4)
+    assert metrics["different"] == 0
+    assert 1 <= metrics["jacobi"] <= metrics["greedy"]
+    assert metrics["saved"] == metrics["greedy"] - metrics["jacobi"]
 
 
 def test_another_translation_is_noticed(measure, monkeypatch):

@@ -7,43 +7,43 @@ from ablate.errors import UserError
 
 @pytest.fixture
 def probed(measure):
-    def found(level, *overrides, **keys):
+    def run_probe(level, *overrides, **keys):
         keys = {"max_length": 40, **keys}
         return measure("position_formula", f"model/position={level}", *overrides, **keys)
 
-    return found
+    return run_probe
 
 
 @pytest.mark.parametrize("level", ["sinusoidal", "sinusoidal_concat"])
 def test_sinusoids_have_no_end(probed, level):
-    found = probed(level)
-    assert found["longest_position"] == 8 * 40
-    assert found["beyond"] == found["finite"] == 1
-    assert found["norm_largest"] == pytest.approx(8**0.5)
-    assert found["range_excess"] == found["table"] == 0
-    assert found["closest"] > 0.1
+    metrics = probed(level)
+    assert metrics["longest_position"] == 8 * 40
+    assert metrics["beyond"] == metrics["finite"] == 1
+    assert metrics["norm_largest"] == pytest.approx(8**0.5)
+    assert metrics["range_excess"] == metrics["table"] == 0
+    assert metrics["closest"] > 0.1
 
 
 def test_a_table_ends(probed, finite):
-    found = probed("learned", "model.position.max_length=40")
-    assert found["longest_position"] == 40
-    assert found["beyond"] == 0
-    assert found["table"] == 40 * 16
+    metrics = probed("learned", "model.position.max_length=40")
+    assert metrics["longest_position"] == 40
+    assert metrics["beyond"] == 0
+    assert metrics["table"] == 40 * 16
     assert probed("learned", "model.position.max_length=41")["beyond"] == 1
-    assert found["closest"] > 0.1
-    assert finite(found)
+    assert metrics["closest"] > 0.1
+    assert finite(metrics)
 
 
 def test_a_table_that_is_shorter_than_training(probed):
-    found = probed("learned", "model.position.max_length=5")
-    assert found["longest_position"] == 5
-    assert found["beyond"] == 0
+    metrics = probed("learned", "model.position.max_length=5")
+    assert metrics["longest_position"] == 5
+    assert metrics["beyond"] == 0
 
 
 def test_without_positions_all_are_one(probed):
-    found = probed("none")
-    assert found["closest"] == found["norm_largest"] == 0
-    assert found["beyond"] == 1
+    metrics = probed("none")
+    assert metrics["closest"] == metrics["norm_largest"] == 0
+    assert metrics["beyond"] == 1
 
 
 @pytest.mark.parametrize("keys", [dict(max_length=0), dict(farthest=1)])

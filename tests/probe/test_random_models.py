@@ -14,10 +14,10 @@ SOMETHING = 1e-3
 
 @pytest.fixture
 def probed(measure):
-    def found(probe, *overrides, **keys):
+    def run_probe(probe, *overrides, **keys):
         return measure(probe, *overrides, **{"draws": 2, "length": 6, **keys})
 
-    return found
+    return run_probe
 
 
 def test_every_token_is_replaced_in_turn():
@@ -28,46 +28,46 @@ def test_every_token_is_replaced_in_turn():
 
 
 def test_without_positions_the_source_is_a_bag_and_the_target_is_not(probed):
-    found = probed("word_order", "model/position=none")
-    assert max(found["encoder"], found["source"]) < NOTHING
-    assert found["largest"] == found["target"] > SOMETHING
-    assert found["control"] > SOMETHING
+    metrics = probed("word_order", "model/position=none")
+    assert max(metrics["encoder"], metrics["source"]) < NOTHING
+    assert metrics["largest"] == metrics["target"] > SOMETHING
+    assert metrics["control"] > SOMETHING
 
 
 def test_one_layer_does_not_know_the_order_of_the_target(probed):
-    found = probed("word_order", "model/position=none", "model.n_layers=1")
-    assert found["largest"] < NOTHING
-    assert found["control"] > SOMETHING
+    metrics = probed("word_order", "model/position=none", "model.n_layers=1")
+    assert metrics["largest"] < NOTHING
+    assert metrics["control"] > SOMETHING
 
 
 @pytest.mark.parametrize("position", ["sinusoidal", "sinusoidal_concat", "learned"])
 def test_positions_give_order(probed, position):
-    found = probed("word_order", f"model/position={position}", "model.n_layers=1")
-    assert min(found[f"{side}_least"] for side in ("encoder", "source", "target")) > SOMETHING
+    metrics = probed("word_order", f"model/position={position}", "model.n_layers=1")
+    assert min(metrics[f"{side}_least"] for side in ("encoder", "source", "target")) > SOMETHING
 
 
 @pytest.mark.parametrize("kernel", ["explicit", "fused"])
 @pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
 def test_what_depends_on_what(probed, kernel, residual):
-    found = probed("influence", f"model/attention={kernel}", f"model/residual={residual}")
-    assert found["decoder_future"] < NOTHING
-    assert min(found["encoder_other"], found["source"], found["decoder_past"]) > 1e-6
+    metrics = probed("influence", f"model/attention={kernel}", f"model/residual={residual}")
+    assert metrics["decoder_future"] < NOTHING
+    assert min(metrics["encoder_other"], metrics["source"], metrics["decoder_past"]) > 1e-6
 
 
 def test_a_decoder_without_its_mask_sees_the_future(probed, monkeypatch):
     monkeypatch.setattr(torch.Tensor, "tril", lambda square: square)
     assert probed("influence")["decoder_future"] > SOMETHING
-    found = probed("teacher_forcing")
-    assert min(found["prefix"], found["step"]) > SOMETHING
+    metrics = probed("teacher_forcing")
+    assert min(metrics["prefix"], metrics["step"]) > SOMETHING
 
 
 @pytest.mark.parametrize("kernel", ["explicit", "fused"])
 @pytest.mark.parametrize("position", ["sinusoidal", "learned", "none"])
 def test_reading_at_once_is_reading_token_by_token(probed, kernel, position):
     choices = (f"model/attention={kernel}", f"model/position={position}")
-    found = probed("teacher_forcing", *choices)
-    assert max(found["prefix"], found["step"]) < NOTHING
-    assert found["control"] > SOMETHING
+    metrics = probed("teacher_forcing", *choices)
+    assert max(metrics["prefix"], metrics["step"]) < NOTHING
+    assert metrics["control"] > SOMETHING
 
 
 @pytest.mark.parametrize("probe", ["word_order", "influence", "teacher_forcing"])

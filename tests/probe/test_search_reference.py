@@ -13,11 +13,11 @@ def probed(measure):
 
 
 def test_searches_are_their_references_and_other_accounts_are_not(probed):
-    found = probed()
+    metrics = probed()
     right = ("greedy", "beam_one", "beam_two", "exhaustive", "kept", "missing")
-    assert not any(found[name] for name in right)
+    assert not any(metrics[name] for name in right)
     wrong = ("greedy_control", "beam_one_large", "size_matters", "branching", "first_word", "gap")
-    assert all(found[name] > 0 for name in wrong)
+    assert all(metrics[name] > 0 for name in wrong)
 
 
 def test_a_search_that_takes_the_second_best_is_seen(probed, monkeypatch):
@@ -30,8 +30,8 @@ def test_a_search_that_takes_the_second_best_is_seen(probed, monkeypatch):
 
     for module in (beam, greedy):
         monkeypatch.setattr(module, "largest", worse)
-    found = probed()
-    assert min(found[name] for name in ("greedy", "beam_one", "beam_two")) > 0.2
+    metrics = probed()
+    assert min(metrics[name] for name in ("greedy", "beam_one", "beam_two")) > 0.2
 
 
 def test_a_beam_that_keeps_one_only_is_seen(probed, monkeypatch):

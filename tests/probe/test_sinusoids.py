@@ -12,24 +12,24 @@ LAWS = ("shift_float64", "product", "pair", "ratio", "rises", "spelling", "parit
 
 @pytest.fixture
 def probed(measure):
-    def found(level, width=16):
+    def run_probe(level, width=16):
         sizes = (f"model.d_model={width}", "model.n_heads=1")
         return measure("sinusoids", f"model/position={level}", *sizes, **ARGUMENTS)
 
-    return found
+    return run_probe
 
 
 @pytest.mark.parametrize("width", [2, 16])
 def test_the_formula_of_the_paper_keeps_all_laws(probed, width):
-    found = probed("sinusoidal", width)
-    assert max(found[law] for law in LAWS) < NOTHING
-    assert found["shift_float32"] < 1e-6 < found["shift_bfloat16"] < 0.005
-    assert found["excess"] == found["same_float32"] == found["aperiodic_missing"] == 0
-    assert (found["same_bfloat16"] > 0) == (width == 2)  # narrow ones coincide
-    assert found["table_missing"] == 24
-    assert min(found["sum"], found["index"], found["parity"]) > SOMETHING
-    controls = {name for name in found if name.endswith("control")}
-    moved = {name for name in controls if found[name] > SOMETHING}
+    metrics = probed("sinusoidal", width)
+    assert max(metrics[law] for law in LAWS) < NOTHING
+    assert metrics["shift_float32"] < 1e-6 < metrics["shift_bfloat16"] < 0.005
+    assert metrics["excess"] == metrics["same_float32"] == metrics["aperiodic_missing"] == 0
+    assert (metrics["same_bfloat16"] > 0) == (width == 2)  # narrow ones coincide
+    assert metrics["table_missing"] == 24
+    assert min(metrics["sum"], metrics["index"], metrics["parity"]) > SOMETHING
+    controls = {name for name in metrics if name.endswith("control")}
+    moved = {name for name in controls if metrics[name] > SOMETHING}
     alone = {"pair_control", "ratio_control", "rises_control"} if width == 2 else set()
     assert controls - moved == {"paper_control", "relabelled_control", *alone}
 
@@ -47,8 +47,8 @@ def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
     from ablate.model.position.sinusoidal import Sinusoidal
 
     monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, width: every_column(at, width))
-    found = probed("sinusoidal")
-    assert min(found[law] for law in LAWS if law != "rises") > SOMETHING
+    metrics = probed("sinusoidal")
+    assert min(metrics[law] for law in LAWS if law != "rises") > SOMETHING
 
 
 def test_positions_that_repeat_are_seen(probed, monkeypatch):
@@ -56,9 +56,9 @@ def test_positions_that_repeat_are_seen(probed, monkeypatch):
 
     plain = Sinusoidal.formula
     monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, d: 1.5 * plain(self, at % 20, d))
-    found = probed("sinusoidal")
-    assert found["excess"] == 0.5
-    assert min(found["shift_float64"], found["product"]) > SOMETHING
+    metrics = probed("sinusoidal")
+    assert metrics["excess"] == 0.5
+    assert min(metrics["shift_float64"], metrics["product"]) > SOMETHING
 
 
 def test_how_many_positions_share_their_encoding():

@@ -24,9 +24,9 @@ class Clock(TorchDispatchMode):
         self.time = 0.0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        found = func(*args, **(kwargs or {}))
-        self.time += sum(t.numel() for t in tree_leaves(found) if isinstance(t, torch.Tensor))
-        return found
+        output = func(*args, **(kwargs or {}))
+        self.time += sum(t.numel() for t in tree_leaves(output) if isinstance(t, torch.Tensor))
+        return output
 
 
 @pytest.fixture
@@ -39,12 +39,12 @@ def clock(monkeypatch):
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_seconds_and_parameters(measure, finite, clock, precision):
-    found = measure("step_time", **BRIEF, precision=precision)
-    assert set(found) - {"others"} == {"step", "forward", "attention", "parameters"}
-    assert finite(found)
-    assert found["step"] > found["forward"] > 0
-    assert found["step"] > found["attention"] > 0
-    assert found["parameters"] > 1000
+    metrics = measure("step_time", **BRIEF, precision=precision)
+    assert set(metrics) - {"others"} == {"step", "forward", "attention", "parameters"}
+    assert finite(metrics)
+    assert metrics["step"] > metrics["forward"] > 0
+    assert metrics["step"] > metrics["attention"] > 0
+    assert metrics["parameters"] > 1000
 
 
 def test_the_forward_pass_alone_has_neither_dropout_nor_gradient(measure, monkeypatch):
@@ -75,10 +75,10 @@ def test_work_of_others_is_seen(monkeypatch, tmp_path):
         (tmp_path / "stat").write_text(f"cpu  {' '.join(map(str, fields))}\ncpu0 1 1 1 1\n")
 
     write()
-    others = OtherLoad()
+    load = OtherLoad()
     now.update(time=104.0, own=53.0, all=709)
     write()
-    assert others.cores() == pytest.approx(1.5)
+    assert load.cores() == pytest.approx(1.5)
 
 
 @pytest.mark.skipif(not STAT.exists(), reason="the system does not tell")

@@ -11,12 +11,12 @@ SOMETHING = 1e-3
 
 @pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
 def test_stacks_are_those_of_torch(measure, residual):
-    found = measure("blocks", f"model/residual={residual}", draws=1)
+    metrics = measure("blocks", f"model/residual={residual}", draws=1)
     for name in ("twin_difference", "wrong_parts", "shape_changes"):
-        assert found.pop(name) < NOTHING, name
+        assert metrics.pop(name) < NOTHING, name
     if residual == "pre_ln":  # torch.nn.Transformer ends Post-LN with norms too
-        assert found.pop("extra_norms") < NOTHING
-    assert min(found.values()) > SOMETHING
+        assert metrics.pop("extra_norms") < NOTHING
+    assert min(metrics.values()) > SOMETHING
 
 
 def test_another_sublayer_and_another_width_are_noticed(measure, monkeypatch):
@@ -35,11 +35,11 @@ def test_layers_that_torch_lacks_are_refused(measure, override):
 
 
 def test_feed_forward_networks_look_at_one_position(measure):
-    found = measure("feed_forward", draws=2)
+    metrics = measure("feed_forward", draws=2)
     same = ("width_change", "other_positions", "between_positions", "relu_error")
-    assert all(found.pop(name) < NOTHING for name in same)
-    assert found.pop("bend_without_negatives") < 1e-6
-    assert min(found.values()) > SOMETHING
+    assert all(metrics.pop(name) < NOTHING for name in same)
+    assert metrics.pop("bend_without_negatives") < 1e-6
+    assert min(metrics.values()) > SOMETHING
 
 
 def test_an_activation_that_keeps_negatives_is_noticed(measure, monkeypatch):
@@ -53,10 +53,10 @@ def test_an_activation_that_keeps_negatives_is_noticed(measure, monkeypatch):
 
 
 def test_torch_layers_by_their_formulas(measure):
-    found = measure("torch_layers", draws=2)
+    metrics = measure("torch_layers", draws=2)
     same = ("post_of_post", "pre_of_pre", "wrong_shapes", "layouts", "dropout_difference")
-    assert all(found.pop(name) < NOTHING for name in (*same, "fast_shape"))
-    assert min(found.values()) > SOMETHING
+    assert all(metrics.pop(name) < NOTHING for name in (*same, "fast_shape"))
+    assert min(metrics.values()) > SOMETHING
 
 
 def test_dropout_before_the_softmax_would_be_noticed(measure, monkeypatch):
@@ -72,9 +72,9 @@ def test_dropout_before_the_softmax_would_be_noticed(measure, monkeypatch):
         return out, weights
 
     monkeypatch.setattr(torch.nn.functional, "multi_head_attention_forward", on_scores)
-    found = measure("torch_layers", draws=1)
-    assert found["dropout_row_error"] < NOTHING
-    assert found["dropout_difference"] > SOMETHING
+    metrics = measure("torch_layers", draws=1)
+    assert metrics["dropout_row_error"] < NOTHING
+    assert metrics["dropout_difference"] > SOMETHING
 
 
 def test_the_same_numbers_again_with_dropout(measure):

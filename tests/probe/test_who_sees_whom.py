@@ -13,7 +13,7 @@ def probed(compose):
     from ablate.initial.seeded import initialise
     from ablate.model.build import build
 
-    def found(level, **keys):
+    def run_probe(level, **keys):
         given = [f"probe.{key}={value}" for key, value in {"draws": 1, "length": 5, **keys}.items()]
         sizes = ("model.d_model=16", "model.n_layers=1")
         config = compose("probe=who_sees_whom", f"model={level}", *sizes, *given)
@@ -24,14 +24,17 @@ def probed(compose):
         assert values.keys() <= set(probe.measures)
         return values
 
-    return found
+    return run_probe
 
 
 def test_recurrence_sees_one_side_or_both_and_the_order(probed):
-    one, both = probed("rnn", stack="decoder"), probed("rnn", stack="encoder")
-    assert one["later"] < NOTHING < SEEN < min(one["earlier"], both["other"])
-    assert min(one["order"], both["order"], both["later"], one["held_control"]) > SOMETHING
-    assert one["held"] < NOTHING
+    decoder, encoder = probed("rnn", stack="decoder"), probed("rnn", stack="encoder")
+    assert decoder["later"] < NOTHING < SEEN < min(decoder["earlier"], encoder["other"])
+    assert (
+        min(decoder["order"], encoder["order"], encoder["later"], decoder["held_control"])
+        > SOMETHING
+    )
+    assert decoder["held"] < NOTHING
 
 
 def test_attention_sees_all_that_its_mask_leaves(probed):
@@ -44,9 +47,9 @@ def test_attention_sees_all_that_its_mask_leaves(probed):
 
 @pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary"])
 def test_positions_put_distance_into_scores(probed, position):
-    found = probed("micro", position=position)
-    assert min(found["score"], found["order"]) > SOMETHING
-    assert found == probed("micro", position=position)  # the table is drawn from the seed
+    metrics = probed("micro", position=position)
+    assert min(metrics["score"], metrics["order"]) > SOMETHING
+    assert metrics == probed("micro", position=position)  # the table is drawn from the seed
 
 
 def test_a_causal_encoder_is_seen(probed, monkeypatch):
@@ -56,8 +59,8 @@ def test_a_causal_encoder_is_seen(probed, monkeypatch):
     monkeypatch.setattr(
         SelfAttention, "__init__", lambda self, **sizes: plain(self, **{**sizes, "causal": True})
     )
-    found = probed("micro")
-    assert found["other"] < NOTHING < SOMETHING < found["order"]
+    metrics = probed("micro")
+    assert metrics["other"] < NOTHING < SOMETHING < metrics["order"]
 
 
 def test_recurrence_with_a_way_past_the_state_is_seen(probed, monkeypatch):

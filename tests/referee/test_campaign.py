@@ -38,9 +38,9 @@ class Loop:
 
 @pytest.fixture
 def loop(tmp_path):
-    found = Loop(tmp_path)
-    found.add("base", 0.0, 32)
-    return found
+    campaign = Loop(tmp_path)
+    campaign.add("base", 0.0, 32)
+    return campaign
 
 
 @pytest.mark.parametrize(("mean", "decision"), [(-3.0, "keep"), (2.0, "discard"), (9.0, "discard")])
@@ -73,7 +73,7 @@ def test_to_ask_again_without_new_runs_spends_nothing(loop):
     assert (loop.path.parent / "campaign.journal.json").read_bytes() == journal
 
 
-@pytest.mark.parametrize(("text", "said"), [
+@pytest.mark.parametrize(("text", "message"), [
     ("better: smaller\n", "lower or higher"),
     ("better: lower\nfirst: 1\n", "first=1"),
     ("better: lower\nmost: 3\n", "first=4"),
@@ -81,12 +81,12 @@ def test_to_ask_again_without_new_runs_spends_nothing(loop):
     ("better: lower\ncandidate: 5\n", "did you mean candidates"),
     ("better: [\n", "cannot be read"),
 ])  # fmt: skip
-def test_a_slip_in_the_file_is_one_sentence(tmp_path, text, said):
+def test_a_slip_in_the_file_is_one_sentence(tmp_path, text, message):
     loop = Loop(tmp_path, text)
     loop.add("base", 0.0, 3)
     with pytest.raises(UserError) as error:
         decide(loop.path)
-    assert said in str(error.value) and "\n" not in str(error.value)
+    assert message in str(error.value) and "\n" not in str(error.value)
     assert not (tmp_path / "campaign.journal.json").exists()
 
 
@@ -119,7 +119,9 @@ def test_two_callers_at_once_give_each_candidate_its_number_and_its_level(loop):
         answers = [*pool.map(lambda name: decide(loop.path, name), "abcdefgh")]
     assert sorted(a["error"]["candidates"] for a in answers) == [*range(1, 9)]
     journal = json.loads((loop.path.parent / "campaign.journal.json").read_text())
-    assert sorted(one["number"] for one in journal["candidates"].values()) == [*range(1, 9)]
+    assert sorted(candidate["number"] for candidate in journal["candidates"].values()) == [
+        *range(1, 9)
+    ]
 
 
 def test_a_kill_at_any_moment_leaves_a_journal_that_goes_on(loop):
@@ -157,16 +159,16 @@ def test_processes_wait_for_each_other_and_outlive_one_that_is_killed_with_the_l
         assert killed.poll() is None
         time.sleep(0.02)
     words = [sys.executable, "-m", "ablate", "decide", str(loop.path), "--json", "--candidate"]
-    others = [subprocess.Popen([*words, name], stdout=subprocess.PIPE) for name in "abc"]
+    waiters = [subprocess.Popen([*words, name], stdout=subprocess.PIPE) for name in "abc"]
     time.sleep(0.2)
-    assert all(process.poll() is None for process in others)
+    assert all(process.poll() is None for process in waiters)
     killed.kill()
-    answers = [json.loads(process.communicate(timeout=300)[0]) for process in others]
-    assert killed.wait() != 0 and [process.returncode for process in others] == [0] * 3
+    answers = [json.loads(process.communicate(timeout=300)[0]) for process in waiters]
+    assert killed.wait() != 0 and [process.returncode for process in waiters] == [0] * 3
     assert [answer["candidate"] for answer in answers] == [*"abc"]
     assert sorted(answer["error"]["candidates"] for answer in answers) == [1, 2, 3]
     journal = json.loads((loop.path.parent / "campaign.journal.json").read_text())
-    assert {one["decision"] for one in journal["candidates"].values()} == {"discard"}
+    assert {candidate["decision"] for candidate in journal["candidates"].values()} == {"discard"}
 
 
 def test_the_levels_never_sum_to_more_than_alpha():
@@ -178,7 +180,7 @@ def test_the_levels_never_sum_to_more_than_alpha():
 def test_a_campaign_with_the_referee_seldom_keeps_what_is_useless():
     random = np.random.default_rng(1)
     campaigns = [with_referee(Rules("lower"), normal, random, [0.0] * 100) for _ in range(25)]
-    assert np.mean([one.wrong > 0 for one in campaigns]) <= 0.2
+    assert np.mean([campaign.wrong > 0 for campaign in campaigns]) <= 0.2
     assert np.mean([greedy(normal, random, [0.0] * 100).wrong > 0 for _ in range(20)]) >= 0.8
 
 

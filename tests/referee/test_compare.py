@@ -33,10 +33,10 @@ def test_the_command_prints_headline_and_evidence(ablate_command, runs_csv):
 
 def test_python_gives_the_same_as_the_command(ablate_command, runs_csv, records):
     words = [*WORDS, "--treatment", "swiglu", "--margin", "0.005", "--json"]
-    told = json.loads(ablate_command("compare", runs_csv, *words)[1])
+    printed = json.loads(ablate_command("compare", runs_csv, *words)[1])
     frame = ablate.compare(pd.DataFrame(records), treatment="swiglu", margin=0.005, **ASKED)
-    assert told["claims"] == json.loads(json.dumps(frame.to_dict()["claims"]))
-    assert frame.to_frame()["effect"].tolist() == [told["claims"][0]["effect"]]
+    assert printed["claims"] == json.loads(json.dumps(frame.to_dict()["claims"]))
+    assert frame.to_frame()["effect"].tolist() == [printed["claims"][0]["effect"]]
 
 
 def test_unpaired_arms_have_the_numbers_of_scipy(runs_csv, records):
@@ -66,9 +66,9 @@ def test_every_kind_says_the_same_as_its_rule(runs_csv, kind, margin):
 
 def test_without_a_treatment_every_arm_is_compared_and_corrected(runs_csv):
     verdict = ablate.compare(runs_csv, **ASKED)
-    told = verdict.to_dict()["claims"]
-    assert [claim["id"] for claim in told] == ["gelu", "swiglu"]
-    smallest = min(told, key=lambda claim: claim["p"]["supported"])
+    claims = verdict.to_dict()["claims"]
+    assert [claim["id"] for claim in claims] == ["gelu", "swiglu"]
+    smallest = min(claims, key=lambda claim: claim["p"]["supported"])
     assert smallest["p_adjusted"]["supported"] == pytest.approx(4 * smallest["p"]["supported"])
 
 
@@ -108,10 +108,10 @@ def test_a_report_a_figure_and_a_sealed_verdict_are_written(ablate_command, runs
     ({"treatment": "relu"}, "both relu"),
 ])  # fmt: skip
 def test_a_slip_is_one_sentence(runs_csv, slip):
-    changed, said = slip
+    changed, message = slip
     with pytest.raises(UserError) as error:
         ablate.compare(runs_csv, **{**ASKED, "treatment": "swiglu", **changed})
-    assert said in str(error.value) and "\n" not in str(error.value)
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 def test_names_that_look_like_numbers_stay_apart_and_none_is_cut(tmp_path):
@@ -153,14 +153,14 @@ TABLES = {
 def test_bad_tables_are_refused_with_status_2_and_nothing_is_written(
     ablate_command, tmp_path, name
 ):
-    content, said = TABLES[name]
+    content, message = TABLES[name]
     path, folder = tmp_path / "runs.csv", tmp_path / "out"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     words = [*WORDS, "--treatment", "swiglu", f"to={folder}"]
     words += ["--pair", "seed"] if "pairs" in name else []
     status, out, err = ablate_command("compare", path, *words)
     assert (status, out) == (2, "")
-    assert said in err and len(err.splitlines()) == 1
+    assert message in err and len(err.splitlines()) == 1
     assert not folder.exists()
 
 

@@ -53,12 +53,12 @@ def test_pairs_are_matched_by_the_column_and_incomplete_ones_do_not_enter(better
 
 def test_datasets_have_a_verdict_each_and_one_over_all():
     parts = [drawn({"a": 1.0, "b": 0.8 - k / 10}, seed=k).assign(task=f"t{k}") for k in range(4)]
-    found = claims_of(pd.concat(parts), treatment="b", baseline="a", group="task")
-    assert [claim["group"] for claim in found] == ["t0", "t1", "t2", "t3", "over all"]
-    effects = [claim["effect"] for claim in found[:-1]]
+    claims = claims_of(pd.concat(parts), treatment="b", baseline="a", group="task")
+    assert [claim["group"] for claim in claims] == ["t0", "t1", "t2", "t3", "over all"]
+    effects = [claim["effect"] for claim in claims[:-1]]
     p = stats.ttest_1samp(effects, 0.0, alternative="greater").pvalue
-    assert found[-1]["p"]["supported"] == pytest.approx(p, rel=1e-9)
-    assert found[-1]["spread_between_datasets"] > 0.05
+    assert claims[-1]["p"]["supported"] == pytest.approx(p, rel=1e-9)
+    assert claims[-1]["spread_between_datasets"] > 0.05
 
 
 def test_an_interaction_is_a_difference_of_differences():
@@ -94,18 +94,18 @@ def test_two_trends_are_subtracted_with_minus(pair):
     study = {"metric": "loss", "better": "lower", **({"pair": pair} if pair else {})}
     runs = frame(arm=arm, width=width, seed=seed, loss=loss)
     judged = ablate.judge(runs, {**study, "claims": [{**claim, "minus": {"arm": "a"}}]})
-    (found,) = judged.to_dict()["claims"]
+    (entry,) = judged.to_dict()["claims"]
     slopes = [stats.linregress(np.log2(width)[arm == a], loss[arm == a]).slope for a in "ba"]
-    assert found["difference"] == pytest.approx(slopes[0] - slopes[1])
-    assert found["verdict"] == "supported"
+    assert entry["difference"] == pytest.approx(slopes[0] - slopes[1])
+    assert entry["verdict"] == "supported"
 
 
 def test_a_claim_about_every_run_is_refuted_by_a_single_other_one():
     runs = drawn({"a": 1.0, "b": 0.5}, 8)
     runs.loc[runs.arm == "b", "loss"] = runs.loc[runs.arm == "a", "loss"].to_numpy() + 1e-9
     asked = {"kind": "exact", "treatment": "b", "baseline": "a", "pair": "seed"}
-    found = [claims_of(runs, **asked, tolerance=x)[0] for x in (0.0, 1e-6)]
-    assert [(claim["verdict"], claim["broken"]) for claim in found] == [
+    claims = [claims_of(runs, **asked, tolerance=x)[0] for x in (0.0, 1e-6)]
+    assert [(claim["verdict"], claim["broken"]) for claim in claims] == [
         ("refuted", 8), ("supported", 0)
     ]  # fmt: skip
     runs.loc[runs.index[-1], "loss"] = math.nan
@@ -114,16 +114,16 @@ def test_a_claim_about_every_run_is_refuted_by_a_single_other_one():
     assert target[0]["verdict"] == "supported"
 
 
-@pytest.mark.parametrize(("slip", "said"), [
+@pytest.mark.parametrize(("slip", "message"), [
     ({"baseline": "a"}, "pair"),
     ({"baseline": "a", "pair": "seed", "tolerance": 1, "margin": 1}, "tolerance"),
     ({"kind": "superiority", "baseline": "a", "tolerance": 1}, "exact"),
     ({"kind": "trend", "over": "seed", "baseline": "a"}, "baseline=a"),
     ({"baseline": "a", "floor": 3, "missing": 9, "kind": "superiority"}, "floor"),
 ])  # fmt: skip
-def test_keys_that_do_not_go_together_are_refused(slip, said):
+def test_keys_that_do_not_go_together_are_refused(slip, message):
     asked = {"kind": "exact", **slip}
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         claims_of(drawn({"a": 1.0, "b": 0.5}), **asked)
 
 

@@ -42,9 +42,9 @@ def test_a_verdict_takes_at_most_three_times_the_memory_of_its_file(tables):
     def peak(path):
         tracemalloc.start()
         ablate.compare(path, **ASKED)
-        found = tracemalloc.get_traced_memory()[1]
+        memory = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return memory
 
     assert per_row(peak, tables) <= 3 * per_row(lambda path: path.stat().st_size, tables)
 

@@ -26,12 +26,12 @@ def welch(arms):
 @pytest.mark.parametrize("sizes", SIZES)
 def test_two_arms_are_compared_as_welch_does(sizes):
     arms = samples(sizes)
-    found, theirs = welch(arms), stats.ttest_ind(*arms, equal_var=False)
-    assert found.df == pytest.approx(theirs.df, **SAME)
-    two_sided = 2 * min(found.p_at_most(0.0), found.p_at_least(0.0))
+    difference, theirs = welch(arms), stats.ttest_ind(*arms, equal_var=False)
+    assert difference.df == pytest.approx(theirs.df, **SAME)
+    two_sided = 2 * min(difference.p_at_most(0.0), difference.p_at_least(0.0))
     assert two_sided == pytest.approx(theirs.pvalue, **SAME)
     ends = theirs.confidence_interval(0.95)
-    assert found.interval(0.95) == pytest.approx((ends.low, ends.high), **SAME)
+    assert difference.interval(0.95) == pytest.approx((ends.low, ends.high), **SAME)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -39,15 +39,17 @@ def test_two_arms_are_compared_as_welch_does(sizes):
 def test_two_one_sided_tests_of_equivalence_are_those_of_statsmodels(sizes, margin):
     arms = samples(sizes, 1)
     p = ttost_ind(*arms, -margin, margin, usevar="unequal")[0]
-    found = welch(arms)
-    assert max(found.p_at_most(-margin), found.p_at_least(margin)) == pytest.approx(p, **SAME)
+    difference = welch(arms)
+    assert max(difference.p_at_most(-margin), difference.p_at_least(margin)) == pytest.approx(
+        p, **SAME
+    )
 
 
 @pytest.mark.parametrize("size", [2, 5, 40])
 def test_pairs_and_targets_are_tested_by_the_t_of_one_sample(size):
     (values,) = samples([size])
-    found, theirs = mean_of(values, "t"), stats.ttest_1samp(values, 0.0, alternative="greater")
-    assert found.p_at_most(0.0) == pytest.approx(theirs.pvalue, **SAME)
+    difference, theirs = mean_of(values, "t"), stats.ttest_1samp(values, 0.0, alternative="greater")
+    assert difference.p_at_most(0.0) == pytest.approx(theirs.pvalue, **SAME)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -55,30 +57,32 @@ def test_pairs_and_targets_are_tested_by_the_t_of_one_sample(size):
 def test_pairs_are_corrected_for_skewness_as_the_seeds_of_a_sweep(size, sign):
     random = np.random.default_rng(size)
     plus, minus = sign * random.exponential(size=size), random.normal(size=size)
-    found = mean_of(plus - minus, "t", plus=plus)
+    difference = mean_of(plus - minus, "t", plus=plus)
     ours = estimate(plus - minus, plus=plus)
-    assert found.interval(0.95) == pytest.approx(ours.interval(0.95), **SAME)
+    assert difference.interval(0.95) == pytest.approx(ours.interval(0.95), **SAME)
     for x in (-0.5, 0.0, 0.5):
-        assert found.p_at_most(x) == pytest.approx(ours.p_at_most(x), rel=1e-6)
-        assert found.p_at_least(x) == pytest.approx(ours.p_at_least(x), rel=1e-6)
+        assert difference.p_at_most(x) == pytest.approx(ours.p_at_most(x), rel=1e-6)
+        assert difference.p_at_least(x) == pytest.approx(ours.p_at_least(x), rel=1e-6)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_the_corrected_interval_holds_what_its_p_value_does_not_reject(sizes):
     arms = [np.exp(arm) for arm in samples(sizes, 5)]
     variances = [variance_of(arm) for arm in arms]
-    found = contrast(arms, [1.0, -1.0], variances, "Welch", skewed=True)
-    low, high = found.interval(0.9)
-    assert (found.p_at_most(low), found.p_at_least(high)) == pytest.approx((0.05, 0.05), **SAME)
+    difference = contrast(arms, [1.0, -1.0], variances, "Welch", skewed=True)
+    low, high = difference.interval(0.9)
+    assert (difference.p_at_most(low), difference.p_at_least(high)) == pytest.approx(
+        (0.05, 0.05), **SAME
+    )
 
 
 @pytest.mark.parametrize("size", [4, 11, 60])
 def test_slopes_are_least_squares(size):
     (y,) = samples([size])
     x = np.geomspace(1, 50, size)
-    found, theirs = slope(x, y, "slope"), stats.linregress(x, y, alternative="greater")
-    assert found.effect == pytest.approx(theirs.slope, **SAME)
-    assert found.p_at_most(0.0) == pytest.approx(theirs.pvalue, **SAME)
+    fitted, theirs = slope(x, y, "slope"), stats.linregress(x, y, alternative="greater")
+    assert fitted.effect == pytest.approx(theirs.slope, **SAME)
+    assert fitted.p_at_most(0.0) == pytest.approx(theirs.pvalue, **SAME)
 
 
 @pytest.mark.parametrize("sizes", [(5, 5), (3, 8, 20), (2, 2, 2, 9)])
@@ -91,9 +95,11 @@ def test_equality_of_variances_is_brown_and_forsythes(sizes):
 @pytest.mark.parametrize("sizes", [(5, 5), (3, 8), (2, 30)])
 def test_two_arms_that_borrow_their_own_pooled_noise_give_students_t(sizes):
     arms = samples(sizes)
-    found = contrast(arms, [1.0, -1.0], [pooled(arms)] * 2, "pooled")
+    difference = contrast(arms, [1.0, -1.0], [pooled(arms)] * 2, "pooled")
     theirs = stats.ttest_ind(*arms, alternative="greater")
-    assert (found.df, found.p_at_most(0.0)) == pytest.approx((theirs.df, theirs.pvalue), **SAME)
+    assert (difference.df, difference.p_at_most(0.0)) == pytest.approx(
+        (theirs.df, theirs.pvalue), **SAME
+    )
 
 
 @pytest.mark.parametrize("sizes", [(5, 5, 5, 5), (3, 8, 4, 9), (2, 30, 7, 2)])
@@ -105,8 +111,10 @@ def test_an_interaction_is_a_contrast_with_satterthwaites_degrees_of_freedom(siz
     )
     effect = arms[0].mean() - arms[1].mean() - arms[2].mean() + arms[3].mean()
     p = stats.t.sf(effect / math.sqrt(sum(variances)), df)
-    found = contrast(arms, [1.0, -1.0, -1.0, 1.0], [variance_of(arm) for arm in arms], "contrast")
-    assert found.p_at_most(0.0) == pytest.approx(p, **SAME)
+    interaction = contrast(
+        arms, [1.0, -1.0, -1.0, 1.0], [variance_of(arm) for arm in arms], "contrast"
+    )
+    assert interaction.p_at_most(0.0) == pytest.approx(p, **SAME)
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -120,13 +128,13 @@ def test_intervals_are_those_of_statsmodels(sizes):
 @pytest.mark.parametrize(("sizes", "p"), [((3, 3), 1 / 20), ((2, 4), 1 / 15), ((5, 1), None)])
 def test_arms_without_any_variation_are_decided_by_their_number(sizes, p):
     arms = [np.full(sizes[0], 2.0), np.full(sizes[1], 1.0)]
-    found = welch(arms)
-    assert found.p_at_most(0.0) == pytest.approx(1.0 if p is None else p)
-    assert found.p_at_least(0.0) == 1.0
-    assert math.isinf(found.interval(0.95)[0])
+    difference = welch(arms)
+    assert difference.p_at_most(0.0) == pytest.approx(1.0 if p is None else p)
+    assert difference.p_at_least(0.0) == 1.0
+    assert math.isinf(difference.interval(0.95)[0])
 
 
 def test_single_runs_decide_nothing():
-    found = welch([np.array([1.0]), np.array([2.0, 2.1])])
-    assert (found.p_at_most(0.0), found.p_at_least(0.0)) == (1.0, 1.0)
-    assert found.effect == pytest.approx(-1.05)
+    difference = welch([np.array([1.0]), np.array([2.0, 2.1])])
+    assert (difference.p_at_most(0.0), difference.p_at_least(0.0)) == (1.0, 1.0)
+    assert difference.effect == pytest.approx(-1.05)

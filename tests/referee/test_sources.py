@@ -190,9 +190,9 @@ class RecordedApi:
 
 @pytest.fixture
 def api(records, monkeypatch):
-    found = RecordedApi(records)
-    monkeypatch.setattr("ablate.wandb.fetch.connect", lambda: found)
-    return found
+    recorded = RecordedApi(records)
+    monkeypatch.setattr("ablate.wandb.fetch.connect", lambda: recorded)
+    return recorded
 
 
 @pytest.mark.parametrize("place", ["me/project", "me/project/g", "me/project/"])

@@ -12,11 +12,11 @@ from lab.speedrun import FOLDER
 
 @pytest.fixture(scope="module")
 def losses():
-    found = {}
+    by_entry = {}
     with (FOLDER / "entries.csv").open() as file:
         for row in csv.DictReader(file):
-            found.setdefault(int(row["entry"]), []).append(float(row["val_loss"]))
-    return {entry: np.array(values) for entry, values in found.items()}
+            by_entry.setdefault(int(row["entry"]), []).append(float(row["val_loss"]))
+    return {entry: np.array(values) for entry, values in by_entry.items()}
 
 
 def test_the_committed_report_is_made_from_the_committed_numbers():

@@ -51,23 +51,25 @@ def test_chunks_give_what_the_whole_gives(loss, monkeypatch):
     monkeypatch.setattr(head, "BLOCK", 5)
     weight, states, targets = task()
     plain = loss(F.linear(states, weight), targets)
-    found = score(loss, *task())
-    torch.testing.assert_close(found, plain)
-    one, other = task(), task()
-    of_chunks = gradients(score(loss, *one)[0], *one[:2])
-    of_whole = gradients(loss(F.linear(other[1], other[0]), other[2])[0], *other[:2])
+    result = score(loss, *task())
+    torch.testing.assert_close(result, plain)
+    chunked_task, whole_task = task(), task()
+    of_chunks = gradients(score(loss, *chunked_task)[0], *chunked_task[:2])
+    of_whole = gradients(
+        loss(F.linear(whole_task[1], whole_task[0]), whole_task[2])[0], *whole_task[:2]
+    )
     torch.testing.assert_close(of_chunks, of_whole)
     with torch.no_grad():
-        torch.testing.assert_close(score(loss, *task()), found)
+        torch.testing.assert_close(score(loss, *task()), result)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: getattr(loss, "target", type(loss)))
 def test_bfloat16_is_that_of_autocast(loss):
-    one, other = task(), task()
+    chunked_task, whole_task = task(), task()
     with torch.autocast("cpu", torch.bfloat16):
-        of_chunks = gradients(score(loss, *one)[0], *one[:2])
-        logits = F.linear(other[1], other[0]).float()
-    of_whole = gradients(loss(logits, other[2])[0], *other[:2])
+        of_chunks = gradients(score(loss, *chunked_task)[0], *chunked_task[:2])
+        logits = F.linear(whole_task[1], whole_task[0]).float()
+    of_whole = gradients(loss(logits, whole_task[2])[0], *whole_task[:2])
     for part, expected in zip(of_chunks, of_whole, strict=True):
         assert part.dtype == torch.float32
         assert (part - expected).norm() <= 0.02 * expected.norm()
@@ -79,14 +81,14 @@ def test_low_precision_rounds_the_gradient_and_leaves_the_logits(loss, spread):
     generator = torch.Generator().manual_seed(0)
     logits = (torch.randn(400, 50, generator=generator) * spread).bfloat16()
     targets, before = torch.randint(1, 50, (400,), generator=generator), logits.clone()
-    found, exact = torch.empty_like(logits), torch.empty(400, 50)
-    of_half = loss.gradient(logits, targets, found)
+    approximate, exact = torch.empty_like(logits), torch.empty(400, 50)
+    of_half = loss.gradient(logits, targets, approximate)
     of_float = loss.gradient(logits.float(), targets, exact)
     assert torch.equal(logits, before)
-    assert ((found.float() - exact).abs() <= 2**-8).all()
+    assert ((approximate.float() - exact).abs() <= 2**-8).all()
     alike = torch.ones_like(exact, dtype=torch.bool)  # but PAD and the true token
     alike[:, PAD] = alike[torch.arange(400), targets] = False
-    torch.testing.assert_close(found[alike].float(), exact[alike], rtol=2**-8, atol=1e-30)
+    torch.testing.assert_close(approximate[alike].float(), exact[alike], rtol=2**-8, atol=1e-30)
     assert of_half.nll.item() == pytest.approx(of_float.nll.item(), rel=2e-3)
     assert of_half.objective.item() == pytest.approx(of_float.objective.item(), rel=2e-3)
 

@@ -114,15 +114,15 @@ def test_a_kernel_equals_a_loop(kernel, case, causal):
                 keys, values = ([x[b, h, j] for j in kept] for x in (k, v))
                 rows.append(reference(ours, q[b, h, i], keys, values))
     expected = torch.stack(rows).view(2, 2, 5, D_HEAD)
-    found = ours(q, k, v, Mask(keys=real, causal=causal), None)
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-    weight = torch.randn_like(found)
-    for one, other in zip(
-        torch.autograd.grad((found * weight).sum(), (q, k, v)),
+    output = ours(q, k, v, Mask(keys=real, causal=causal), None)
+    torch.testing.assert_close(output, expected, rtol=1e-4, atol=1e-5)
+    weight = torch.randn_like(output)
+    for gradient, expected_gradient in zip(
+        torch.autograd.grad((output * weight).sum(), (q, k, v)),
         torch.autograd.grad((expected * weight).sum(), (q, k, v), materialize_grads=True),
         strict=True,
     ):
-        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(gradient, expected_gradient, rtol=1e-3, atol=1e-5)
 
 
 @torch.no_grad()
@@ -146,8 +146,8 @@ def test_a_recurrence_is_the_causal_form(kernel, level, options):
     slots = Slots(2, 1, q.device)
     cache = ours.cache(slots)
     steps = [
-        ours.step(*one, slots, cache, None)
-        for one in zip(*(x.split(1, 2) for x in (q, k, v)), strict=True)
+        ours.step(*token, slots, cache, None)
+        for token in zip(*(x.split(1, 2) for x in (q, k, v)), strict=True)
     ]
     torch.testing.assert_close(torch.cat(steps, 2), ours(q, k, v, Mask(causal=True), None))
 
@@ -158,12 +158,12 @@ def test_a_fixed_offset_moves_the_values(kernel, offset):
 
     q, k, v = torch.randn(3, 2, 2, 5, D_HEAD)
     keys = torch.arange(5) < torch.tensor([5, 3])[:, None]
-    found = kernel("fixed_offset", offset=offset)(q, k, v, Mask(keys=keys), None)
+    output = kernel("fixed_offset", offset=offset)(q, k, v, Mask(keys=keys), None)
     for b in range(2):
         for i in range(5):
             there = 0 <= i + offset < (5, 3)[b]
             expected = v[b, :, i + offset] if there else torch.zeros(2, D_HEAD)
-            assert torch.equal(found[b, :, i], expected)
+            assert torch.equal(output[b, :, i], expected)
 
 
 @pytest.mark.parametrize(
@@ -183,10 +183,10 @@ def test_the_learned_scale_starts_at_the_divisor_and_has_its_gradient(kernel):
 
     ours = kernel("learned_scale")
     q, k, v = torch.randn(3, 2, 2, 5, D_HEAD)
-    found = ours(q, k, v, Mask(), None)
-    torch.testing.assert_close(found, F.scaled_dot_product_attention(q, k, v))
+    output = ours(q, k, v, Mask(), None)
+    torch.testing.assert_close(output, F.scaled_dot_product_attention(q, k, v))
     expected = F.scaled_dot_product_attention(ours.factor * q, k, v, scale=1.0)
-    gradients = [torch.autograd.grad(x.pow(3).sum(), ours.factor)[0] for x in (found, expected)]
+    gradients = [torch.autograd.grad(x.pow(3).sum(), ours.factor)[0] for x in (output, expected)]
     torch.testing.assert_close(*gradients)
 
 
@@ -194,9 +194,9 @@ def test_attention_that_is_off_gives_zeros_and_gradients_of_zero(kernel):
     from ablate.model.padding.base import Mask
 
     inputs = [torch.randn(2, 2, 5, D_HEAD, requires_grad=True) for _ in range(3)]
-    found = kernel("off")(*inputs, Mask(), None)
-    gradients = torch.autograd.grad(found.sum(), inputs)
-    assert not any(x.any() for x in (found, *gradients))
+    output = kernel("off")(*inputs, Mask(), None)
+    gradients = torch.autograd.grad(output.sum(), inputs)
+    assert not any(x.any() for x in (output, *gradients))
 
 
 def test_linformer_is_attention_to_projected_keys_and_values(kernel):
@@ -205,7 +205,7 @@ def test_linformer_is_attention_to_projected_keys_and_values(kernel):
     ours = kernel("linformer", rank=3, max_length=9)
     q, k, v = (torch.randn(2, 2, 5, D_HEAD, requires_grad=True) for _ in range(3))
     real = torch.arange(5) < torch.tensor([5, 3])[:, None]
-    found = ours(q, k, v, Mask(keys=real), None)
+    output = ours(q, k, v, Mask(keys=real), None)
     rows = []
     for b, n in enumerate((5, 3)):
         keys, values = (
@@ -214,15 +214,15 @@ def test_linformer_is_attention_to_projected_keys_and_values(kernel):
         )
         rows.append(F.scaled_dot_product_attention(q[b], keys, values))
     expected = torch.stack(rows)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(output, expected)
     inputs = (q, k, v, *ours.parameters())
-    weight = torch.randn_like(found)
-    for one, other in zip(
-        torch.autograd.grad((found * weight).sum(), inputs),
+    weight = torch.randn_like(output)
+    for gradient, expected_gradient in zip(
+        torch.autograd.grad((output * weight).sum(), inputs),
         torch.autograd.grad((expected * weight).sum(), inputs),
         strict=True,
     ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(gradient, expected_gradient, rtol=1e-4, atol=1e-5)
 
 
 def test_linformer_takes_padding_and_no_more_keys_past_its_columns(kernel):
@@ -232,7 +232,7 @@ def test_linformer_takes_padding_and_no_more_keys_past_its_columns(kernel):
     ours = kernel("linformer", rank=3, max_length=4)
     q, k, v = torch.randn(3, 1, 2, 6, D_HEAD)
     real = torch.arange(6)[None] < 4
-    found = ours(q, k, v, Mask(keys=real), None)
-    torch.testing.assert_close(found, ours(q, k[:, :, :4], v[:, :, :4], Mask(), None))
+    output = ours(q, k, v, Mask(keys=real), None)
+    torch.testing.assert_close(output, ours(q, k[:, :, :4], v[:, :, :4], Mask(), None))
     with pytest.raises(UserError, match="6 tokens.*max_length=4"):
         ours(q, k, v, Mask(), None)

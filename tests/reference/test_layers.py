@@ -18,10 +18,10 @@ def test_batch_norm(padding):
     for _ in range(3):
         x = (torch.randn(3, 4, 6) * 3 + 1).requires_grad_()
         rows = x.flatten(0, 1) if padding == "counted" else x[real]
-        found, expected = ours(x, real), theirs(rows)
-        found = found.flatten(0, 1) if padding == "counted" else found[real]
-        torch.testing.assert_close(found, expected)
-        gradients = [torch.autograd.grad(y.pow(3).sum(), x)[0] for y in (found, expected)]
+        output, expected = ours(x, real), theirs(rows)
+        output = output.flatten(0, 1) if padding == "counted" else output[real]
+        torch.testing.assert_close(output, expected)
+        gradients = [torch.autograd.grad(y.pow(3).sum(), x)[0] for y in (output, expected)]
         torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(ours.mean, theirs.running_mean)
         torch.testing.assert_close(ours.var, theirs.running_var)
@@ -72,8 +72,8 @@ def test_layer_norm_no_bias(shape):
 def run(residual, x, maps):
     """Return a stack of linear maps in a residual."""
     stream = residual.enter(x, None)
-    for i, one in enumerate(maps):
-        stream = residual.through(i, stream, one, None)
+    for i, layer in enumerate(maps):
+        stream = residual.through(i, stream, layer, None)
     return residual.leave(stream, None)
 
 
@@ -90,9 +90,9 @@ def residual():
     return built
 
 
-def same_with_gradients(found, expected, x):
-    torch.testing.assert_close(found, expected)
-    gradients = [torch.autograd.grad(y.pow(3).sum(), x)[0] for y in (found, expected)]
+def same_with_gradients(output, expected, x):
+    torch.testing.assert_close(output, expected)
+    gradients = [torch.autograd.grad(y.pow(3).sum(), x)[0] for y in (output, expected)]
     torch.testing.assert_close(*gradients)
 
 
@@ -125,8 +125,8 @@ def test_deep_norm(residual, stack, n, m, alpha, beta):
     x = torch.randn(2, 4, 6, requires_grad=True)
     maps = [nn.Linear(6, 6) for _ in range(3)]
     expected = x
-    for one in maps:
-        expected = F.layer_norm(alpha * expected + one(expected), (6,))
+    for layer in maps:
+        expected = F.layer_norm(alpha * expected + layer(expected), (6,))
     same_with_gradients(run(ours, x, maps), expected, x)
     for name in ("feed_forward.inner.weight", "cross_attention.value.weight"):
         assert ours.gain(name) == pytest.approx(beta, rel=1e-5)

@@ -58,7 +58,7 @@ def test_chunks_give_what_the_whole_gives(loss, monkeypatch):
     generator = torch.Generator().manual_seed(0)
     weight, states = (torch.randn(n, 6, generator=generator) for n in (11, 23))
     targets = torch.randint(1, 11, (23,), generator=generator)
-    found = []
+    results = []
     for score in (
         lambda w, s: LinearHead(lambda: w).score(loss, s, targets),
         lambda w, s: loss(F.linear(s, w), targets),
@@ -66,8 +66,8 @@ def test_chunks_give_what_the_whole_gives(loss, monkeypatch):
         w, s = (x.clone().requires_grad_() for x in (weight, states))
         objective, nll = score(w, s)
         objective.backward()
-        found.append((objective.detach(), nll, w.grad, s.grad))
-    torch.testing.assert_close(*found)
+        results.append((objective.detach(), nll, w.grad, s.grad))
+    torch.testing.assert_close(*results)
 
 
 def smoothed(targets, vocab, name):
@@ -90,8 +90,8 @@ def test_kl_is_torchs(rows, name):
     logits, targets = rows
     q = smoothed(targets, 12, name)
     expected = F.kl_div(logits.log_softmax(1), q, reduction="batchmean")
-    found, _ = KullbackLeibler(epsilon=0.1, target=name)(logits, targets)
-    torch.testing.assert_close(found, expected)
+    objective, _ = KullbackLeibler(epsilon=0.1, target=name)(logits, targets)
+    torch.testing.assert_close(objective, expected)
     perfect = KullbackLeibler(epsilon=0.1, target=name)(q.log().clamp(min=-1e4), targets)[0]
     assert perfect.abs() < 1e-9
 
@@ -110,9 +110,9 @@ def test_kl_trains_as_the_smoothed_cross_entropy(rows, name):
 @pytest.mark.parametrize(("power", "torchs"), [(1, F.l1_loss), (2, F.mse_loss)])
 def test_differences_are_torchs(rows, power, torchs):
     logits, targets = rows
-    found, _ = Difference(power=power)(logits, targets)
+    objective, _ = Difference(power=power)(logits, targets)
     p, y = logits.softmax(1), F.one_hot(targets, 12).double()
-    torch.testing.assert_close(found, 12 * torchs(p, y))
+    torch.testing.assert_close(objective, 12 * torchs(p, y))
 
 
 @pytest.mark.parametrize("power", [0, 3])
@@ -139,17 +139,17 @@ def test_sparsemax_is_the_projection_onto_the_simplex(rows):
     assert (expected == 0).any(1).all()
     _, gradient = by_autograd(lambda x: Sparsemax()(x, targets)[0] * 9, logits)
     torch.testing.assert_close(gradient + F.one_hot(targets, 12), expected)
-    found, _ = Sparsemax()(logits, targets)
+    objective, _ = Sparsemax()(logits, targets)
     # by Fenchel and Young: half the squared distances to the true token and to the projection
     y = F.one_hot(targets, 12)
     distances = (y - logits).square().sum(1) - (expected - logits).square().sum(1)
-    torch.testing.assert_close(found, distances.mean() / 2)
+    torch.testing.assert_close(objective, distances.mean() / 2)
 
 
 def test_sparsemax_is_content_with_a_margin_of_one():
     logits = torch.tensor([[0.0, 0.0, 1.0, -3.0]])
-    found, _ = Sparsemax()(logits, torch.tensor([2]))
-    assert found == 0
+    objective, _ = Sparsemax()(logits, torch.tensor([2]))
+    assert objective == 0
 
 
 def test_sparsemax_of_bfloat16_rounds_its_gradient_alone():
@@ -171,11 +171,11 @@ def test_padding_counts_as_rows_whose_target_is_pad(rows, divisor):
     _, nll = loss(logits, targets)
     torch.testing.assert_close(nll, F.cross_entropy(logits, targets, ignore_index=0))
     n = 6 if divisor == "real" else 9
-    found = by_autograd(lambda x: loss(x, targets)[0], logits)
+    results = by_autograd(lambda x: loss(x, targets)[0], logits)
     expected = by_autograd(
         lambda x: -sum(x.log_softmax(1)[i, target] for i, target in enumerate(targets)) / n, logits
     )
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other)
+    for result, expected_result in zip(results, expected, strict=True):
+        torch.testing.assert_close(result, expected_result)
     if divisor == "all":
-        torch.testing.assert_close(found[0], F.cross_entropy(logits, targets))
+        torch.testing.assert_close(results[0], F.cross_entropy(logits, targets))

@@ -131,5 +131,5 @@ def test_qk_norm(keys):
 def test_scores_of_qk_norm_do_not_grow_with_queries():
     kernel = QKNorm(d_head=8, dropout=0.0, scale="sqrt_d_head", fill="zero_output", eps=1e-12)
     q, k, v = (torch.randn(2, 3, 5, 8) for _ in range(3))
-    found = kernel(q, k, v, Mask(), None)
-    torch.testing.assert_close(kernel(1000 * q, 0.01 * k, v, Mask(), None), found)
+    output = kernel(q, k, v, Mask(), None)
+    torch.testing.assert_close(kernel(1000 * q, 0.01 * k, v, Mask(), None), output)

@@ -112,7 +112,7 @@ def test_window(width, tokens, causal):
 
 @pytest.mark.parametrize(("every", "seeing"), [(None, []), (2, [1, 3, 5]), (6, [5]), (9, [])])
 def test_layers_that_see_everything(every, seeing):
-    found = []
+    global_layers = []
     for layer in range(6):
         kernel = Window(d_head=8, width=2, global_every=every, **FUSED)
         kernel.join(d_model=12, n_heads=3, layer=layer)
@@ -120,8 +120,8 @@ def test_layers_that_see_everything(every, seeing):
         places = torch.arange(5)[None]
         whole = (q @ k.mT / 8**0.5).softmax(-1) @ v
         if torch.allclose(kernel(q, k, v, Mask().at(places, places), None), whole, atol=1e-5):
-            found.append(layer)
-    assert found == seeing
+            global_layers.append(layer)
+    assert global_layers == seeing
 
 
 @pytest.mark.parametrize(("width", "context"), [(64, 64), (65, 64), (1000, 8)])

@@ -47,12 +47,12 @@ def normal(norm, x):
 
 def same_gradients(model, ours, theirs):
     weights = torch.randn_like(ours)
-    found, expected = (
+    gradients, expected = (
         torch.autograd.grad((y * weights).sum(), [*model.parameters()], retain_graph=True)
         for y in (ours, theirs)
     )
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(gradients, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_parallel():
@@ -139,11 +139,11 @@ def test_soft_capped_logits(cap, loss):
     head = SoftCap(weight=lambda: weight, cap=cap)
     torch.testing.assert_close(head(states), expected)
     assert head(1000 * states).abs().max() <= cap
-    found = head.score(loss, states, targets)
-    torch.testing.assert_close(found, loss(expected, targets))
+    result = head.score(loss, states, targets)
+    torch.testing.assert_close(result, loss(expected, targets))
     ours, theirs = (
         torch.autograd.grad(y, [weight, states], retain_graph=True)
-        for y in (found[0], loss(expected, targets)[0])
+        for y in (result[0], loss(expected, targets)[0])
     )
     torch.testing.assert_close(ours, theirs)
 

@@ -20,10 +20,10 @@ def test_rotary_is_a_product_of_complex_numbers():
     )
     theirs = torch.view_as_real(turned).flatten(-2).float()
     weight = torch.randn_like(heads)
-    for one, other in zip(
+    for tensor, expected_tensor in zip(
         with_gradients(ours * weight, heads), with_gradients(theirs * weight, heads), strict=True
     ):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(tensor, expected_tensor)
 
 
 def test_rotated_scores_depend_on_the_distance_alone():
@@ -53,12 +53,12 @@ def test_alibi_by_a_loop(n_heads, slopes):
     from ablate.model.position.alibi import Alibi
 
     queries, keys = torch.tensor([[0, 1, 2, 9]]), torch.tensor([[0, 1, 4], [3, 0, 7]])
-    found = Alibi(d_model=4).bias(n_heads, queries, keys)
+    bias = Alibi(d_model=4).bias(n_heads, queries, keys)
     for b in range(2):
         for h in range(n_heads):
             for i, m in enumerate(queries[0].tolist()):
                 for j, n in enumerate(keys[b].tolist()):
-                    assert found[b, h, i, j] == -slopes[h] * abs(m - n)
+                    assert bias[b, h, i, j] == -slopes[h] * abs(m - n)
 
 
 def test_random_vectors_have_one_norm_and_go_on_past_their_table():
@@ -146,8 +146,8 @@ def test_a_recurrent_layer_is_a_loop_of_cells():
     parameters = [getattr(ours_gru, f"{name}_l0") for name in ("weight_ih", "weight_hh")]
     assert not any(p.any() for name, p in ours.named_parameters() if "bias" in name)
     with torch.no_grad():
-        for theirs, one in zip(cell.parameters(), parameters, strict=False):
-            theirs.copy_(one)
+        for theirs, tensor in zip(cell.parameters(), parameters, strict=False):
+            theirs.copy_(tensor)
         cell.bias_ih.zero_()
         cell.bias_hh.zero_()
     x = torch.randn(2, 5, 6, requires_grad=True)
@@ -155,13 +155,13 @@ def test_a_recurrent_layer_is_a_loop_of_cells():
     for t in range(5):
         states.append(cell(x[:, t], states[-1]))
     expected = torch.stack(states[1:], 1)
-    found = ours.embed(x, torch.arange(5)[None])
-    for one, other in zip(
-        with_gradients(found, x, *parameters),
+    output = ours.embed(x, torch.arange(5)[None])
+    for tensor, expected_tensor in zip(
+        with_gradients(output, x, *parameters),
         with_gradients(expected, x, cell.weight_ih, cell.weight_hh),
         strict=True,
     ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(tensor, expected_tensor, rtol=1e-4, atol=1e-5)
 
 
 @pytest.fixture
@@ -188,12 +188,12 @@ def test_vectors_beside_the_embeddings_are_two_maps(learned):
     )
     inputs = (x, *ours.parameters())
     assert ours.longest == 9
-    for one, other in zip(
+    for tensor, expected_tensor in zip(
         with_gradients(ours.embed(x, positions), *inputs),
         with_gradients(expected, *inputs),
         strict=True,
     ):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(tensor, expected_tensor, rtol=1e-4, atol=1e-5)
 
 
 def test_vectors_of_every_layer_are_read_by_attention_alone(learned):
@@ -212,11 +212,11 @@ def test_vectors_of_every_layer_are_read_by_attention_alone(learned):
     assert ours.embed(x, positions) is x
     assert ours.longest == 9
     real = torch.ones(2, 3, dtype=torch.bool)
-    found = attention(x, LayerContext(positions, ours, real, None))
+    output = attention(x, LayerContext(positions, ours, real, None))
     moved = torch.stack([x[:, i] + ours.of.table[p] for i, p in enumerate(positions[0])], 1)
     expected = attention(moved, LayerContext(positions, NoPosition(d_model=6), real, None))
     inputs = (x, *ours.parameters(), *attention.parameters())
-    for one, other in zip(
-        with_gradients(found, *inputs), with_gradients(expected, *inputs), strict=True
+    for tensor, expected_tensor in zip(
+        with_gradients(output, *inputs), with_gradients(expected, *inputs), strict=True
     ):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(tensor, expected_tensor)

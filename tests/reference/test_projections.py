@@ -81,7 +81,7 @@ def test_a_level_equals_a_loop_over_heads(attention, case):
     at = LayerContext(
         torch.arange(5)[None], NoPosition(d_model=D), everywhere, Memory(memory, real)
     )
-    found = ours(x, at)[0]
+    output = ours(x, at)[0]
     heads = []
     for h in range(HEADS):
         q = head(x[0], parameters, uses.get("query"), h)
@@ -90,14 +90,14 @@ def test_a_level_equals_a_loop_over_heads(attention, case):
     expected = torch.cat(heads, 1)
     if "output.weight" in names:
         expected = expected @ parameters["output.weight"].T + parameters["output.bias"]
-    torch.testing.assert_close(found, expected)
-    inputs, direction = (x, memory, *parameters.values()), torch.randn_like(found)
-    for one, other in zip(
-        torch.autograd.grad((found * direction).sum(), inputs),
+    torch.testing.assert_close(output, expected)
+    inputs, direction = (x, memory, *parameters.values()), torch.randn_like(output)
+    for gradient, expected_gradient in zip(
+        torch.autograd.grad((output * direction).sum(), inputs),
         torch.autograd.grad((expected * direction).sum(), inputs),
         strict=True,
     ):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(gradient, expected_gradient)
 
 
 def test_shared_heads_start_in_the_range_of_heads_of_their_own(attention):

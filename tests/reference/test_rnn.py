@@ -62,10 +62,10 @@ def test_values_and_gradients_are_those_of_torchs_layers(compose, batch, cell, b
         _, last = encoder(x)
         begin = tuple(merged(s, 2) for s in last) if cell == "lstm" else merged(last, 2)
         rows.append(decoder(model.embedding.embed_tgt(tgt[None]).detach(), begin)[0])
-    expected, found = torch.cat(rows), model(batch)
-    torch.testing.assert_close(found, expected)
-    weights = torch.linspace(-1, 1, found.numel(), dtype=found.dtype).view_as(found)
-    (found * weights).sum().backward()
+    expected, output = torch.cat(rows), model(batch)
+    torch.testing.assert_close(output, expected)
+    weights = torch.linspace(-1, 1, output.numel(), dtype=output.dtype).view_as(output)
+    (output * weights).sum().backward()
     (expected * weights).sum().backward()
     for ours, theirs in ((model.encoder, encoder), (model.decoder, decoder)):
         for i, layer in enumerate(ours):
@@ -82,7 +82,7 @@ def test_attention_is_that_of_a_plain_loop(compose, batch, score):
     from ablate.model.sublayer import Memory
 
     encoded = Memory(memory, batch.src != PAD)
-    found = attention(states, encoded, attention.keys(encoded))
+    output = attention(states, encoded, attention.keys(encoded))
 
     def compared(h, m):
         if score == "dot":
@@ -101,7 +101,7 @@ def test_attention_is_that_of_a_plain_loop(compose, batch, score):
             weights = torch.stack([compared(h, m) for m in read]).softmax(0)
             both = torch.cat([weights @ read, h])
             expected = (attention.output.weight @ both + attention.output.bias).tanh()
-            torch.testing.assert_close(found[b, t], expected)
+            torch.testing.assert_close(output[b, t], expected)
 
 
 @pytest.mark.parametrize("cell", CELLS)

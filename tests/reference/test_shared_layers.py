@@ -28,22 +28,22 @@ def test_shared_layers_are_layers_with_equal_weights(share_layers):
     for stack in ("encoder", "decoder"):
         ours, theirs = getattr(shared, stack), getattr(plain, stack)
         size = len(ours.layers[0])
-        for layer, own in enumerate(ORDERS[share_layers]):
-            pairs = [(ours.layers[own], theirs.layers[layer])]
+        for layer, original in enumerate(ORDERS[share_layers]):
+            pairs = [(ours.layers[original], theirs.layers[layer])]
             pairs += [
-                (ours.residual.norms[size * own + i], theirs.residual.norms[size * layer + i])
+                (ours.residual.norms[size * original + i], theirs.residual.norms[size * layer + i])
                 for i in range(size)
             ]
-            for one, other in pairs:
-                other.load_state_dict(one.state_dict())
-                for a, b in zip(one.parameters(), other.parameters(), strict=True):
+            for shared_module, plain_module in pairs:
+                plain_module.load_state_dict(shared_module.state_dict())
+                for a, b in zip(shared_module.parameters(), plain_module.parameters(), strict=True):
                     copies.setdefault(a, []).append(b)
     assert len(copies) == len(list(shared.parameters())) - 1  # but for the embedding
     src, tgt = torch.randint(4, 20, (3, 6)), torch.randint(4, 20, (3, 5))
     for model in (shared, plain):
-        model.found = model(Seq2Seq(src, tgt))
-        (model.found * torch.linspace(-1, 1, 16)).sum().backward()
-    torch.testing.assert_close(shared.found, plain.found)
-    for own, equal in copies.items():
+        model.output = model(Seq2Seq(src, tgt))
+        (model.output * torch.linspace(-1, 1, 16)).sum().backward()
+    torch.testing.assert_close(shared.output, plain.output)
+    for original, equal in copies.items():
         total = sum(parameter.grad for parameter in equal)
-        torch.testing.assert_close(own.grad, total, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(original.grad, total, rtol=1e-4, atol=1e-4)

@@ -24,8 +24,8 @@ def test_multi_head_attention(n_keys):
     nn.init.normal_(theirs.in_proj_bias)
     nn.init.normal_(theirs.out_proj.bias)
     with torch.no_grad():
-        for own, other, rows in attention_pairs(ours, theirs):
-            own.copy_(other[rows])
+        for parameter, packed, rows in attention_pairs(ours, theirs):
+            parameter.copy_(packed[rows])
     x, memory = torch.randn(2, 5, 12), torch.randn(2, n_keys, 12)
     real = torch.arange(n_keys) < torch.tensor([n_keys, 3])[:, None]
     out, weights = theirs(x, memory, memory, key_padding_mask=~real, average_attn_weights=False)

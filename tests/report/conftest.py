@@ -112,12 +112,12 @@ def _gone_wrong():
 
 
 def _heads(metric=None):
-    def one(heads, seed):
+    def make(heads, seed):
         made = make_run(f"n_heads={heads}", seed, "model.n_heads", level=heads)
         made["metrics"]["test/bleu"] += 2 * np.log2(heads)
         return made | {"metrics": {metric: float(heads > 8)}, "curve": {}} if metric else made
 
-    return [one(heads, seed) for heads in (1, 2, 4, 8, 16) for seed in range(1 if metric else 3)]
+    return [make(heads, seed) for heads in (1, 2, 4, 8, 16) for seed in range(1 if metric else 3)]
 
 
 TREND = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}}

@@ -41,7 +41,7 @@ def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "the following arguments are required: SOURCE"),
         (("a", "b", "c"), "unknown argument c: allowed here is project=, group=, to="),
@@ -50,12 +50,12 @@ def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_p
         (("nowhere",), "there is no folder nowhere: give the folder of a study"),
     ],
 )
-def test_mistakes_are_one_sentence(command, monkeypatch, tmp_path, arguments, said):
+def test_mistakes_are_one_sentence(command, monkeypatch, tmp_path, arguments, message):
     monkeypatch.chdir(tmp_path)
     status, out, err = command("judge", *arguments)
     assert (status, out) == (2, "")
     assert err.startswith("ablate judge: ")
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 

@@ -60,8 +60,8 @@ def test_gains_are_those_of_the_variants_and_sorted(evidence):
         assert row.effect == pytest.approx(GAINS[row.name], abs=0.1)
         low, high = row.interval
         assert low <= row.effect <= high
-    found = {row.name: row.shows for row in rows}
-    assert found == {
+    marks = {row.name: row.shows for row in rows}
+    assert marks == {
         **{"good": BETTER, "bad": WORSE, "same": SAME, "unclear": OPEN},
         "lost": WORSE,  # its claim asks whether the baseline loses something
     }

@@ -57,7 +57,7 @@ def assert_no_labels_overlap(picture):
     for axes in picture.get_axes():
         for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
             boxes = [t.get_window_extent() for t in labels if t.get_text() and t.get_visible()]
-            assert not any(one.overlaps(b) for i, one in enumerate(boxes) for b in boxes[:i])
+            assert not any(box.overlaps(b) for i, box in enumerate(boxes) for b in boxes[:i])
 
 
 def test_labels_of_an_axis_do_not_overlap(every_figure):
@@ -69,8 +69,8 @@ def test_names_of_contrasts_have_room_for_all_their_lines(evidence):
     made = evidence()
     stacks = [f"model/position@model.{stack}.position" for stack in ("encoder", "decoder")]
     arms = {arm: dict.fromkeys(stacks, arm) for arm in ("treatment", "baseline")}
-    held = {"where": {"model.n_decoder_layers": 2}, "steps": 1200}
-    long = {**made.study["claims"][0], **conclude(made)["claims"][0], **arms, **held}
+    setting = {"where": {"model.n_decoder_layers": 2}, "steps": 1200}
+    long = {**made.study["claims"][0], **conclude(made)["claims"][0], **arms, **setting}
     with style():
         picture = draw_effects([long, long])
     assert_no_labels_overlap(picture)
@@ -100,8 +100,8 @@ def test_lines_of_a_figure_carry_their_names_apart_and_chance_and_bound_are_draw
         for s in ("noam", "constant")
         for seed in range(2)
     ]
-    found = evidence(runs=runs, figures=[shown], factors=["model/residual", "schedule"])
-    (axes,) = all_axes(next(figures(found, finite(conclude(found)))))
+    made = evidence(runs=runs, figures=[shown], factors=["model/residual", "schedule"])
+    (axes,) = all_axes(next(figures(made, finite(conclude(made)))))
     names = {t.get_text(): t.get_position()[1] for t in axes.texts}
     assert {"Pre-LN", "Post-LN", "chance", "bound"} == set(names)
     assert abs(names["Pre-LN"] - names["Post-LN"]) > 0
@@ -140,7 +140,7 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
     (axes,) = all_axes(drawn(made)["effects"])
     points = [line.get_xdata() for line in axes.get_lines()]
     for expected in (claim["interval"], claim["differences"], [claim["effect"]], [1.0, 1.0]):
-        assert any(np.array_equal(found, expected) for found in points)
+        assert any(np.array_equal(x, expected) for x in points)
     assert claim["verdict"] in [text.get_text() for text in axes.texts]
 
 
@@ -157,15 +157,15 @@ def test_exact_claims_show_every_case_within_the_tolerance(evidence):
     axes = all_axes(drawn(evidence("equivalence"))["effects"])[-1]
     points = [line.get_xdata() for line in axes.get_lines()]
     for expected in ([256.0] * 5, [256.0], [-300.0] * 2, [300.0] * 2):
-        assert any(np.array_equal(found, expected) for found in points)
+        assert any(np.array_equal(x, expected) for x in points)
     assert axes.get_xlabel() == "difference in parameters (count); dashed: tolerance 300"
 
 
 def test_effects_of_another_size_get_an_axis_of_their_own(evidence):
     made = evidence(claims=[{}, {"id": "more"}, {"id": "small"}])
     claims = [
-        {**asked, **found, "effect": effect, "interval": [effect - 1, effect + 1]}
-        for asked, found, effect in zip(
+        {**asked, **entry, "effect": effect, "interval": [effect - 1, effect + 1]}
+        for asked, entry, effect in zip(
             made.study["claims"], conclude(made)["claims"], (50.0, 40.0, 2.0), strict=True
         )
     ]
@@ -219,16 +219,16 @@ def test_line_of_a_trend_is_that_of_least_squares(scale):
     x = levels if scale == "linear" else np.log2(levels)
     y = np.log2(values) if scale == "log_log" else values
     slope, intercept = np.polyfit(x, y, 1)
-    found = line(scale, levels, values, float(slope), levels)[1]
+    curve = line(scale, levels, values, float(slope), levels)[1]
     fitted = slope * x + intercept
-    np.testing.assert_allclose(found, 2**fitted if scale == "log_log" else fitted)
+    np.testing.assert_allclose(curve, 2**fitted if scale == "log_log" else fitted)
 
 
 def test_letters_stay_letters_and_bytes_stay_the_same(evidence):
-    one, other = (svg(drawn(evidence())["effects"].picture) for _ in range(2))
-    assert one == other
-    assert "difference in test BLEU (points)" in one
-    assert "<metadata" not in one
+    first, other = (svg(drawn(evidence())["effects"].picture) for _ in range(2))
+    assert first == other
+    assert "difference in test BLEU (points)" in first
+    assert "<metadata" not in first
 
 
 def test_only_what_is_read_keeps_all_its_digits():
@@ -332,7 +332,7 @@ def test_the_curve_of_training_is_drawn_where_the_runs_have_it(evidence):
     for run in made.runs:
         values = [5.0 - 0.1 * number + 0.01 * run["seed"] for number in range(24)]
         run["training"] = {"step": step, "train/nll": values}
-    (figure,) = (one for one in figures(made, conclude(made)) if one.name == "training")
+    (figure,) = (plot for plot in figures(made, conclude(made)) if plot.name == "training")
     (axes,) = figure.picture.axes
     assert [list(line.get_xdata()) for line in axes.lines] == [step, step]
     assert axes.lines[0].get_ydata()[-1] == pytest.approx(5.0 - 2.3 + 0.02)

@@ -33,8 +33,8 @@ def test_every_claim_has_a_row_with_its_verdict(folder):
     for verdict, count in given.items():
         assert sum(f"| {verdict} |" in line for line in lines) == count
     assert any("artificial language, model micro, not trained" in line for line in lines)
-    found = json.loads((folder / "preln_vs_postln" / "verdict.json").read_text())
-    claim = next(claim for claim in found["claims"] if claim["interval"])
+    judged = json.loads((folder / "preln_vs_postln" / "verdict.json").read_text())
+    claim = next(claim for claim in judged["claims"] if claim["interval"])
     assert any(claim["statement"] in line and claim["evidence"] in line for line in lines)
 
 
@@ -52,7 +52,7 @@ def test_a_folder_without_verdicts_is_named(laboratory, tmp_path):
 def test_what_fresh_seeds_said_stands_beside_a_verdict_with_its_rule(folder):
     assert "resh seeds" not in index(folder)
     shutil.copytree(EXPERIMENTS / "dot_products", folder / "dot_products")
-    said = index(folder)
-    assert said.count("| supported, large enough to matter; fresh seeds: reproduced |") == 1
-    assert said.count("; fresh seeds: reproduced |") == 2  # of the claims that are not exact
-    assert "Not reproduced: every other outcome." in said
+    page = index(folder)
+    assert page.count("| supported, large enough to matter; fresh seeds: reproduced |") == 1
+    assert page.count("; fresh seeds: reproduced |") == 2  # of the claims that are not exact
+    assert "Not reproduced: every other outcome." in page

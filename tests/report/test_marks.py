@@ -32,9 +32,9 @@ def papers():
     """Every ground of a report and of the site."""
     report = (files("ablate.report") / "templates/report.html.j2").read_text()
     site = (files("ablate.site") / "templates/style.css").read_text()
-    found = {colour for text in (report, site) for colour in re.findall(r"--paper: (#\w+)", text)}
-    assert len(found) >= 3
-    return sorted("#ffffff" if colour == "#fff" else colour for colour in found)
+    colours = {colour for text in (report, site) for colour in re.findall(r"--paper: (#\w+)", text)}
+    assert len(colours) >= 3
+    return sorted("#ffffff" if colour == "#fff" else colour for colour in colours)
 
 
 def linear(colour):
@@ -42,8 +42,8 @@ def linear(colour):
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
-def contrast(one, other):
-    low, high = sorted(XYZ[1] @ linear(colour) + 0.05 for colour in (one, other))
+def contrast(first, other):
+    low, high = sorted(XYZ[1] @ linear(colour) + 0.05 for colour in (first, other))
     return high / low
 
 
@@ -62,16 +62,16 @@ def hue(colour):
 def test_an_arm_is_seen_on_every_paper_and_has_no_hue_of_a_state(colour):
     assert min(contrast(colour, paper) for paper in papers()) >= 3
     for state in HUED:
-        for known in {MARKS[state].colour, MARKS[state].on_white, MARKS[state].on_black}:
-            apart = abs(hue(colour) - hue(known)) % 360
-            assert min(apart, 360 - apart) >= APART, (state, known)
+        for state_colour in {MARKS[state].colour, MARKS[state].on_white, MARKS[state].on_black}:
+            apart = abs(hue(colour) - hue(state_colour)) % 360
+            assert min(apart, 360 - apart) >= APART, (state, state_colour)
     assert colorsys.rgb_to_hsv(*to_rgb(colour))[1] > 0.3  # nor grey
 
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_two_arms_are_told_apart_with_every_colour_vision(sight):
-    for one, other in itertools.combinations(ARM_COLOURS, 2):
-        assert np.linalg.norm(lab(one, sight) - lab(other, sight)) >= TOLD, (one, other)
+    for first, other in itertools.combinations(ARM_COLOURS, 2):
+        assert np.linalg.norm(lab(first, sight) - lab(other, sight)) >= TOLD, (first, other)
 
 
 def test_the_site_has_the_colours_of_the_figures():

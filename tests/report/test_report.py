@@ -36,8 +36,8 @@ def sections(report):
 
 
 def files(folder):
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def read(folder):
@@ -120,11 +120,11 @@ def test_page_marks_verdicts_and_lets_tables_scroll(report, parsed):
 
 
 def test_text_of_a_study_cannot_become_markup(report, parsed):
-    said = "<script>alert(1)</script> *so* [it](x) | said & done, d_k_ = `k` $x$ &amp; ~~no~~"
-    text = report(literature=said)
+    literature = "<script>alert(1)</script> *so* [it](x) | said & done, d_k_ = `k` $x$ &amp; ~~no~~"
+    text = report(literature=literature)
     tree = parsed(page("made_up", text, {}))
     assert not list(tree.iter("script"))
-    assert f": {said}" in "".join(tree.itertext())
+    assert f": {literature}" in "".join(tree.itertext())
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_the_regime_of_a_probe_has_no_steps(report, evidence):
     probed = evidence().runs
     for run in probed:
         run["metrics"] = {"probe/ratio": 1.0, "test/bleu": run["metrics"]["test/bleu"]}
-    told = report(runs=probed)
-    assert "not trained" in told and "optimiser steps of" not in told
+    text = report(runs=probed)
+    assert "not trained" in text and "optimiser steps of" not in text
     assert "steps of 512 and 128 tokens" in report(regime={"tokens_per_step": "512 and 128"})
 
 
@@ -171,8 +171,8 @@ def test_tuned_values_are_shown_with_the_one_that_was_chosen(report):
 
 
 def test_exploratory_is_said(report):
-    said = r"- \*\*[A-Za-z, ]+\.\*\* \(exploratory\) Pre-LN"
-    assert re.search(said, report("exploratory"))
+    pattern = r"- \*\*[A-Za-z, ]+\.\*\* \(exploratory\) Pre-LN"
+    assert re.search(pattern, report("exploratory"))
     assert "(exploratory)" not in report()
 
 
@@ -215,8 +215,8 @@ def test_exact_claims_have_no_intervals_and_no_p_values(report):
 def asked_again(made, word, **changes):
     (claim,) = conclude(made)["claims"]
     fresh = {key: claim[key] for key in ("verdict", "grade", "effect", "interval", "evidence")}
-    known = {key: claim[key] for key in ("id", "statement")} | {"reading": "", "exploratory": False}
-    return {**known, "replication": word, "first": fresh, "fresh": {**fresh, **changes}}
+    entry = {key: claim[key] for key in ("id", "statement")} | {"reading": "", "exploratory": False}
+    return {**entry, "replication": word, "first": fresh, "fresh": {**fresh, **changes}}
 
 
 @pytest.mark.parametrize("word", ["reproduced", "weaker", "not reproduced", "open"])

@@ -23,7 +23,7 @@ def test_metrics_have_names_and_units(metric, axis):
 
 
 @pytest.mark.parametrize(
-    ("metric", "value", "said"),
+    ("metric", "value", "printed"),
     [
         ("test/bleu", 53.156, "53.16"),
         ("test/nll", 0.5364, "0.536"),
@@ -34,8 +34,8 @@ def test_metrics_have_names_and_units(metric, axis):
         ("test/bleu", None, "-"),
     ],
 )
-def test_numbers_have_the_digits_that_are_worth_printing(metric, value, said):
-    assert metric_of(metric).say(value) == said
+def test_numbers_have_the_digits_that_are_worth_printing(metric, value, printed):
+    assert metric_of(metric).say(value) == printed
 
 
 def test_differences_have_a_sign():

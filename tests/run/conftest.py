@@ -25,10 +25,10 @@ def done(small_in, compose, tmp_path_factory):
 @pytest.fixture
 def kept(done, tmp_path):
     """The same as if it had been run in the results of this test."""
-    found, results = done
+    result, results = done
     shutil.copytree(results, tmp_path / "results")
     moved = {
-        key: str(tmp_path / "results" / Path(found[key]).relative_to(results))
+        key: str(tmp_path / "results" / Path(result[key]).relative_to(results))
         for key in ("folder", "evaluation")
     }
-    return {**found, **moved}
+    return {**result, **moved}

@@ -28,7 +28,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) // 3906)
 """
 
 
-def said(script, *arguments, **variables):
+def run_script(script, *arguments, **variables):
     environment = {key: value for key, value in os.environ.items() if key != NAME} | variables
     command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -36,15 +36,15 @@ def said(script, *arguments, **variables):
 
 
 def test_few_programs_are_kept_unless_the_user_says_otherwise():
-    assert said(PROGRAMS) < 1024
-    assert said(PROGRAMS, **{NAME: "500"}) == 500
+    assert run_script(PROGRAMS) < 1024
+    assert run_script(PROGRAMS, **{NAME: "500"}) == 500
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator")
 def test_most_tensors_take_the_pages_of_those_before():
-    assert said(FAULTS, MALLOC_MMAP_THRESHOLD_="131072") >= 29  # the default, but fixed
-    assert said(FAULTS, "keep", MALLOC_MMAP_THRESHOLD_="131072") < 15
+    assert run_script(FAULTS, MALLOC_MMAP_THRESHOLD_="131072") >= 29  # the default, but fixed
+    assert run_script(FAULTS, "keep", MALLOC_MMAP_THRESHOLD_="131072") < 15
 
 
 def test_a_run_keeps_its_memory_before_it_does_anything_large(small, compose, monkeypatch):

@@ -23,15 +23,15 @@ def experiments():
 
     That the options of a model share their initial values is a law, which tests/laws check for all.
     """
-    known = set()
+    covered = set()
     for path in sorted((CONF / "experiment").glob("*.yaml")):
         keys = set(OmegaConf.select(OmegaConf.load(path), "hydra.sweeper.params") or {})
         if OTHERS.search(path.read_text()) or path.stem == "aa_null":
             continue
         if not any(key == "model" or key.startswith(OTHERWISE) for key in keys):
             parts = {re.split(r"[/@.]", key)[0] for key in keys}
-            yield pytest.param(path.stem, marks=[pytest.mark.slow] if parts <= known else [])
-            known |= parts
+            yield pytest.param(path.stem, marks=[pytest.mark.slow] if parts <= covered else [])
+            covered |= parts
 
 
 @pytest.fixture
@@ -65,10 +65,10 @@ def batches(data):
 
 @pytest.mark.parametrize("name", [*experiments()])
 def test_arms_begin_with_equal_values_and_see_the_same_batches(built, name):
-    (_, first, data), *others = built(name)
+    (_, first, data), *later_arms = built(name)
     first, seen = dict(first.named_parameters()), batches(data)
     assert len(seen) > 3
-    for arm, other, data in others:
+    for arm, other, data in later_arms:
         shared = {
             key: value
             for key, value in other.named_parameters()

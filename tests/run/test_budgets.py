@@ -46,10 +46,10 @@ def steps(monkeypatch):
     return seen
 
 
-def numbers(found):
-    lines = (Path(found["folder"]) / "metrics.jsonl").read_text().splitlines()
-    own = {k: v for k, v in found.items() if k not in (*VOLATILE, "short")}
-    return own, [{k: v for k, v in json.loads(line).items() if k != "time"} for line in lines]
+def numbers(result):
+    lines = (Path(result["folder"]) / "metrics.jsonl").read_text().splitlines()
+    fields = {k: v for k, v in result.items() if k not in (*VOLATILE, "short")}
+    return fields, [{k: v for k, v in json.loads(line).items() if k != "time"} for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_both_have_the_numbers_that_they_have_alone(go, steps, more, shared):
     assert steps == [*range(4), *range(shared, 8)]
     assert numbers(both["short"]) == numbers(go("alone", "budget.steps=4", *more))
     assert numbers(both) == numbers(go("alone", "budget.steps=8", *more))
-    assert {found["metrics"]["steps"] for found in (both, both["short"])} == {4, 8}
+    assert {result["metrics"]["steps"] for result in (both, both["short"])} == {4, 8}
     del steps[:]
     again = go("both", *BOTH, *more)
     assert again["reused"] and again["short"]["reused"] and not steps
@@ -91,9 +91,9 @@ def test_a_short_run_that_is_there_gives_no_state(go, steps):
 @SLOW
 def test_both_begin_anew_where_that_is_asked_for(go, steps):
     go("results", *BOTH)
-    found = go("results", *BOTH, "fresh=true")
+    result = go("results", *BOTH, "fresh=true")
     assert steps[8:] == [*range(4), *range(8)]
-    assert found["trained"] and found["short"]["trained"]
+    assert result["trained"] and result["short"]["trained"]
 
 
 def test_how_far_two_lengths_share_their_rates():

@@ -26,23 +26,25 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def go(small, corpus, compose):
-    own = [word for word in small if not word.startswith(("data.", "scale=", "budget.short"))]
-    return lambda *more: run(resolve(compose("scale=smoke", *corpus, *own, "search=greedy", *more)))
+    overrides = [word for word in small if not word.startswith(("data.", "scale=", "budget.short"))]
+    return lambda *more: run(
+        resolve(compose("scale=smoke", *corpus, *overrides, "search=greedy", *more))
+    )
 
 
 def test_chinese_is_scored_by_characters(go, capsys):
-    found = go()
-    assert "tok:zh" in found["signatures"]["bleu"]
-    assert "case:lc" in found["signatures"]["bleu_tokenised"]
-    assert {"test/bleu", "test/chrf"} <= found["metrics"].keys()
+    result = go()
+    assert "tok:zh" in result["signatures"]["bleu"]
+    assert "case:lc" in result["signatures"]["bleu_tokenised"]
+    assert {"test/bleu", "test/chrf"} <= result["metrics"].keys()
     assert "warning" not in capsys.readouterr().out
 
 
 def test_chinese_by_13a_is_a_warning(go, capsys):
-    found = go("task.tokenize=13a", "budget.steps=2")
-    assert "tok:13a" in found["signatures"]["bleu"]
-    said = capsys.readouterr().out
-    assert "warning, test: BLEU by 13a cannot mean much" in said and "task.tokenize=zh" in said
+    result = go("task.tokenize=13a", "budget.steps=2")
+    assert "tok:13a" in result["signatures"]["bleu"]
+    output = capsys.readouterr().out
+    assert "warning, test: BLEU by 13a cannot mean much" in output and "task.tokenize=zh" in output
 
 
 def test_a_probe_is_asked_nothing_about_translations(go, capsys):

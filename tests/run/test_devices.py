@@ -65,10 +65,20 @@ def test_scores_of_two_processes_are_those_of_one(
     assert done.returncode == 0, done.stdout + done.stderr
     complaints = [line for line in done.stderr.splitlines() if "arning" in line]
     assert len(complaints) == len(set(complaints)), complaints
-    one = run(resolve(compose(*words(model, task, "one", eval_tokens))))["metrics"]
+    single = run(resolve(compose(*words(model, task, "one", eval_tokens))))["metrics"]
     (test,) = (tmp_path / "two").glob("runs/*/tests/*/result.json")
-    two = json.loads(test.read_text())["metrics"]
-    print(model, task, {name: (one[name], two[name]) for name in two if name.startswith("test/")})
-    tested = {name for name in one if name.startswith("test/")}
+    distributed = json.loads(test.read_text())["metrics"]
+    print(
+        model,
+        task,
+        {
+            name: (single[name], distributed[name])
+            for name in distributed
+            if name.startswith("test/")
+        },
+    )
+    tested = {name for name in single if name.startswith("test/")}
     assert tested
-    assert {name: two[name] for name in tested} == pytest.approx({n: one[n] for n in tested})
+    assert {name: distributed[name] for name in tested} == pytest.approx(
+        {n: single[n] for n in tested}
+    )

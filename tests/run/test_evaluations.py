@@ -88,8 +88,8 @@ def test_an_evaluation_of_weights_that_are_gone_is_made_again(go, kept):
 
 
 def test_validation_has_a_search_of_its_own(go):
-    found = go("search@validation_search=beam", "validation_search.size=2", "search=greedy")
-    assert found["training"] != go("search=greedy")["training"]
+    result = go("search@validation_search=beam", "validation_search.size=2", "search=greedy")
+    assert result["training"] != go("search=greedy")["training"]
 
 
 def test_a_refused_evaluation_leaves_the_training_as_it_was(go, kept, monkeypatch):
@@ -107,10 +107,10 @@ def broken(*args):
 
 def test_another_set_of_seeds_shares_nothing(go, done):
     first, second = done[0], go("replicate=1")
-    one, two = (
-        torch.load(Path(found["folder"], "weights.pt"), weights_only=True)
-        for found in (first, second)
+    first_weights, second_weights = (
+        torch.load(Path(result["folder"], "weights.pt"), weights_only=True)
+        for result in (first, second)
     )
     name = "embedding.tgt.weight"
     assert first["seed"] == second["seed"]
-    assert not torch.equal(one[name], two[name])
+    assert not torch.equal(first_weights[name], second_weights[name])

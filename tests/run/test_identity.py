@@ -57,9 +57,9 @@ def test_what_can_change_a_number_is_inside(identify, override):
 
 
 def test_only_a_stack_that_falls_back_on_the_model_may_repeat_it(compose):
-    def identity(**own):
+    def identity(**options):
         config = compose("logger=none")
-        stack = {"_target_": "somewhere.Else", **own}
+        stack = {"_target_": "somewhere.Else", **options}
         for key, value in (("rate", 0.1), ("stack", stack)):
             OmegaConf.update(config.model, key, value, force_add=True)
         return digest(parts(config, "text"))
@@ -69,8 +69,8 @@ def test_only_a_stack_that_falls_back_on_the_model_may_repeat_it(compose):
 
 def test_how_bleu_counts_words_is_inside_where_it_is_not_the_usual_way(compose):
     def identity(*words):
-        own = ("data=parallel", "data.train=x", "data.source=en", *words)
-        return parts(compose("logger=none", *own), "text")
+        overrides = ("data=parallel", "data.train=x", "data.source=en", *words)
+        return parts(compose("logger=none", *overrides), "text")
 
     german = identity("data.target=de")
     assert "bleu" not in german and "tokenize" not in german["config"]["task"]

@@ -97,7 +97,7 @@ def test_training_uses_the_task_that_the_data_began(compose, small, monkeypatch,
     begun = []
     begin = type(job.task).begin
     monkeypatch.setattr(
-        type(job.task), "begin", lambda task, known: begun.append(task) or begin(task, known)
+        type(job.task), "begin", lambda task, text: begun.append(task) or begin(task, text)
     )
     run(job)
     assert seen["data"] is seen["training"] is job.task
@@ -113,4 +113,8 @@ def test_two_budgets_share_no_component(compose, small, short):
         if field.name not in ("model", "short")
     ]
     assert job.short.config.budget.steps == short and job.short.short is None
-    assert not [one for one, other in pairs if one is other and one is not None]
+    assert not [
+        component
+        for component, short_component in pairs
+        if component is short_component and component is not None
+    ]

@@ -91,18 +91,18 @@ def test_a_run_killed_in_the_middle_of_an_epoch_goes_on_to_the_bit(
         for _ in range(2):
             with pytest.raises(Killed):
                 go("killed")
-        found = go("killed")
+        resumed = go("killed")
     assert steps[5][1] > 0 and steps[18][0] > 0 and steps[18][1] > 0
-    assert found["metrics"] == whole["metrics"]
-    weights = [torch.load(f"{one['folder']}/weights.pt") for one in (whole, found)]
+    assert resumed["metrics"] == whole["metrics"]
+    weights = [torch.load(f"{result['folder']}/weights.pt") for result in (whole, resumed)]
     assert all(a.equal(b) for a, b in zip(*(w.values() for w in weights), strict=True))
 
 
 def test_what_is_measured_is_that_of_the_text(go, tmp_path):
-    found = go("measured", "tokenizer=byte")
+    result = go("measured", "tokenizer=byte")
     text = (tmp_path / "play.txt").read_bytes()
-    metrics = found["metrics"]
-    rows = np.load(f"{found['evaluation']}/test.stats.npz")["nll"]
+    metrics = result["metrics"]
+    rows = np.load(f"{result['evaluation']}/test.stats.npz")["nll"]
     nll, tokens = rows.sum(0)
     assert metrics["test/nll"] == pytest.approx(nll / tokens, rel=1e-6)
     (start,) = (at + 1 for at in [text.find(b"\n", int(len(text) * 0.95))])
@@ -113,8 +113,8 @@ def test_what_is_measured_is_that_of_the_text(go, tmp_path):
 
 
 def test_three_samples_are_kept_and_shown(go, capsys):
-    found = go("written")
-    samples = json.loads(Path(found["evaluation"], "samples.json").read_text())
+    result = go("written")
+    samples = json.loads(Path(result["evaluation"], "samples.json").read_text())
     assert len(samples) == 3 and len(set(samples)) == 3 and all(samples)
     assert "sample 3" in capsys.readouterr().out
     state = torch.get_rng_state()
@@ -129,12 +129,12 @@ SLOW = (pytest.param(attention, marks=pytest.mark.slow) for attention in ("qk_no
 @pytest.mark.parametrize("attention", ["fused", "window", *SLOW])
 def test_a_run_whose_documents_are_apart_is_whole(go, attention):
     narrow = ["model.attention.width=4"] if attention == "window" else []
-    found = go(
+    result = go(
         *("apart", "task.attention=document", f"model/attention={attention}", *narrow),
         *("budget.steps=4", "budget.validate_every=4", "logger=csv"),
     )
-    assert found["status"] in ("finished", "collapsed")
-    assert 0 <= found["metrics"]["heads/decoder_self"] <= 1
+    assert result["status"] in ("finished", "collapsed")
+    assert 0 <= result["metrics"]["heads/decoder_self"] <= 1
 
 
 @pytest.mark.parametrize("position", ["rotary", "learned", "alibi"])
@@ -150,9 +150,9 @@ def test_attention_limited_to_the_document(words, compose, position):
     changed = batch.inputs.tokens.clone()
     first = documents == 0
     changed[first] = 4 + (changed[first] + 1) % 5
-    others = model(batch.inputs._replace(tokens=changed))
-    assert torch.allclose(states[~first], others[~first], atol=1e-6)
-    assert not torch.allclose(states[first], others[first], atol=1e-2)
+    changed_states = model(batch.inputs._replace(tokens=changed))
+    assert torch.allclose(states[~first], changed_states[~first], atol=1e-6)
+    assert not torch.allclose(states[first], changed_states[first], atol=1e-2)
     pictures = dict(draw_attention(model, data.tokenizers, batch, torch.device("cpu")))
     assert pictures.keys() == {"attention/decoder_self"}
     context = make_model(resolve(compose(*words("whole", more[1]))), data).eval()

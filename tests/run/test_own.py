@@ -40,9 +40,9 @@ def go(small, compose):
 def test_lightnings_callbacks_act(go):
     stops = ("callbacks.early_stopping.min_delta=100", "callbacks.early_stopping.patience=1")
     every = ("trainer.log_every_n_steps=1",)
-    found = go("callbacks=[early_stopping,lr_monitor]", *stops, "budget.steps=8", *every)
-    assert found["metrics"]["steps"] == 4  # the second validation is not 100 nats better
-    assert "lr-Adam" in Path(found["folder"], "metrics.jsonl").read_text()
+    result = go("callbacks=[early_stopping,lr_monitor]", *stops, "budget.steps=8", *every)
+    assert result["metrics"]["steps"] == 4  # the second validation is not 100 nats better
+    assert "lr-Adam" in Path(result["folder"], "metrics.jsonl").read_text()
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_what_cannot_be_is_one_sentence_before_any_work(compose, small, tmp_path
 
 
 def test_a_metric_of_ones_own_is_recorded_and_can_be_judged(go, compose, small):
-    found = go("metric=exact_match")
-    assert found["metrics"]["test/exact_match"] == 0
+    result = go("metric=exact_match")
+    assert result["metrics"]["test/exact_match"] == 0
     from ablate.train.prepare import build_model, prepare_data
     from ablate.train.resolve import resolve
 
@@ -90,27 +90,27 @@ def test_a_metric_of_ones_own_is_recorded_and_can_be_judged(go, compose, small):
 
 
 def test_lightnings_keys_need_no_plus(go):
-    found = go("trainer.limit_val_batches=1", "trainer.detect_anomaly=true")
-    assert found["metrics"]["steps"] == 4
+    result = go("trainer.limit_val_batches=1", "trainer.detect_anomaly=true")
+    assert result["metrics"]["steps"] == 4
 
 
 def test_only_what_is_used_is_in_the_identity(compose):
-    plain, own = compose("logger=none"), compose("logger=none", "metric=exact_match")
+    plain, with_metric = compose("logger=none"), compose("logger=none", "metric=exact_match")
     stopped = compose("logger=none", "callbacks=early_stopping")
     assert not {"callbacks", "metric"} & set(parts(plain, "text")["config"])
     assert "metric" not in evaluation_parts(plain, "")["config"]
-    assert digest(parts(own, "text")) == digest(parts(plain, "text"))  # it trains nothing
-    assert digest(evaluation_parts(own, "")) != digest(evaluation_parts(plain, ""))
+    assert digest(parts(with_metric, "text")) == digest(parts(plain, "text"))  # it trains nothing
+    assert digest(evaluation_parts(with_metric, "")) != digest(evaluation_parts(plain, ""))
     assert digest(parts(stopped, "text")) != digest(parts(plain, "text"))
 
 
 def test_a_readable_name_leads_to_the_folder(go, tmp_path):
-    found = go("model.dropout.rate=0.5", "seed=3")
+    result = go("model.dropout.rate=0.5", "seed=3")
     place = tmp_path / "results" / "by-name" / "run" / "3"
-    assert place.resolve() == Path(found["folder"]).resolve()
+    assert place.resolve() == Path(result["folder"]).resolve()
     assert not place.readlink().is_absolute()
     again = go("seed=3")  # the newest run of a name has it
-    assert place.resolve().name == again["training"] != found["training"]
+    assert place.resolve().name == again["training"] != result["training"]
 
 
 def test_a_name_that_is_taken_is_left(go, tmp_path):

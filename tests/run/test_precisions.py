@@ -51,22 +51,22 @@ def states(monkeypatch):
 )
 def test_sums_keep_their_types_under_every_precision(small, compose, states, precision, task):
     config = compose(*small, *TASKS[task], f"trainer.precision={precision}", "optimizer.eps=1e-4")
-    found = run(resolve(config))
-    assert found["status"] in ("finished", "collapsed")
-    scores = {k: v for k, v in found["metrics"].items() if k.startswith(("val/", "test/"))}
+    result = run(resolve(config))
+    assert result["status"] in ("finished", "collapsed")
+    scores = {k: v for k, v in result["metrics"].items() if k.startswith(("val/", "test/"))}
     assert scores
     assert all(math.isfinite(value) for value in scores.values())
     assert states <= TYPES
     for name in ("val/nll", "test/nll"):
         assert float(torch.tensor(scores[name]).bfloat16()) != scores[name]
-    lines = Path(found["folder"], "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = Path(result["folder"], "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     trained = [x["val/nll"] for x in map(json.loads, lines) if "val/nll" in x]
     assert trained[-1] == pytest.approx(scores["val/nll"], rel=1e-6)
 
 
 def test_the_record_names_the_precision_that_ran(small, compose, capsys):
-    found = run(resolve(compose(*small, "trainer.precision=16-mixed")))
-    written = yaml.safe_load(Path(found["folder"], "config.yaml").read_text(encoding="utf-8"))
+    result = run(resolve(compose(*small, "trainer.precision=16-mixed")))
+    written = yaml.safe_load(Path(result["folder"], "config.yaml").read_text(encoding="utf-8"))
     assert written["trainer"]["precision"] == "bf16-mixed"
     assert "trainer.precision=16-mixed is bf16-mixed here" in capsys.readouterr().out
 

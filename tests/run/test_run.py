@@ -21,8 +21,8 @@ from .conftest import VOLATILE
 LOGGED = ("train/objective", "train/nll", "train/gradient_norm")
 
 
-def numbers(found):
-    return {key: value for key, value in found.items() if key not in VOLATILE}
+def numbers(result):
+    return {key: value for key, value in result.items() if key not in VOLATILE}
 
 
 @pytest.fixture
@@ -31,34 +31,34 @@ def go(small, compose):
 
     def went(*overrides):
         config = compose(*small, *overrides)
-        found = run(resolve(config))
-        return found, found["folder"]
+        result = run(resolve(config))
+        return result, result["folder"]
 
     return went
 
 
 def test_a_run_leaves_a_whole_record(done, small, compose):
-    found, results = done
-    folder, tests = Path(found["folder"]), Path(found["evaluation"])
-    assert folder == results / "runs" / found["training"]
-    assert tests == folder / "tests" / found["identity"]
+    result, results = done
+    folder, tests = Path(result["folder"]), Path(result["evaluation"])
+    assert folder == results / "runs" / result["training"]
+    assert tests == folder / "tests" / result["identity"]
     assert {p.name for p in folder.iterdir()} == {
         *("config.yaml", "identity.json", "environment.json", "metrics.jsonl", "weights.pt"),
         *("tokenizer", "tests", "result.json"),  # and no checkpoints any more
     }
     files = {"config.yaml", "identity.json", "test.hyp", "test.stats.npz", "result.json"}
     assert {p.name for p in tests.iterdir()} == files
-    assert json.loads((folder / "result.json").read_text())["status"] == found["status"]
-    assert found["status"] in ("finished", "collapsed")
-    assert found["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
-    assert "tok:moses-" in found["signatures"]["bleu_tokenised"]
+    assert json.loads((folder / "result.json").read_text())["status"] == result["status"]
+    assert result["status"] in ("finished", "collapsed")
+    assert result["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp")
+    assert "tok:moses-" in result["signatures"]["bleu_tokenised"]
     assert OmegaConf.load(folder / "config.yaml").model.d_model == 16
     assert OmegaConf.load(tests / "config.yaml").search.size == 5
     job = resolve(compose(*small))
-    known = metric_names(job, build_model(job.config.model, prepare_data(job)))
-    assert found["metrics"].keys() <= known  # by which claims are checked
-    others = {"test/changed", "test/skill", "test/decoder_passes"}  # need another run
-    assert known - found["metrics"].keys() == {*others, *UNSTABLE, *KNOWN}
+    declared = metric_names(job, build_model(job.config.model, prepare_data(job)))
+    assert result["metrics"].keys() <= declared  # by which claims are checked
+    comparisons = {"test/changed", "test/skill", "test/decoder_passes"}  # need another run
+    assert declared - result["metrics"].keys() == {*comparisons, *UNSTABLE, *KNOWN}
     lines = (tests / "test.hyp").read_text().split("\n")[:-1]
     assert len(lines) == len(np.load(tests / "test.stats.npz")["bleu"]) == 20
 
@@ -110,8 +110,8 @@ def test_a_finished_run_is_reused_and_fresh_runs_it_again(go, kept):
 
 @pytest.mark.parametrize("tested", ["last", "best", "average"])
 def test_which_weights_are_tested_is_a_choice(go, tested):
-    found, _ = go(f"checkpoint.tested={tested}", "checkpoint.every=1", "checkpoint.average=2")
-    assert math.isfinite(found["metrics"]["test/nll"])
+    result, _ = go(f"checkpoint.tested={tested}", "checkpoint.every=1", "checkpoint.average=2")
+    assert math.isfinite(result["metrics"]["test/nll"])
 
 
 def test_the_average_is_the_mean_of_the_last_weights():
@@ -125,16 +125,16 @@ def test_the_average_is_the_mean_of_the_last_weights():
 
 
 def test_a_run_whose_gradient_is_not_finite_is_diverged(go):
-    found, _ = go("optimizer.lr=1e30", "schedule=constant", "model/norm=layer_norm")
-    assert found["status"] == "diverged"
-    assert found["metrics"]["unigram_nll"] > 0
-    assert found["metrics"]["steps"] < 4
+    result, _ = go("optimizer.lr=1e30", "schedule=constant", "model/norm=layer_norm")
+    assert result["status"] == "diverged"
+    assert result["metrics"]["unigram_nll"] > 0
+    assert result["metrics"]["steps"] < 4
 
 
 def test_a_run_that_is_not_better_than_unigrams_is_collapsed(go):
-    found, _ = go("optimizer.lr=0.0")
-    assert found["status"] == "collapsed"
-    assert found["metrics"]["val/nll"] >= found["metrics"]["unigram_nll"]
+    result, _ = go("optimizer.lr=0.0")
+    assert result["status"] == "collapsed"
+    assert result["metrics"]["val/nll"] >= result["metrics"]["unigram_nll"]
 
 
 def test_a_failing_run_says_so_in_its_record_and_is_tried_again(go, monkeypatch):
@@ -147,18 +147,18 @@ def test_a_failing_run_says_so_in_its_record_and_is_tried_again(go, monkeypatch)
         patch.setattr(ablate.train.run, "train", broken)
         with pytest.raises(RuntimeError):
             go()
-    found, folder = go()
-    assert not found["reused"]
-    assert found["status"] != "failed"
+    result, folder = go()
+    assert not result["reused"]
+    assert result["status"] != "failed"
 
 
 def test_bf16_and_accumulation_and_clipping_run(go):
-    found, _ = go(
+    result, _ = go(
         "trainer.precision=bf16-mixed",
         "trainer.accumulate_grad_batches=2",
         "trainer.gradient_clip_val=1.0",
     )
-    assert math.isfinite(found["metrics"]["test/nll"])
+    assert math.isfinite(result["metrics"]["test/nll"])
 
 
 def test_early_stopping_is_off_unless_asked_for(go):
@@ -167,8 +167,8 @@ def test_early_stopping_is_off_unless_asked_for(go):
 
 
 def test_all_test_splits_that_are_named_are_scored(go):
-    found, folder = go("test_splits=[test,test_long]")
-    assert {"test/bleu", "test_long/bleu", "test/chrf", "test_long/nll"} <= set(found["metrics"])
+    result, folder = go("test_splits=[test,test_long]")
+    assert {"test/bleu", "test_long/bleu", "test/chrf", "test_long/nll"} <= set(result["metrics"])
 
 
 def test_an_unknown_split_ends_before_work(go):

@@ -53,20 +53,20 @@ def test_a_system_trains_goes_on_after_a_kill_and_is_tested(go, monkeypatch, mod
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(Training, "training_step", dying)
         go(model, task, "killed")
-    found = go(model, task, "killed")
-    assert found["metrics"] == whole["metrics"]
-    assert found["status"] in ("finished", "collapsed")
-    assert {f"test/{name}" for name in SCORES.get(task, LIKELIHOOD)} <= found["metrics"].keys()
-    assert 0 < found["metrics"]["test/nll"] < math.inf
+    resumed = go(model, task, "killed")
+    assert resumed["metrics"] == whole["metrics"]
+    assert resumed["status"] in ("finished", "collapsed")
+    assert {f"test/{name}" for name in SCORES.get(task, LIKELIHOOD)} <= resumed["metrics"].keys()
+    assert 0 < resumed["metrics"]["test/nll"] < math.inf
 
 
 def test_perplexity_is_that_of_its_lines(go, small):
-    found = go("decoder_only", "language_model", "one")
-    rows = np.load(f"{found['evaluation']}/test.stats.npz")["nll"]
+    result = go("decoder_only", "language_model", "one")
+    rows = np.load(f"{result['evaluation']}/test.stats.npz")["nll"]
     nll, tokens = rows.sum(0)
     assert len(rows) == 20
-    assert found["metrics"]["test/nll"] == pytest.approx(nll / tokens, rel=1e-6)
-    assert found["metrics"]["test/perplexity"] == math.exp(found["metrics"]["test/nll"])
+    assert result["metrics"]["test/nll"] == pytest.approx(nll / tokens, rel=1e-6)
+    assert result["metrics"]["test/perplexity"] == math.exp(result["metrics"]["test/nll"])
 
 
 @pytest.mark.parametrize(
@@ -94,5 +94,5 @@ def test_text_of_one_language_is_modelled(go, tmp_path):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in texts))
     files = [f"data.{name}={tmp_path / name}" for name in ("train", "validation", "test")]
     options = ["data=language", "data.language=en", "tokenizer=char", *files]
-    found = go("decoder_only", "language_model", "text", *options, lacks=("data.",))
-    assert 1 < found["metrics"]["test/perplexity"] < 40
+    result = go("decoder_only", "language_model", "text", *options, lacks=("data.",))
+    assert 1 < result["metrics"]["test/perplexity"] < 40

@@ -62,9 +62,9 @@ def untrained(monkeypatch):
     monkeypatch.setattr(Training, "training_step", None)
 
 
-def kept(found, split):
+def kept(result, split):
     """The arrays that a test of a split has left."""
-    with np.load(Path(found["evaluation"], f"{split}.stats.npz")) as arrays:
+    with np.load(Path(result["evaluation"], f"{split}.stats.npz")) as arrays:
         return {name: arrays[name] for name in arrays}
 
 
@@ -163,9 +163,9 @@ def test_files_that_change_while_a_run_trains_are_named(go, files, monkeypatch):
     with pytest.raises(UserError, match="test have changed"):
         go()
     monkeypatch.setattr(Training, "training_step", None)
-    found = go()
-    assert not found["trained"]
-    assert len(kept(found, "test")["bleu"]) == 1
+    result = go()
+    assert not result["trained"]
+    assert len(kept(result, "test")["bleu"]) == 1
 
 
 @pytest.mark.parametrize("place", ["runs", "locks"])

@@ -41,11 +41,11 @@ def test_padding_counts_where_the_loss_says_so(model, batch):
     model.eval()
     logits = model.head(model(batch.inputs))
     for loss, ignored in ((CrossEntropy(), 0), (PaddingCounted(divisor="all"), -1)):
-        found = objective(model, batch, loss, Translation())
+        computed = objective(model, batch, loss, Translation())
         expected = F.cross_entropy(
             logits.flatten(0, 1), batch.targets.flatten(), ignore_index=ignored
         )
-        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(computed, expected)
 
 
 def own_choice(model, inputs):
@@ -71,9 +71,9 @@ def test_without_gold_the_decoder_reads_its_own_greedy_translation(model, batch)
     assert not torch.equal(read.tgt_in, inputs.tgt_in)
     assert read.src is inputs.src
     model.eval()
-    found = objective(model, batch, CrossEntropy(), Translation(gold=0.0))
+    computed = objective(model, batch, CrossEntropy(), Translation(gold=0.0))
     plain = batch._replace(inputs=Seq2Seq(inputs.src, expected))
-    torch.testing.assert_close(found, objective(model, plain, CrossEntropy(), Translation()))
+    torch.testing.assert_close(computed, objective(model, plain, CrossEntropy(), Translation()))
 
 
 def test_gold_is_the_share_of_true_tokens(model):
@@ -81,7 +81,7 @@ def test_gold_is_the_share_of_true_tokens(model):
     assert Translation().read(model, inputs) is inputs
     torch.manual_seed(0)
     read = Translation(gold=0.7).read(model, inputs).tgt_in
-    own = Translation(gold=0.0).read(model, inputs).tgt_in
+    generated = Translation(gold=0.0).read(model, inputs).tgt_in
     assert (read[:, 0] == 7).all()
-    assert own[0, 1] != 7  # else the share could not be seen
+    assert generated[0, 1] != 7  # else the share could not be seen
     assert abs((read[:, 1] == 7).float().mean() - 0.7) < 0.1

@@ -32,9 +32,9 @@ def test_wide_beam_finds_the_best_of_all_translations(alpha, table_model, twelve
     rows, src = twelve
     model = table_model()
     # 81 hypotheses of 4 tokens out of 3: the beam drops none
-    found = beam(81, alpha)(table_model(), src)
-    assert found == [model.best((*row, EOS), 4, alpha) for row in rows]
-    assert len({len(ids) for ids in found}) > 1
+    translations = beam(81, alpha)(table_model(), src)
+    assert translations == [model.best((*row, EOS), 4, alpha) for row in rows]
+    assert len({len(ids) for ids in translations}) > 1
 
 
 def test_length_penalty_lengthens(table_model, twelve):
@@ -49,16 +49,16 @@ def test_wider_beams_find_likelier_translations(table_model, twelve):
     model = table_model()
 
     def total(size):
-        found = beam(size, 0.0, 0, 8)(model, src)
-        return sum(model.log_p((*r, EOS), ids) for r, ids in zip(rows, found, strict=True))
+        translations = beam(size, 0.0, 0, 8)(model, src)
+        return sum(model.log_p((*r, EOS), ids) for r, ids in zip(rows, translations, strict=True))
 
     assert total(1) < total(3) < total(9)
 
 
 def test_search_stops_once_nothing_can_win(table_model, twelve):
     model = table_model(eos_bonus=20.0)
-    found = beam(3, 0.6, 0, 50)(model, twelve[1])
-    assert found == [[]] * 12
+    translations = beam(3, 0.6, 0, 50)(model, twelve[1])
+    assert translations == [[]] * 12
     assert model.steps < 8
 
 

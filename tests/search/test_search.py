@@ -33,15 +33,15 @@ def test_translation_depends_on_its_own_source_only(search, table_model, batch, 
 
 @every_search
 def test_special_tokens_are_never_produced(search, table_model, twelve):
-    found = search(table_model(), twelve[1])
-    assert not {PAD, BOS, EOS} & {token for ids in found for token in ids}
+    translations = search(table_model(), twelve[1])
+    assert not {PAD, BOS, EOS} & {token for ids in translations for token in ids}
 
 
 @every_search
 def test_length_limit_is_each_sentences_own(search, table_model, twelve):
     rows, src = twelve
-    found = search(table_model(eos_bonus=-50.0), src)
-    assert [len(ids) for ids in found] == [math.floor(1.5 * len(row) + 2) for row in rows]
+    translations = search(table_model(eos_bonus=-50.0), src)
+    assert [len(ids) for ids in translations] == [math.floor(1.5 * len(row) + 2) for row in rows]
 
 
 @every_search
@@ -61,9 +61,9 @@ def test_empty_batch_gives_nothing(search, table_model):
 def test_a_model_that_gives_nan_ends(search, table_model, twelve):
     model = table_model()
     model.logits = lambda source, prefix: torch.full((6,), math.nan)
-    found = search(model, twelve[1])
-    assert all(len(ids) <= 11 for ids in found)
-    assert len(found) == 12
+    translations = search(model, twelve[1])
+    assert all(len(ids) <= 11 for ids in translations)
+    assert len(translations) == 12
 
 
 @pytest.mark.parametrize("size", [1, 4])

@@ -48,14 +48,14 @@ def test_beams_do_not_depend_on_batch_mates(model, src, size):
 
 
 def test_greedy_follows_the_parallel_pass(model, src):
-    found = Greedy(max_ratio=1.5, max_extra=20)(model, src)
-    for row, ids in zip(src, found, strict=True):
+    translations = Greedy(max_ratio=1.5, max_extra=20)(model, src)
+    for row, ids in zip(src, translations, strict=True):
         tgt = torch.tensor([[BOS, *ids]])
         logits = model.head(model(Seq2Seq(row[None], tgt)))[0, :, EOS:]
         best = (logits.argmax(-1) + EOS).tolist()
         assert best[: len(ids)] == ids
-    assert Beam(size=1, length_penalty=0.0, max_ratio=1.5, max_extra=20)(model, src) == found
-    assert max(map(len, found)) > 16  # longer than the first block of the caches
+    assert Beam(size=1, length_penalty=0.0, max_ratio=1.5, max_extra=20)(model, src) == translations
+    assert max(map(len, translations)) > 16  # longer than the first block of the caches
 
 
 def test_beam_scores_are_the_models(model, src):
@@ -108,11 +108,13 @@ def test_jacobi_takes_few_passes_where_tokens_hardly_depend_on_one_another(src):
     counted = Counted(lambda inputs: inputs.src[:, 1:][:, : inputs.tgt_in.size(1)])
     counted.head = Reader(VOCABULARY)
     jacobi = Jacobi(max_ratio=1.0, max_extra=0)
-    found = jacobi(counted, src)
+    translations = jacobi(counted, src)
     assert jacobi.steps.max() == 2
-    assert [len(ids) for ids in found] == [max(0, row.tolist().index(EOS) - 1) for row in src]
+    assert [len(ids) for ids in translations] == [
+        max(0, row.tolist().index(EOS) - 1) for row in src
+    ]
     assert counted.passes == 2  # one that finds, and one that sees nothing change
-    assert max(map(len, found)) == 5
+    assert max(map(len, translations)) == 5
 
 
 def test_jacobi_of_nothing_is_nothing_and_nan_ends(model, src):

@@ -104,12 +104,12 @@ def experiment(tmp_path):
     def make(name, change=lambda _: None, folder="experiments/made"):
         source, to = EXPERIMENTS / name, tmp_path / folder
         about = json.loads((source / "study.json").read_text())
-        known = {part: about[part] for part in ("name", "study", "regime", "registration")}
-        known["runs"] = read_runs(source / "runs.jsonl", about["study"]["factors"])
+        parts = {part: about[part] for part in ("name", "study", "regime", "registration")}
+        parts["runs"] = read_runs(source / "runs.jsonl", about["study"]["factors"])
         verdict = json.loads((source / "verdict.json").read_text())
         del verdict["seal"]
-        change({**known, "verdict": verdict})
-        Evidence(**known).save(to)
+        change({**parts, "verdict": verdict})
+        Evidence(**parts).save(to)
         (to / "verdict.json").write_text(json.dumps(verdict))
         shutil.copyfile(source / "report.md", to / "report.md")
         return to
@@ -128,9 +128,9 @@ def write_run():
     from ablate.record.sealed import RESULT, digests
 
     def written(folder, data, fingerprint=""):
-        found = fingerprint or construct(OmegaConf.create(data)).fingerprint()
+        data_hash = fingerprint or construct(OmegaConf.create(data)).fingerprint()
         (folder / "config.yaml").write_text(yaml.safe_dump({"data": data}))
-        write_json(folder / "identity.json", {"data": found})
+        write_json(folder / "identity.json", {"data": data_hash})
         write_json(folder / RESULT, seal({"files": digests(folder, ("*.yaml", "*.json"))}))
 
     return written
@@ -159,9 +159,9 @@ def translated(experiment, build, write_run, tmp_path):
         if run["seed"] == 3:
             test = tmp_path / f"results/runs/{run['cell']}/tests/{run['identity']}"
             test.mkdir(parents=True)
-            said = texts[run["levels"]["model/residual"]]
-            (test / "test.hyp").write_text(f"same\n{said}\nsame\n")
-            rows = [right, right if said.endswith("right") else wrong, right]
+            translation = texts[run["levels"]["model/residual"]]
+            (test / "test.hyp").write_text(f"same\n{translation}\nsame\n")
+            rows = [right, right if translation.endswith("right") else wrong, right]
             np.savez(test / "test.stats.npz", bleu=np.array(rows))
             write_run(test.parents[1], TOY)
             write_json(test / "identity.json", {"data": {"test": read}})

@@ -30,11 +30,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
 def browser():
     """A Chromium without a window."""
     playwright = pytest.importorskip("playwright.sync_api")
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if executable is None:
         pytest.skip("no Chromium is installed")
     with playwright.sync_playwright() as tools:
-        started = tools.chromium.launch(executable_path=found, args=FLAGS)
+        started = tools.chromium.launch(executable_path=executable, args=FLAGS)
         yield started
         started.close()
 
@@ -79,8 +79,8 @@ def test_what_is_opened_fits_its_window_and_keeps_to_the_rules(visit, translated
     page.locator("details.all summary").click()
     page.wait_for_selector(".runs table")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    found = axe.Axe().run(page, options={"preload": False}).response["violations"]
-    assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in found]
+    violations = axe.Axe().run(page, options={"preload": False}).response["violations"]
+    assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in violations]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -89,8 +89,8 @@ def test_pages_keep_to_the_rules_of_accessibility(visit, name, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = visit(name, scheme=scheme)
     # without its own copies of the styles: a page that is opened from disk cannot fetch them
-    found = axe.Axe().run(page, options={"preload": False}).response["violations"]
-    assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in found]
+    violations = axe.Axe().run(page, options={"preload": False}).response["violations"]
+    assert not [(rule["id"], rule["nodes"][0]["html"]) for rule in violations]
 
 
 def test_filters_and_order_are_kept_in_the_address(visit):
@@ -172,18 +172,18 @@ def test_a_margin_can_be_moved_and_put_back(visit):
 
 def test_every_margin_of_the_ledger_can_be_moved_at_once(visit):
     page = visit("index.html")
-    slider, said = page.locator("input[name=margins]"), page.locator("#factor")
+    slider, factor = page.locator("input[name=margins]"), page.locator("#factor")
     refuted = page.locator("output[data-count=refuted]")
     before = refuted.text_content()
     slider.fill("100")
     moved = page.locator("tr.claim:not([data-outside]) .found small", has_text="was ")
-    assert said.text_content() == f"times 10: {moved.count()} verdicts would be another"
+    assert factor.text_content() == f"times 10: {moved.count()} verdicts would be another"
     assert moved.count() > 5 and moved.first.text_content().startswith("was ")
     assert refuted.text_content() != before and page.url.endswith("#margins=100")
     page.locator("input[value=refuted]").check(force=True)
     assert page.locator("tr.claim:visible .found .verdict:not(.refuted)").count() == 0
     page.reload()
-    assert said.text_content().startswith("times 10")
+    assert factor.text_content().startswith("times 10")
     page.locator("#filters button[type=reset]").click()
     page.wait_for_function("!location.hash")
     assert refuted.text_content() == before and moved.count() == 0

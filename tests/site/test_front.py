@@ -20,8 +20,12 @@ pytestmark = pytest.mark.xdist_group("site")
 
 def test_every_committed_experiment_has_a_title_and_a_purpose_of_its_own():
     titles = [experiment_title(path.stem) for path in (ROOT / "conf/experiment").glob("*.yaml")]
-    assert all(one.title and one.purpose.endswith((".", "?")) for one in titles)
-    assert len({one.title for one in titles}) == len({one.purpose for one in titles}) == len(titles)
+    assert all(heading.title and heading.purpose.endswith((".", "?")) for heading in titles)
+    assert (
+        len({heading.title for heading in titles})
+        == len({heading.purpose for heading in titles})
+        == len(titles)
+    )
 
 
 @pytest.mark.parametrize("name", ["", "unknown", "../experiment/head_count", "a b", "<b>"])
@@ -30,14 +34,14 @@ def test_an_experiment_without_a_file_has_no_title(name):
 
 
 def test_an_experiment_of_a_user_is_titled_by_its_name(experiment, build, pages, tmp_path):
-    def named(known):
-        known["verdict"]["experiment"] = "my_own_question"
+    def named(parts):
+        parts["verdict"]["experiment"] = "my_own_question"
 
     experiment("precision", named)
     assert build(tmp_path / "experiments", tmp_path / "site") == []
-    found = {page.path.stem: page for page in pages(tmp_path / "site").values()}
-    assert "my own question" in found["experiments"].text
-    assert "Tests whether this holds: " in found["experiments"].text
+    by_name = {page.path.stem: page for page in pages(tmp_path / "site").values()}
+    assert "my own question" in by_name["experiments"].text
+    assert "Tests whether this holds: " in by_name["experiments"].text
 
 
 def test_cards_show_decided_sentences_that_many_texts_say_one_of_each_experiment(site):
@@ -74,18 +78,21 @@ def test_the_numbers_of_an_answer_stand_in_the_evidence(site):
 
 def test_an_answer_is_not_shown_when_a_headline_on_which_it_rests_has_changed(site):
     first = read_questions()[0]
-    id_, *others = first.claims
+    id_, *more_ids = first.claims
     (entry,) = [entry for entry in site.entries if entry.claim.id == id_]
     undecided = tuple(replace(finding, verdict="inconclusive") for finding in entry.findings)
     changed = replace(entry, findings=undecided)
     entries = [changed if old is entry else old for old in site.entries]
     asked = questions(replace(site, entries=entries))[0]
-    assert not asked.current and [shown.claim.id for shown, _ in asked.claims] == [id_, *others]
+    assert not asked.current and [shown.claim.id for shown, _ in asked.claims] == [id_, *more_ids]
 
 
 def test_an_answer_says_how_many_of_its_verdicts_are_certain(site):
-    said = {asked.question.text: asked.certainty for asked in questions(site)}
-    assert "computed exactly" in said["Does the number of heads change the number of parameters?"]
+    certainties = {asked.question.text: asked.certainty for asked in questions(site)}
+    assert (
+        "computed exactly"
+        in certainties["Does the number of heads change the number of parameters?"]
+    )
     openings = set()
     for asked in questions(site):
         shown = [view.finding for _, best in asked.claims for view in best]

@@ -63,11 +63,11 @@ def test_everything_is_small(committed):
 
 def test_an_axis_of_equalities_alone_has_no_better_side(committed):
     """precision asks two, of one metric each, and preln_vs_postln both kinds of one metric."""
-    said = {
+    counts = {
         name: (committed / "experiments" / f"{name}.html").read_text().count("; right is better")
         for name in ("precision", "preln_vs_postln")
     }
-    assert said["preln_vs_postln"] > 0 == said["precision"]
+    assert counts["preln_vs_postln"] > 0 == counts["precision"]
 
 
 def test_a_mixed_claim_says_in_what_its_settings_differ(committed, read):
@@ -91,22 +91,22 @@ def test_an_open_question_says_what_would_decide_it(site):
     """Runs, and their time; or why no number of seeds would."""
     names = {claim.id for claim in read_claims()}
     open_ = [
-        (source, told)
+        (source, answer)
         for source in site.sources.values()
-        for told in source.answers
-        if told["verdict"] == "inconclusive" and told["id"] in names
+        for answer in source.answers
+        if answer["verdict"] == "inconclusive" and answer["id"] in names
     ]
     assert len(open_) > 20
-    for source, told in open_:
-        said = " ".join([*changes(told, source.per_seed(told)), told["evidence"]])
-        known = r"on one processor core\)|no number of seeds|\d seeds would|longer training"
+    for source, answer in open_:
+        text = " ".join([*changes(answer, source.per_seed(answer)), answer["evidence"]])
+        remedies = r"on one processor core\)|no number of seeds|\d seeds would|longer training"
         none = "interval narrower|nothing was learned|without a spread between seeds"
-        assert re.search(f"{known}|{none}", said, re.IGNORECASE), (source.name, told["id"])
+        assert re.search(f"{remedies}|{none}", text, re.IGNORECASE), (source.name, answer["id"])
 
 
 def test_more_seeds_are_told_with_the_time_of_all_arms_of_a_claim(experiment):
-    def slow(known):
-        for run in known["runs"]:
+    def slow(parts):
+        for run in parts["runs"]:
             run["seconds"] = 60.0 if run["levels"]["schedule"] == "noam" else 1e6
             run["short"]["seconds"] = 6.0
 
@@ -115,8 +115,8 @@ def test_more_seeds_are_told_with_the_time_of_all_arms_of_a_claim(experiment):
     assert (late["steps"], early["steps"]) == (2400, 600)
     assert source.per_seed(late) == 120.0  # of two arms, the tuning left out by the fixture
     assert source.per_seed(early) == 12.0
-    (said,) = [one for one in changes(late, 120.0) if "seeds" in one]
-    assert said.startswith("30 seeds in all (50 minutes more on one processor core) would show")
+    (sentence,) = [text for text in changes(late, 120.0) if "seeds" in text]
+    assert sentence.startswith("30 seeds in all (50 minutes more on one processor core) would show")
 
 
 def test_what_fresh_seeds_said_stands_beside_the_verdict_with_its_rule(committed, read):
@@ -132,16 +132,16 @@ def test_what_fresh_seeds_said_stands_beside_the_verdict_with_its_rule(committed
 def test_contradictions_stand_side_by_side(committed, read):
     page = read[(committed / "contradictions.html").resolve()]
     assert page.path.read_text().count('class="sides"') == 10
-    one = read[(committed / "claims" / "pad_mask_dispensable.html").resolve()]
-    assert "Contradicted by" in one.text and "unmasked_pads_harmful.html" in one.links
+    claim_page = read[(committed / "claims" / "pad_mask_dispensable.html").resolve()]
+    assert "Contradicted by" in claim_page.text and "unmasked_pads_harmful.html" in claim_page.links
 
 
 def test_a_document_is_read_in_the_order_of_its_text(committed, read):
     page = read[(committed / "documents" / "transformer-notes.html").resolve()]
     places = [page.text.index(f"{name} ") for name in ("section 1", "section 2.1", "section 4.3")]
     assert places == sorted(places)
-    said = re.search(r"makes (\d+) claims: (\d+) supported, (\d+) refuted", page.text)
-    assert int(said[1]) >= int(said[2]) + int(said[3]) > 0
+    counts = re.search(r"makes (\d+) claims: (\d+) supported, (\d+) refuted", page.text)
+    assert int(counts[1]) >= int(counts[2]) + int(counts[3]) > 0
 
 
 def test_runs_are_data_that_a_script_can_read(committed):
@@ -169,12 +169,16 @@ def test_margins_that_grow_move_verdicts_and_their_own_factor_moves_none(site):
     from ablate.report.selection import bound
     from ablate.site.scaled import turns
 
-    judged = [told for entry in site.entries for told in map(site.answer, entry.findings) if told]
-    unmoved = [told for told in judged if bound(told)[0] == "margin" and not told["sensitivity"]]
+    judged = [
+        answer for entry in site.entries for answer in map(site.answer, entry.findings) if answer
+    ]
+    unmoved = [
+        answer for answer in judged if bound(answer)[0] == "margin" and not answer["sensitivity"]
+    ]
     assert unmoved  # nothing was learned there, and no margin would decide it
-    found = [(entry, turns(entry, site)) for entry in site.entries]
-    moving = [(entry, turned) for entry, turned in found if turned]
-    assert 20 < len(moving) < len(found)
+    thresholds = [(entry, turns(entry, site)) for entry in site.entries]
+    moving = [(entry, turned) for entry, turned in thresholds if turned]
+    assert 20 < len(moving) < len(thresholds)
     for entry, turned in moving:
         assert [turn.word for turn in turned if turn.factor <= 1][-1] == entry.verdict
         assert [turn.factor for turn in turned] == sorted({turn.factor for turn in turned})
@@ -184,9 +188,9 @@ def test_margins_that_grow_move_verdicts_and_their_own_factor_moves_none(site):
 def test_sentences_that_two_runs_translate_differently(translated):
     text = (translated / "data" / "preln_vs_postln-made-sentences.js").read_text()
     claims = json.loads(text.partition("] = ")[2].removesuffix(";\n"))["claims"]
-    found = claims[1]["3"]
-    assert found["arms"] == ["Pre-LN, no warm-up", "Post-LN, no warm-up"]
-    (row,) = found["rows"]
+    comparison = claims[1]["3"]
+    assert comparison["arms"] == ["Pre-LN, no warm-up", "Post-LN, no warm-up"]
+    (row,) = comparison["rows"]
     assert (row["line"], row["better"]) == (2, 0)
     assert row["said"] == ["it is right", "it is wrong"]
     assert row["source"] and row["reference"] != row["source"]
@@ -195,14 +199,14 @@ def test_sentences_that_two_runs_translate_differently(translated):
 
 def test_attention_that_two_runs_have_kept_lies_beside_their_sentences(translated):
     text = (translated / "data" / "preln_vs_postln-made-sentences.js").read_text()
-    found = json.loads(text.partition("] = ")[2].removesuffix(";\n"))["claims"][1]["3"]
-    (one,) = found["attention"]
-    assert one["kind"] == "encoder self"
-    for file in one["files"]:  # the latest of each run
+    comparison = json.loads(text.partition("] = ")[2].removesuffix(";\n"))["claims"][1]["3"]
+    (attention,) = comparison["attention"]
+    assert attention["kind"] == "encoder self"
+    for file in attention["files"]:  # the latest of each run
         identity = file.removeprefix("attention/").partition("-")[0]
         with Image.open(translated / "data" / file) as kept:
             assert kept.text["of"] == f"encoder_self_12_cd34 {identity}"
-    assert len({*one["files"]}) == 2
+    assert len({*attention["files"]}) == 2
 
 
 def test_without_translations_no_page_offers_them(committed):
@@ -214,14 +218,14 @@ def test_without_translations_no_page_offers_them(committed):
 def shown(translated, write_run, build, tmp_path):
     """What the site shows of sentences when the runs say that they were of other data."""
 
-    def said(data, fingerprint):
+    def rebuild(data, fingerprint):
         for path in tmp_path.glob("results/runs/*/result.json"):
             path.unlink()
             write_run(path.parent, data, fingerprint)
         build(tmp_path / "experiments", tmp_path / "site", tmp_path / "results")
         return (translated / "data" / "preln_vs_postln-made-sentences.js").read_text()
 
-    return said
+    return rebuild
 
 
 def test_a_corpus_that_is_not_trusted_is_not_built(shown, tmp_path):
@@ -246,8 +250,8 @@ def test_the_site_asks_no_network_for_a_corpus(shown, tmp_path, monkeypatch):
 
 
 def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_path):
-    def spoil(known):
-        claim, verdict = known["study"]["claims"][1], known["verdict"]
+    def spoil(parts):
+        claim, verdict = parts["study"]["claims"][1], parts["verdict"]
         verdict["claims"][1] |= {
             "id": HARM,
             "statement": HARM,
@@ -256,20 +260,20 @@ def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_pa
         }
         claim |= {"id": HARM, "statement": HARM}
         verdict |= {"experiment": HARM, "caveats": [HARM]}
-        known["registration"]["command"] = HARM
-        for run in known["runs"]:
+        parts["registration"]["command"] = HARM
+        for run in parts["runs"]:
             run |= {"command": HARM, "arm": f"{HARM} {run['arm']}"}
 
     folder = experiment("preln_vs_postln", spoil, "experiments/javascript:alert(1)")
-    told = json.loads((folder / "verdict.json").read_text())["claims"][1]
+    entry = json.loads((folder / "verdict.json").read_text())["claims"][1]
     again = {"id": HARM, "reading": "", "statement": HARM, "exploratory": True}
-    again |= {"replication": "reproduced", "first": told, "fresh": {**told, "evidence": HARM}}
+    again |= {"replication": "reproduced", "first": entry, "fresh": {**entry, "evidence": HARM}}
     (folder / "contest.json").write_text(json.dumps({"claims": [again]}))
     assert build(tmp_path / "experiments", tmp_path / "site") == []
-    found = pages(tmp_path / "site")
-    assert sum(HARM in page.text for page in found.values()) >= 4
-    assert sum("Fresh seeds: reproduced" in page.text for page in found.values()) == 2
-    for page in found.values():
+    site_pages = pages(tmp_path / "site")
+    assert sum(HARM in page.text for page in site_pages.values()) >= 4
+    assert sum("Fresh seeds: reproduced" in page.text for page in site_pages.values()) == 2
+    for page in site_pages.values():
         assert not page.acts and "img" not in page.tags and "alert(1)" not in "".join(page.loads)
         assert not any(link.startswith("javascript:") for link in page.links)
         assert page.path.name == re.sub(r"[^\w.+=-]", "", page.path.name)
@@ -290,10 +294,10 @@ def test_evidence_that_was_changed_is_not_drawn(experiment, build, pages, tmp_pa
 
 
 def test_names_are_plain_and_told_apart_whatever_the_case():
-    found = names(["plain_1", "Plain_1", "a/b", "a b", "../x", "ü"])
-    assert found["plain_1"] == "plain_1"
-    assert len({name.casefold() for name in found.values()}) == 6
-    assert all(re.fullmatch(r"[\w+=-][\w.+=-]*", name, re.ASCII) for name in found.values())
+    file_names = names(["plain_1", "Plain_1", "a/b", "a b", "../x", "ü"])
+    assert file_names["plain_1"] == "plain_1"
+    assert len({name.casefold() for name in file_names.values()}) == 6
+    assert all(re.fullmatch(r"[\w+=-][\w.+=-]*", name, re.ASCII) for name in file_names.values())
 
 
 def test_an_axis_has_a_few_round_ticks_in_its_width():

@@ -46,7 +46,7 @@ def run():
     """A run; `levels` are all its levels, `metrics` join the usual ones."""
 
     def make(levels, seed, status="finished", **metrics):
-        known = {"unigram_nll": 1000.0, "parameters": 1000}
+        defaults = {"unigram_nll": 1000.0, "parameters": 1000}
         name = " ".join(str(level) for level in levels.values())
         return {
             "cell": 0,
@@ -55,7 +55,7 @@ def run():
             "arm": name,
             "seed": seed,
             "status": status,
-            "metrics": {} if status == "failed" else {**known, **metrics},
+            "metrics": {} if status == "failed" else {**defaults, **metrics},
             "curve": {},
             "reused": False,
             "ended": 100.0,
@@ -74,13 +74,13 @@ def evidence():
     from ablate.evidence.registration import form, registration_hash
 
     def make(runs, *claims, statistics=None, registration=None, **study):
-        known = {"factors": ["model/residual"], "seeds": 3, "fixed": [], "nuisance": []}
-        known |= {"tune": None, "expect": "different", "literature": "", "published": []}
-        known |= {"claims": list(claims)} | study
+        full_study = {"factors": ["model/residual"], "seeds": 3, "fixed": [], "nuisance": []}
+        full_study |= {"tune": None, "expect": "different", "literature": "", "published": []}
+        full_study |= {"claims": list(claims)} | study
         registered = {"time": 50.0, "earlier": [], "looks": 0, "command": ""}
-        kept = form(known, {}, [])
+        kept = form(full_study, {}, [])
         registered |= {"hash": registration_hash(kept)} | (registration or {})
-        return Evidence("made_up", known, {}, registered, runs, [], statistics or {}, kept)
+        return Evidence("made_up", full_study, {}, registered, runs, [], statistics or {}, kept)
 
     return make
 
@@ -124,9 +124,9 @@ def translated(run):
         runs, statistics = [], {}
         for arm, of_arm in zip(("post_ln", "pre_ln"), rows, strict=True):
             for seed, of_run in enumerate(of_arm):
-                one = run({"model/residual": arm}, seed, **{"test/bleu": bleu(of_run)})
-                runs.append(one)
-                statistics[one["identity"]] = {"test": of_run}
+                record = run({"model/residual": arm}, seed, **{"test/bleu": bleu(of_run)})
+                runs.append(record)
+                statistics[record["identity"]] = {"test": of_run}
         return runs, statistics
 
     return make

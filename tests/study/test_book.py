@@ -33,7 +33,9 @@ def user():
 
 @pytest.mark.parametrize("name", ROUTES)
 def test_no_route_to_a_second_try_is_free(user, name):
-    first, second = (user.judged(one) for one, _ in zip(ROUTES[name](user), "12", strict=False))
+    first, second = (
+        user.judged(attempt) for attempt, _ in zip(ROUTES[name](user), "12", strict=False)
+    )
     assert asked_of(CLAIM, first)["tried"] == []
     tried = asked_of(CLAIM, second)["tried"]
     assert (SAID[name] in " ".join(tried)) if SAID[name] else tried == []
@@ -45,10 +47,10 @@ def test_no_route_to_a_second_try_is_free(user, name):
 
 
 def test_a_claim_is_about_the_levels_that_it_names_and_all_of_other_factors():
-    held = {**CLAIM, "treatment": {"arm": "other"}}
+    other_claim = {**CLAIM, "treatment": {"arm": "other"}}
     assert concerns(CLAIM, "arm=treatment") and concerns(CLAIM, "loss=kl")
-    assert not concerns(held, "arm=treatment")
-    assert concerns({**held, "loses": {"arm": "treatment"}}, "arm=treatment")
+    assert not concerns(other_claim, "arm=treatment")
+    assert concerns({**other_claim, "loses": {"arm": "treatment"}}, "arm=treatment")
     assert concerns(
         {**CLAIM, "loses": {"loss": "absolute"}}, "loss=kl"
     )  # both arms have all losses
@@ -58,7 +60,7 @@ BEGUN = Sweep("a", 1.0, "a", "", {}, {"lr": 0.1}, 0, [0], {}, levels={"norm=mine
 
 
 @pytest.mark.parametrize(
-    ("later", "said"),
+    ("later", "changes"),
     [
         ({"settings": {"lr": 0.1, "eps": 2}}, ["eps was not given and is 2"]),
         ({"settings": {}}, ["lr was 0.1 and is not given"]),
@@ -70,9 +72,9 @@ BEGUN = Sweep("a", 1.0, "a", "", {}, {"lr": 0.1}, 0, [0], {}, levels={"norm=mine
         ({"levels": {}}, []),
     ],
 )  # fmt: skip
-def test_keys_that_came_or_went_are_changes_unless_the_code_is_another(later, said):
+def test_keys_that_came_or_went_are_changes_unless_the_code_is_another(later, changes):
     before = replace(BEGUN, code="c")
-    assert before.changes(replace(before, **later), ["norm=mine"]) == said
+    assert before.changes(replace(before, **later), ["norm=mine"]) == changes
     assert before.changes(replace(before, **later, code="d"), ["norm=mine"]) == []
     assert BEGUN.changes(replace(BEGUN, **later), ["norm=mine"]) == []  # of before it was kept
 
@@ -89,9 +91,9 @@ def test_a_claim_of_what_cannot_be_does_not_become_one_of_what_is_worse(user):
 
 def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(user):
     user.judged(Try(seeds=(0, 1), planned=4))
-    found = user.judged(Try(seeds=(1, 2), planned=4, replicate=3))
-    assert sorted({run["seed"] for run in found.runs}) == [0, 1, 3_000_001, 3_000_002]
-    assert len({run["cell"] for run in found.runs}) == len(found.runs) == 8
+    pooled = user.judged(Try(seeds=(1, 2), planned=4, replicate=3))
+    assert sorted({run["seed"] for run in pooled.runs}) == [0, 1, 3_000_001, 3_000_002]
+    assert len({run["cell"] for run in pooled.runs}) == len(pooled.runs) == 8
     again = user.judged(Try(seeds=(0, 1), planned=4))  # the first, once more, after others
     assert sorted({run["seed"] for run in again.runs}) == [0, 1]
 
@@ -109,8 +111,8 @@ def test_contests_know_of_contests_alone(user):
 def test_evidence_that_is_gone_is_told(user):
     user.judged(Try(seeds=(0, 1, 2), planned=4))
     user.kept["0"] = None
-    found = user.judged(Try(seeds=(2, 3), planned=4))
-    assert asked_of(CLAIM, found)["tried"] == [
+    evidence = user.judged(Try(seeds=(2, 3), planned=4))
+    assert asked_of(CLAIM, evidence)["tried"] == [
         "2 seeds that were begun or analysed earlier are missing"
     ]
 
@@ -121,28 +123,32 @@ def test_a_question_is_its_arms_and_its_metric():
     assert question(turned) == question(renamed) == question(CLAIM)
     assert question({**CLAIM, "metric": "test/bleu"}) != question(CLAIM)
     study = {"seeds": 3, "tune": None}
-    rules = [rule(one, study) for one in (CLAIM, turned, renamed)]
-    assert all(rules.count(one) == 1 for one in rules)
+    rules = [rule(claim, study) for claim in (CLAIM, turned, renamed)]
+    assert all(rules.count(decision_rule) == 1 for decision_rule in rules)
 
 
 @pytest.fixture
 def swept(user, tmp_path):
     """Begin and end a sweep in a folder of results, with files."""
 
-    def sweep(one, results="results", regime=None, begun=None):
-        made = user.judged(one)
-        own = replace(
+    def sweep(attempt, results="results", regime=None, begun=None):
+        made = user.judged(attempt)
+        record = replace(
             user.log.sweeps[-1],
             regime=regime or {},
             folder=f"sweeps/made/{len(user.kept)}",
         )
-        own = own if begun is None else replace(own, time=begun)
+        record = record if begun is None else replace(record, time=begun)
         base = tmp_path / results
-        registration = register(base, own)
-        (base / own.folder).mkdir(parents=True)
-        runs = [user.run(one, arm, seed) for arm in ("treatment", "baseline") for seed in own.seeds]
-        found = replace(made, runs=runs, registration=registration)
-        return looked(base, base / own.folder, found)
+        registration = register(base, record)
+        (base / record.folder).mkdir(parents=True)
+        runs = [
+            user.run(attempt, arm, seed)
+            for arm in ("treatment", "baseline")
+            for seed in record.seeds
+        ]
+        evidence = replace(made, runs=runs, registration=registration)
+        return looked(base, base / record.folder, evidence)
 
     return sweep
 
@@ -151,9 +157,9 @@ def test_the_book_outlives_names_and_unfinished_lines(swept, tmp_path):
     swept(Try())
     log = tmp_path / "results" / BOOK
     log.write_text(log.read_text() + '{"what": "sweep"}\n{"what": "lo')
-    found = swept(Try(name="other", margin=1.0))
-    assert found.registration["earlier"] != []
-    (tried,) = asked_of(CLAIM, found)["tried"][:1]
+    evidence = swept(Try(name="other", margin=1.0))
+    assert evidence.registration["earlier"] != []
+    (tried,) = asked_of(CLAIM, evidence)["tried"][:1]
     assert tried.startswith("study of 1970-01-01, 10 seeds: margin was 0.0 and is 1.0")
     assert len(AnalysisLog.read(tmp_path / "results").looks) == 2
 
@@ -172,9 +178,9 @@ def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, 
     swept(Try())
     log = tmp_path / "results" / BOOK
     log.write_text(log.read_text()[:9])
-    found = swept(Try(margin=1.0))
+    evidence = swept(Try(margin=1.0))
     assert f"{log}: 2 lines" in capsys.readouterr().out
-    assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, found)["tried"][0]
+    assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, evidence)["tried"][0]
 
 
 def test_a_sweep_that_the_book_has_lost_is_named(swept, tmp_path):
@@ -185,14 +191,14 @@ def test_a_sweep_that_the_book_has_lost_is_named(swept, tmp_path):
 def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatch):
     swept(Try())
     monkeypatch.setattr("ablate.evidence.earlier_sweeps.time.time", lambda: 1e8)
-    found = swept(Try(margin=1.0), begun=-1e9)
-    assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, found)["tried"][0]
+    evidence = swept(Try(margin=1.0), begun=-1e9)
+    assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, evidence)["tried"][0]
 
 
 def test_what_others_ran_spends_no_alpha_here(swept):
     swept(Try(rate=1.0))
-    for number, one in enumerate((Try(rate=2.0), Try(margin=1.0), Try(seeds=(0, 1)), Try())):
-        assert asked_of(CLAIM, swept(one, results=f"elsewhere {number}")) == UNASKED
+    for number, attempt in enumerate((Try(rate=2.0), Try(margin=1.0), Try(seeds=(0, 1)), Try())):
+        assert asked_of(CLAIM, swept(attempt, results=f"elsewhere {number}")) == UNASKED
     other = swept(Try(rate=2.0), regime={"data": "other"})
     assert asked_of(CLAIM, other) == {**UNASKED, "regimes": 1}
 
@@ -204,8 +210,8 @@ def _asked_after(first, second, settings=({"lr": 0.1, "model.n_layers": 1}, {"lr
         for changes in (first, second)
     ]
     sweeps = [
-        Sweep(f"file_{n}", float(n), f"{n}", str(n), {}, own, n, [0, 1], questions(study))
-        for n, (own, study) in enumerate(zip(settings, studies, strict=True))
+        Sweep(f"file_{n}", float(n), f"{n}", str(n), {}, setting, n, [0, 1], questions(study))
+        for n, (setting, study) in enumerate(zip(settings, studies, strict=True))
     ]
     earlier = EarlierSweeps.of(AnalysisLog(sweeps, []), sweeps[1], studies[1], lambda sweep: None)
     return earlier.asked(studies[1]["claims"][0], set(), several=False, whole=True)["tried"]
@@ -214,15 +220,15 @@ def _asked_after(first, second, settings=({"lr": 0.1, "model.n_layers": 1}, {"lr
 @pytest.mark.parametrize("metric", ["test/bleu", "test/chrf", "val/nll", "measure/place"])
 def test_another_metric_is_the_same_family_of_questions(metric):
     same = ({"lr": 0.1}, {"lr": 0.1})
-    (said,) = _asked_after({"metric": metric}, {}, same)
-    assert metric in said and "file_0" in said
+    (reason,) = _asked_after({"metric": metric}, {}, same)
+    assert metric in reason and "file_0" in reason
     assert _asked_after({}, {"minus": {"a": 1}}, same) == []
 
 
 @pytest.mark.parametrize(("level", "noticed"), [(1, True), (2, False), ("1", False)])
 def test_a_factor_at_its_default_makes_no_new_question(level, noticed):
-    said = _asked_after({}, {"where": {"model.n_layers": level}})
-    assert bool(said) == noticed
+    reasons = _asked_after({}, {"where": {"model.n_layers": level}})
+    assert bool(reasons) == noticed
     swapped = {"treatment": {**CLAIM["treatment"], "model.n_layers": level}}
     swapped["baseline"] = {**CLAIM["baseline"], "model.n_layers": level}
     assert bool(_asked_after({}, swapped)) == noticed

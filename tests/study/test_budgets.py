@@ -45,38 +45,38 @@ def at_both(run, evidence, claim):
                 kept = ("status", "metrics", "curve", "reused", "ended", "seconds")
                 short_end = {key: early[key] for key in kept} | {"identity": f"{arm} {seed} early"}
                 runs.append(late | {"cell": len(runs), "short": short_end})
-        found = evidence(runs, claim(**{"metric": "test/bleu"} | changes), seeds=4)
-        return replace(found, regime=REGIME)
+        collected = evidence(runs, claim(**{"metric": "test/bleu"} | changes), seeds=4)
+        return replace(collected, regime=REGIME)
 
     return make
 
 
 def only(evidence):
-    (found,) = conclude(evidence)["claims"]
-    return found
+    (entry,) = conclude(evidence)["claims"]
+    return entry
 
 
 def test_a_claim_has_a_verdict_at_each_budget(at_both):
-    found = only(at_both())
-    assert (found["steps"], found["verdict"]) == (2400, "refuted")
-    assert (found["short"]["steps"], found["short"]["verdict"]) == (600, "supported")
-    assert found["effect"] == pytest.approx(0.1)
-    assert found["short"]["effect"] == pytest.approx(10.025)
-    assert "Pre-LN against Post-LN: +0.10 test BLEU" in found["evidence"]
-    assert "Pre-LN against Post-LN: +10.03 test BLEU" in found["short"]["evidence"]
-    assert found["details"]["Optimiser steps"] == "2,400"
-    assert found["short"]["details"]["Optimiser steps"] == "600"
+    entry = only(at_both())
+    assert (entry["steps"], entry["verdict"]) == (2400, "refuted")
+    assert (entry["short"]["steps"], entry["short"]["verdict"]) == (600, "supported")
+    assert entry["effect"] == pytest.approx(0.1)
+    assert entry["short"]["effect"] == pytest.approx(10.025)
+    assert "Pre-LN against Post-LN: +0.10 test BLEU" in entry["evidence"]
+    assert "Pre-LN against Post-LN: +10.03 test BLEU" in entry["short"]["evidence"]
+    assert entry["details"]["Optimiser steps"] == "2,400"
+    assert entry["short"]["details"]["Optimiser steps"] == "600"
 
 
 def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
     both = at_both()
     alone = replace(both, regime={k: v for k, v in REGIME.items() if k != "short"})
-    entry, found = only(alone), only(both)
+    entry, both_entry = only(alone), only(both)
     assert "short" not in entry and "learning" not in entry
-    assert found | {"details": entry["details"]} == entry | {
-        key: found[key] for key in ("steps", "learning", "short")
+    assert both_entry | {"details": entry["details"]} == entry | {
+        key: both_entry[key] for key in ("steps", "learning", "short")
     }
-    early, short = only(both.short), found["short"]
+    early, short = only(both.short), both_entry["short"]
     assert {key: early[key] for key in short if key in early} | {"details": ""} == {
         key: short[key] for key in short if key in early
     } | {"details": ""}
@@ -87,27 +87,27 @@ def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
 def test_a_run_that_collapsed_later_still_counts_at_the_short_budget(at_both):
     both = at_both()
     wrong = both.runs[0] | {"status": "collapsed"}
-    found = only(replace(both, runs=[wrong, *both.runs[1:]]))
-    assert found["short"]["pairs"] == found["pairs"] + 1
-    assert found["short"]["differences"][0] == pytest.approx(10.0)
-    failed = {arm: count["runs"] for arm, count in found["failed_to_learn"].items()}
+    entry = only(replace(both, runs=[wrong, *both.runs[1:]]))
+    assert entry["short"]["pairs"] == entry["pairs"] + 1
+    assert entry["short"]["differences"][0] == pytest.approx(10.0)
+    failed = {arm: count["runs"] for arm, count in entry["failed_to_learn"].items()}
     assert sorted(failed.values()) == [0, 1]
 
 
 @pytest.mark.parametrize(
-    ("gains", "still", "told"),
+    ("gains", "still", "printed"),
     [
         (FLAT, [], "Pre-LN +0.10; Post-LN -0.10"),
         ({"pre_ln": 0.1, "post_ln": 0.6}, ["Post-LN"], "Pre-LN +0.10; Post-LN +0.60"),
     ],
 )
-def test_learning_is_flat_where_no_arm_gains_half_the_margin(at_both, gains, still, told):
-    found = only(at_both(gains))
-    assert found["learning"]["still"] == still
-    assert [*found["learning"]["gains"].values()] == pytest.approx([*gains.values()])
+def test_learning_is_flat_where_no_arm_gains_half_the_margin(at_both, gains, still, printed):
+    entry = only(at_both(gains))
+    assert entry["learning"]["still"] == still
+    assert [*entry["learning"]["gains"].values()] == pytest.approx([*gains.values()])
     field = "Gain of validation BLEU in the last quarter of training"
-    assert found["details"][field] == told
-    assert found["details"].get("Arms that were still learning", "") == "; ".join(still)
+    assert entry["details"][field] == printed
+    assert entry["details"].get("Arms that were still learning", "") == "; ".join(still)
 
 
 @pytest.mark.parametrize(
@@ -120,22 +120,22 @@ def test_what_an_arm_cannot_is_not_shown_while_it_learns(at_both, gains, verdict
     if not gains:
         for run in both.runs:
             run["curve"] = {}
-    found = only(both)
-    assert (found["verdict"], found["cannot"]) == (verdict, True)
-    assert found["evidence"].count("left open, since an arm may still have been learning") == (
+    entry = only(both)
+    assert (entry["verdict"], entry["cannot"]) == (verdict, True)
+    assert entry["evidence"].count("left open, since an arm may still have been learning") == (
         verdict != "supported"
     )
-    assert found["effect"] == pytest.approx(19.1)
+    assert entry["effect"] == pytest.approx(19.1)
     refuted = at_both(FLAT | gains, pre=worse, post=PRE, cannot=True)  # it can
     assert only(refuted)["verdict"] == "refuted"
 
 
 def test_a_plateau_shows_nothing_of_what_an_arm_cannot(at_both):
     """Far behind and flat at 600 updates, on a level at 2,400."""
-    found = at_both(cannot=True)
-    for run in found.runs:
+    both = at_both(cannot=True)
+    for run in both.runs:
         run["short"]["curve"] = {"step": [300, 600], "val/nll": [3.0, 3.0], "val/bleu": [9.0, 9.0]}
-    early = only(found)["short"]
+    early = only(both)["short"]
     assert early["effect"] == pytest.approx(10.025) and early["verdict"] == "inconclusive"
     assert "left open, since longer training does not confirm it" in early["evidence"]
     assert early["p_look"] == {} and early["p"]  # no verdict of the ledger's family
@@ -155,24 +155,24 @@ def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
     both = at_both(pre=([30.0 + s for s in range(7)], [50.0] * 7), post=([20.0] * 7, [49.0] * 7))
     for target, run in zip((3.5, 3.0, 2.5, 2.5, 2.5, 2.0, 1.0), both.runs, strict=False):
         run["short"]["metrics"]["val/nll"] = target
-    found = only(both)["short"]
-    needed = found["time_to_target"]
+    short = only(both)["short"]
+    needed = short["time_to_target"]
     assert needed["of_seeds"] == pytest.approx([900, 1200, 1500, 1500, 1500, 1800, None])
     assert needed["updates"] == pytest.approx(1500)
     assert needed["interval"] == pytest.approx([900, None])
-    assert found["details"]["Steps to equal validation loss"] == (
+    assert short["details"]["Steps to equal validation loss"] == (
         "1,500 (median of 7 seeds), interval 900 to more than the budget; Post-LN against Pre-LN"
     )
 
 
 def test_arms_that_test_one_training_have_no_time_to_target(at_both):
-    one, two = at_both({"pre_ln": 0.1, "post_ln": 0.1}), at_both()
-    for run in (*one.runs, *two.runs):
+    single, two = at_both({"pre_ln": 0.1, "post_ln": 0.1}), at_both()
+    for run in (*single.runs, *two.runs):
         run["short"]["metrics"]["val/nll"] = 3.0
     assert only(two)["short"]["time_to_target"]["updates"] == pytest.approx(1200)
-    found = only(one)["short"]
-    assert found["time_to_target"] is None
-    assert "Steps to equal validation loss" not in found["details"]
+    short = only(single)["short"]
+    assert short["time_to_target"] is None
+    assert "Steps to equal validation loss" not in short["details"]
 
 
 def test_five_seeds_have_no_interval_of_a_median_and_ten_leave_out_the_ends():
@@ -193,9 +193,9 @@ def test_seconds_stand_in_the_report_and_in_no_verdict(at_both, tmp_path):
 
 def test_before_it_begins_learning_is_not_called_flat(at_both):
     nothing = ([0.0, 0.1, 0.0, 0.1], [0.1, 0.0, 0.1, 0.0])
-    found = only(at_both(pre=nothing, post=nothing))
-    assert found["evidence"].startswith("Nothing was learned")
-    assert not any("last quarter" in field for field in found["details"])
+    entry = only(at_both(pre=nothing, post=nothing))
+    assert entry["evidence"].startswith("Nothing was learned")
+    assert not any("last quarter" in field for field in entry["details"])
 
 
 def test_what_has_no_curve_is_not_called_flat(at_both):
@@ -213,14 +213,14 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     assert "**Refuted: too small to matter.** (models were still improving) Pre-LN beats" in report
     assert "After 600 of 2,400 steps: **Supported.** Pre-LN against Post-LN" in report
     assert "2,400 optimiser steps of 512 tokens, also evaluated after 600 steps" in report
-    found, warnings = collect(folder.parent, tmp_path)
+    findings, warnings = collect(folder.parent, tmp_path)
     assert not warnings
-    assert [(one.steps, one.verdict) for one in found] == [
+    assert [(finding.steps, finding.verdict) for finding in findings] == [
         ("2400", "refuted"),
         ("600", "supported"),
     ]
-    assert [one.budget for one in found] == ["2,400 steps, still learning", "600 steps"]
-    assert headline("Pre-LN is better.", found).deciding == (found[0],)  # the longest budget
+    assert [finding.budget for finding in findings] == ["2,400 steps, still learning", "600 steps"]
+    assert headline("Pre-LN is better.", findings).deciding == (findings[0],)  # the longest budget
 
 
 def test_a_malformed_short_end_is_refused(at_both, tmp_path):
@@ -238,9 +238,9 @@ def test_a_verdict_says_how_its_arms_were_matched(at_both):
     both.study["match"] = match
     for run in both.runs:
         run["matched"] = {"budget.steps": 2400 if run["arm"] == "post_ln" else 2100}
-    (said,) = (one for one in conclude(both)["caveats"] if "floating-point operations" in one)
-    assert "as the arm with Post-LN" in said
-    assert "2,100 steps with Pre-LN; 2,400 steps with Post-LN" in said
+    (caveat,) = (text for text in conclude(both)["caveats"] if "floating-point operations" in text)
+    assert "as the arm with Post-LN" in caveat
+    assert "2,100 steps with Pre-LN; 2,400 steps with Post-LN" in caveat
 
 
 @pytest.mark.parametrize(
@@ -258,26 +258,26 @@ def test_a_match_that_cannot_be_solved_is_refused(changed, words):
 
 
 def test_a_falling_nll_is_learning_whatever_side_a_claim_calls_better(at_both):
-    found = at_both()
-    for run in found.runs:
+    both = at_both()
+    for run in both.runs:
         run["curve"]["val/nll"] = [1.9, 1.8, 1.6, 1.4]
-    (claim,) = found.study["claims"]
+    (claim,) = both.study["claims"]
     asked = {**claim, "metric": "test/nll", "margin": 0.1}
     for better in ("higher", "lower"):
-        assert learning({**asked, "better": better}, found)["still"] == ["Pre-LN", "Post-LN"]
+        assert learning({**asked, "better": better}, both)["still"] == ["Pre-LN", "Post-LN"]
 
 
 @pytest.mark.parametrize(("nll", "still"), [(1.0, ["Pre-LN"]), (1.6, []), (None, [])])
 def test_whether_skill_still_grows_is_told_by_the_nll(at_both, nll, still):
-    found = at_both()
-    for run in found.runs:
+    both = at_both()
+    for run in both.runs:
         run["metrics"] |= {"test/skill": 0.5, "chance/nll": 2.0, "bound/nll": 0.0}
         if run["arm"] == "pre_ln":
             run["curve"]["val/nll"] = [1.9, 1.8, 1.6, nll]
-    (claim,) = found.study["claims"]
-    told = learning({**claim, "metric": "test/skill", "margin": 0.2}, found)
-    assert told["still"] == still
-    assert told["gains"].get("Pre-LN") == (nll and pytest.approx((1.6 - nll) / 2))
-    for run in found.runs:
+    (claim,) = both.study["claims"]
+    progress = learning({**claim, "metric": "test/skill", "margin": 0.2}, both)
+    assert progress["still"] == still
+    assert progress["gains"].get("Pre-LN") == (nll and pytest.approx((1.6 - nll) / 2))
+    for run in both.runs:
         del run["metrics"]["bound/nll"]
-    assert learning({**claim, "metric": "test/skill"}, found)["gains"] == {}
+    assert learning({**claim, "metric": "test/skill"}, both)["gains"] == {}

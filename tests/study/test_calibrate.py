@@ -51,8 +51,8 @@ def test_false_verdicts_are_as_rare_as_alpha(shares):
 
 
 def test_the_same_sweeps_for_any_number_of_chunks():
-    one = calibrate.simulate("similar arms", 3, 2, rivals=False)
-    assert calibrate.simulate("similar arms", 3, 2, rivals=False) == one
+    simulated = calibrate.simulate("similar arms", 3, 2, rivals=False)
+    assert calibrate.simulate("similar arms", 3, 2, rivals=False) == simulated
 
 
 def test_the_true_effect_is_what_was_asked_for():
@@ -112,8 +112,8 @@ def test_the_tables_have_a_row_for_every_noise_and_number_of_seeds():
 def test_noise_is_planned_as_the_most_seeds_have_shown_it(skewness):
     sizes = {"seed": 1.0, "sentence": 0.1, "rest": 0.5, "skewness": skewness}
     few, many = ({f"noise: {name}": n * x for name, x in sizes.items()} for n in (9.0, 1.0))
-    found = noise_of({("similar arms", 3): few, ("similar arms", 20): many}, "similar arms", 300)
-    assert (found.pairs, found.seed_variance, found.skewness) == (20, 1.5, skewness)
+    planned = noise_of({("similar arms", 3): few, ("similar arms", 20): many}, "similar arms", 300)
+    assert (planned.pairs, planned.seed_variance, planned.skewness) == (20, 1.5, skewness)
 
 
 @pytest.mark.parametrize(("wrong", "fails"), [(50, 0), (65, 0), (80, 1), (1000, 1)])
@@ -131,7 +131,7 @@ def test_the_exit_status_says_that_a_row_failed(laboratory, monkeypatch, tmp_pat
     page = tmp_path / "calibration.md"
     for share, status in ((0.05, 0), (0.5, 1)):
         missed = {("0.1", 5): {"documents named": share, "not named": share}}
-        monkeypatch.setattr("lab.calibration.stress.stress", lambda *_, found=missed: found)
+        monkeypatch.setattr("lab.calibration.stress.stress", lambda *_, rates=missed: rates)
         assert laboratory("calibrate", "sweeps=1000", "seeds=5", f"to={page}")[0] == status
     assert "0.1, 5, documents named: 50.0 %, allowed is 5.0 %" in page.read_text()
 

@@ -34,8 +34,8 @@ TUNE = {
 
 def study(tune=None, expect="different", **changes):
     claims = [{**CLAIM, **changes}]
-    known = {"factors": ["schedule", "n"], "seeds": 3, "claims": claims}
-    return {**known, "tune": tune, "expect": expect}
+    fields = {"factors": ["schedule", "n"], "seeds": 3, "claims": claims}
+    return {**fields, "tune": tune, "expect": expect}
 
 
 @pytest.mark.parametrize(

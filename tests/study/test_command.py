@@ -10,7 +10,7 @@ from ablate.sweep.begin import command_of
 
 
 @pytest.mark.parametrize(
-    ("override", "told"),
+    ("override", "recorded"),
     [
         ("model/residual=pre_ln", "model/residual=pre_ln"),
         ("paths.results=/home/me/results", ""),
@@ -22,23 +22,23 @@ from ablate.sweep.begin import command_of
         ("data.url=https://example.org/a/b", "data.url=https://example.org/a/b"),
     ],
 )
-def test_places_of_one_machine_are_not_told(override, told):
-    found = command([override, "seed=1"], "-m")
-    assert shlex.split(found) == ["python", "-m", "ablate", *told.split(), "seed=1", "-m"]
+def test_places_of_one_machine_are_not_told(override, recorded):
+    line = command([override, "seed=1"], "-m")
+    assert shlex.split(line) == ["python", "-m", "ablate", *recorded.split(), "seed=1", "-m"]
 
 
 @pytest.mark.parametrize(
-    ("folder", "told"),
+    ("folder", "recorded"),
     [("conf", "conf"), ("a b/conf", "a b/conf"), (".", "."), ("/elsewhere/conf", "FOLDER")],
 )
 @pytest.mark.parametrize("absolute", [True, False])
 def test_a_folder_of_the_users_configs_is_part_of_the_command(
-    folder, told, absolute, tmp_path, monkeypatch
+    folder, recorded, absolute, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    found = command(["seed=1"], "-m", config_dirs=[str(tmp_path / folder) if absolute else folder])
-    expected = ["python", "-m", "ablate", "--config-dir", told, "seed=1", "-m"]
-    assert shlex.split(found) == expected
+    line = command(["seed=1"], "-m", config_dirs=[str(tmp_path / folder) if absolute else folder])
+    expected = ["python", "-m", "ablate", "--config-dir", recorded, "seed=1", "-m"]
+    assert shlex.split(line) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_a_sweep_records_the_words_that_make_it_again(grid, kept, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     places = [("main", "pkg", "ablate.conf"), ("command-line", "file", str(tmp_path / "mine"))]
     places += [("schema", "structured", "")]
-    sources = [dict(zip(("provider", "schema", "path"), one, strict=True)) for one in places]
+    sources = [dict(zip(("provider", "schema", "path"), place, strict=True)) for place in places]
     words = {"task": ["+experiment=x", "paths.results=/r"], "hydra": grid}
     config = {"hydra": {"overrides": words, "runtime": {"config_sources": sources}}}
-    found = shlex.split(command_of(OmegaConf.create(config)))
+    recorded = shlex.split(command_of(OmegaConf.create(config)))
     expected = ["--config-dir", "mine", "+experiment=x", *kept, "-m"]
-    assert found == ["python", "-m", "ablate", *expected]
+    assert recorded == ["python", "-m", "ablate", *expected]

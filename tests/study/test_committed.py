@@ -53,8 +53,8 @@ def test_the_judged_study_is_the_registered_one_and_wording_may_get_better(folde
     study |= {"literature": "More.", "fixed": [], "figures": []}
     assert departures(study, *rest) == []
     study["claims"][-1]["alpha"] /= 2
-    (said,) = departures(study, *rest)
-    assert "alpha was" in said
+    (departure,) = departures(study, *rest)
+    assert "alpha was" in departure
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -91,6 +91,6 @@ def test_the_evidence_speaks_of_no_machine(folder):
     ],
 )
 def test_the_calibration_imitates_the_noise_of_the_evidence(name, arms, measured):
-    found = noise(Evidence.load(ROOT / "experiments" / name))[arms]
-    parts = [found[level] for level in ("seed", "sentence", "rest")]
+    spreads = noise(Evidence.load(ROOT / "experiments" / name))[arms]
+    parts = [spreads[level] for level in ("seed", "sentence", "rest")]
     assert parts == pytest.approx(MEASURED[measured], abs=0.0055)

@@ -12,70 +12,70 @@ CLOSE = ([30.0, 31.2, 32.1, 33.0], [29.8, 31.0, 32.2, 32.4])  # differences .2, 
 
 
 def only(evidence):
-    (found,) = conclude(evidence)["claims"]
-    return found
+    (entry,) = conclude(evidence)["claims"]
+    return entry
 
 
 def test_a_clear_effect_is_supported_and_says_so(claim, arms, evidence):
     runs = arms([30.0, 31.2, 32.1], [20.0, 20.5, 22.0])
-    found = only(evidence(runs, [], **{"claims": [claim(where={}, margin=1.0)]}))
-    assert found["verdict"] == "supported"
-    assert found["effect"] == pytest.approx(10.2667, abs=1e-3)
-    assert found["details"]["Estimate"] == "+10.267"
-    assert found["details"]["Interval"].startswith("+7.")
-    assert found["details"]["Answer"] == "supported, large enough to matter"
-    assert (found["verdict"], found["grade"]) == ("supported", "large enough to matter")
-    assert (found["primary"], found["pairs"], found["seeds"]) == (True, 3, [0, 1, 2])
+    entry = only(evidence(runs, [], **{"claims": [claim(where={}, margin=1.0)]}))
+    assert entry["verdict"] == "supported"
+    assert entry["effect"] == pytest.approx(10.2667, abs=1e-3)
+    assert entry["details"]["Estimate"] == "+10.267"
+    assert entry["details"]["Interval"].startswith("+7.")
+    assert entry["details"]["Answer"] == "supported, large enough to matter"
+    assert (entry["verdict"], entry["grade"]) == ("supported", "large enough to matter")
+    assert (entry["primary"], entry["pairs"], entry["seeds"]) == (True, 3, [0, 1, 2])
 
 
 def test_bleu_is_judged_over_seeds_and_sentences(claim, translated, evidence):
     runs, statistics = translated(6, lift=1.0)
-    found = only(evidence(runs, claim(metric="test/bleu"), statistics=statistics))
-    assert found["levels_of_noise"] == "seeds and test sentences"
-    assert (found["pairs"], found["sentences"]) == (6, 200)
-    assert "6 paired seeds, 200 sentences" in found["evidence"]
-    assert found["sign_flip"] == pytest.approx(2 / 2**6)
+    entry = only(evidence(runs, claim(metric="test/bleu"), statistics=statistics))
+    assert entry["levels_of_noise"] == "seeds and test sentences"
+    assert (entry["pairs"], entry["sentences"]) == (6, 200)
+    assert "6 paired seeds, 200 sentences" in entry["evidence"]
+    assert entry["sign_flip"] == pytest.approx(2 / 2**6)
 
 
 def test_every_inconclusive_says_what_it_could_have_seen(claim, arms, evidence):
-    found = only(evidence(arms(*CLOSE), claim(margin=0.3)))
-    assert found["verdict"] == "inconclusive"
-    assert found["detectable"] > 0.4
-    plans = found["seeds_needed"]
+    entry = only(evidence(arms(*CLOSE), claim(margin=0.3)))
+    assert entry["verdict"] == "inconclusive"
+    assert entry["detectable"] > 0.4
+    plans = entry["seeds_needed"]
     assert [plan["effect"] for plan in plans.values()] == [0.3, 0.6]
     for side, plan in plans.items():
         assert plan["seeds"] > 4
-        planned = found["details"][f"Seeds that show it {side} with 80 % power"]
+        planned = entry["details"][f"Seeds that show it {side} with 80 % power"]
         assert planned == f"{plan['seeds']} (assumed true effect: {plan['effect']:.3f})"
     fewest = min(plan["seeds"] for plan in plans.values())
-    assert f"About {fewest} seeds would show a true difference" in found["evidence"]
-    assert "Smallest effect that these runs show with 80 % power" in found["details"]
+    assert f"About {fewest} seeds would show a true difference" in entry["evidence"]
+    assert "Smallest effect that these runs show with 80 % power" in entry["details"]
 
 
 def test_seeds_are_counted_where_more_than_a_thousand_are_needed(claim, arms, evidence):
     far = ([30.0, 35.0, 32.0, 62.0], [29.8, 30.0, 33.0, 31.0])  # differences .2, 5, -1, 31
-    found = only(evidence(arms(*far), claim(margin=0.3)))
-    assert found["seeds_needed"]["supported"]["seeds"] > 1000
-    assert "sentences are too few" not in found["evidence"]
+    entry = only(evidence(arms(*far), claim(margin=0.3)))
+    assert entry["seeds_needed"]["supported"]["seeds"] > 1000
+    assert "sentences are too few" not in entry["evidence"]
 
 
 def test_where_no_effect_is_named_no_seeds_are(claim, arms, evidence):
-    found = only(evidence(arms(*CLOSE), claim(margin=0.0)))
-    assert (found["verdict"], found["seeds_needed"]) == ("inconclusive", None)
-    assert "seeds would" not in found["evidence"]
+    entry = only(evidence(arms(*CLOSE), claim(margin=0.0)))
+    assert (entry["verdict"], entry["seeds_needed"]) == ("inconclusive", None)
+    assert "seeds would" not in entry["evidence"]
 
 
 def test_where_sentences_are_too_few_no_seeds_are_enough(claim, translated, evidence):
     runs, statistics = translated(6, lift=0.0)
     asked = claim(metric="test/bleu", margin=0.05)
-    found = only(evidence(runs, asked, statistics=statistics))
-    assert found["seeds_needed"]["supported"]["seeds"] is None
-    assert "no number of seeds" in found["details"]["Seeds that show it supported with 80 % power"]
-    assert "test sentences are too few" in found["evidence"]
+    entry = only(evidence(runs, asked, statistics=statistics))
+    assert entry["seeds_needed"]["supported"]["seeds"] is None
+    assert "no number of seeds" in entry["details"]["Seeds that show it supported with 80 % power"]
+    assert "test sentences are too few" in entry["evidence"]
 
 
 @pytest.mark.parametrize(
-    ("low", "said"),
+    ("low", "reported"),
     [
         (None, "none in these runs"),
         (20.0, "no residual connections: -9."),
@@ -83,7 +83,7 @@ def test_where_sentences_are_too_few_no_seeds_are_enough(claim, translated, evid
     ],
 )
 def test_a_claim_that_nothing_is_lost_names_an_arm_that_loses(
-    claim, run, arms, evidence, low, said
+    claim, run, arms, evidence, low, reported
 ):
     runs = arms(*CLOSE)
     values = [29.8, 31.0, 32.2, 32.4]
@@ -93,38 +93,38 @@ def test_a_claim_that_nothing_is_lost_names_an_arm_that_loses(
             for s, x in enumerate(values)
         ]
     asked = claim(kind="non_inferiority", margin=1.0, loses={"model/residual": "none"})
-    found = only(evidence(runs, asked))
-    assert found["details"]["Arm that must lose"].startswith(said)
-    assert found["verdict"] == "supported"
-    assert (found["control"] or {}).get("loses", False) == (low == 20.0)
+    entry = only(evidence(runs, asked))
+    assert entry["details"]["Arm that must lose"].startswith(reported)
+    assert entry["verdict"] == "supported"
+    assert (entry["control"] or {}).get("loses", False) == (low == 20.0)
 
 
 def test_one_pair_decides_nothing(claim, arms, evidence):
-    found = only(evidence(arms([90.0], [1.0]), claim()))
-    assert (found["verdict"], found["interval"], found["effect"]) == ("inconclusive", None, 89.0)
-    assert "no interval; 1 paired seed" in found["evidence"]
-    assert "Interval" not in found["details"]
+    entry = only(evidence(arms([90.0], [1.0]), claim()))
+    assert (entry["verdict"], entry["interval"], entry["effect"]) == ("inconclusive", None, 89.0)
+    assert "no interval; 1 paired seed" in entry["evidence"]
+    assert "Interval" not in entry["details"]
 
 
 def test_no_pair_at_all_is_inconclusive(claim, arms, evidence):
-    found = only(evidence(arms([90.0], []), claim()))
-    assert (found["verdict"], found["effect"], found["pairs"]) == ("inconclusive", None, 0)
-    assert found["evidence"].startswith("No two runs with the same seed have ended")
-    assert "Estimate" not in found["details"]
+    entry = only(evidence(arms([90.0], []), claim()))
+    assert (entry["verdict"], entry["effect"], entry["pairs"]) == ("inconclusive", None, 0)
+    assert entry["evidence"].startswith("No two runs with the same seed have ended")
+    assert "Estimate" not in entry["details"]
 
 
 def test_a_trend_without_levels_is_inconclusive(claim, arms, evidence):
     asked = claim(kind="trend", over="model/residual", treatment={}, baseline={})
-    found = only(evidence(arms([1.0], [2.0]), asked))
-    assert found["verdict"] == "inconclusive"
-    assert "fewer than two levels that are numbers" in found["evidence"]
+    entry = only(evidence(arms([1.0], [2.0]), asked))
+    assert entry["verdict"] == "inconclusive"
+    assert "fewer than two levels that are numbers" in entry["evidence"]
 
 
 def test_two_equal_differences_are_no_certainty(claim, arms, evidence):
-    found = conclude(evidence(arms([2.0, 3.0], [1.0, 2.0]), claim(margin=0.0)))
-    (entry,) = found["claims"]
+    conclusion = conclude(evidence(arms([2.0, 3.0], [1.0, 2.0]), claim(margin=0.0)))
+    (entry,) = conclusion["claims"]
     assert (entry["verdict"], entry["interval"]) == ("inconclusive", None)
-    assert any("exactly equal" in caveat for caveat in found["caveats"])
+    assert any("exactly equal" in caveat for caveat in conclusion["caveats"])
 
 
 def test_ten_equal_differences_are_evidence(claim, arms, evidence):
@@ -135,16 +135,16 @@ def test_ten_equal_differences_are_evidence(claim, arms, evidence):
 
 def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
     claims = [claim(id=str(margin), margin=margin) for margin in (0.0, 0.4, 0.9, 1.0)]
-    found = conclude(evidence(arms(*CLOSE), *claims))["claims"]
-    p = [min(1.0, 2 * min(entry["p"].values())) for entry in found]
-    adjusted = [min(entry["p_adjusted"].values()) for entry in found]
+    entries = conclude(evidence(arms(*CLOSE), *claims))["claims"]
+    p = [min(1.0, 2 * min(entry["p"].values())) for entry in entries]
+    adjusted = [min(entry["p_adjusted"].values()) for entry in entries]
     assert adjusted == pytest.approx(multipletests(p, method="holm")[1])
-    alone = [only(evidence(arms(*CLOSE), one))["verdict"] for one in claims]
+    alone = [only(evidence(arms(*CLOSE), asked))["verdict"] for asked in claims]
     assert alone[2:] == ["refuted", "refuted"]
-    for entry, before in zip(found, alone, strict=True):
+    for entry, before in zip(entries, alone, strict=True):
         uncorrected = entry["details"].get("Answer without Holm's correction", "")
         assert uncorrected.startswith(before) == (entry["verdict"] != before)
-    assert [entry["verdict"] for entry in found] == [
+    assert [entry["verdict"] for entry in entries] == [
         "refuted" if p <= 0.05 else "inconclusive" for p in adjusted
     ]
 
@@ -157,21 +157,24 @@ def test_stability_counts_runs(claim, run, evidence):
         for status in ["diverged" if seed < wrong else "finished"]
     ]
     asked = claim(kind="stability", metric="diverged", better="lower", margin=0.2)
-    found = conclude(evidence(runs, asked))
-    (entry,) = found["claims"]
+    conclusion = conclude(evidence(runs, asked))
+    (entry,) = conclusion["claims"]
     assert entry["verdict"] == "supported"
     assert entry["effect"] == pytest.approx(0.7)
     assert entry["details"]["Runs counted"] == "7 of 10 against 0 of 10"
-    assert any("7 runs diverged or collapsed (7 with Post-LN)" in one for one in found["caveats"])
+    assert any(
+        "7 runs diverged or collapsed (7 with Post-LN)" in caveat
+        for caveat in conclusion["caveats"]
+    )
 
 
 def test_equivalence_has_both_intervals(claim, arms, evidence):
-    found = only(evidence(arms(*CLOSE), claim(kind="equivalence", margin=1.0)))
-    assert found["verdict"] == "supported"
-    wide, narrow = found["interval"], found["interval_equivalence"]
+    entry = only(evidence(arms(*CLOSE), claim(kind="equivalence", margin=1.0)))
+    assert entry["verdict"] == "supported"
+    wide, narrow = entry["interval"], entry["interval_equivalence"]
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
-    assert f"90 % CI {narrow[0]:.3f} to {narrow[1]:.3f}; 4 paired seeds" in found["evidence"]
-    assert found["details"]["Interval"].endswith("(95 %)")
+    assert f"90 % CI {narrow[0]:.3f} to {narrow[1]:.3f}; 4 paired seeds" in entry["evidence"]
+    assert entry["details"]["Interval"].endswith("(95 %)")
 
 
 @pytest.mark.parametrize(
@@ -188,11 +191,11 @@ def test_what_makes_a_verdict_exploratory(
     claim, arms, evidence, times, earlier, older, exploratory
 ):
     runs = arms([3.0, 4.1, 5.0], [1.0, 2.0, 3.0])
-    for one in runs:
-        one["ended"] = times[one["arm"] == "post_ln"]
-    found = conclude(evidence(runs, claim(), registration={"earlier": earlier}))
-    assert found["claims"][0]["older_cells"] == older
-    assert found["claims"][0]["exploratory"] == found["exploratory"] == exploratory
+    for run in runs:
+        run["ended"] = times[run["arm"] == "post_ln"]
+    conclusion = conclude(evidence(runs, claim(), registration={"earlier": earlier}))
+    assert conclusion["claims"][0]["older_cells"] == older
+    assert conclusion["claims"][0]["exploratory"] == conclusion["exploratory"] == exploratory
 
 
 LUCKY = ([2.5, 2.3, 2.7, 3.1, 3.8], [1.0, 2.0, 1.8, 2.1, 2.0])  # 2 p = .01
@@ -213,16 +216,16 @@ def test_looks_spend_alpha(claim, arms, evidence, seen, planned, verdict, spent,
     tried = ["all of alpha was spent"] if exploratory else []
     book = {"looks": len(seen), "asked": {"c": {"looks": seen, "tried": tried, "regimes": 2}}}
     of = evidence(arms(*LUCKY), claim(margin=0.0), registration=book, seeds=planned)
-    found = conclude(of)
-    (one,) = found["claims"]
-    assert (one["verdict"], one["exploratory"]) == (verdict, exploratory)
-    assert found["alpha_spent"] == pytest.approx(spent, abs=1e-4)
-    assert (one["interval"][0] > 0) == (verdict == "supported")  # a repeated interval agrees
-    assert one["p_look"]["supported"] == pytest.approx(2 * one["p"]["supported"])
-    told = " ".join(found["caveats"])
-    assert "also asked in 2 other settings" in told
-    assert ("exploratory, since the question was asked before: all of" in told) == exploratory
-    assert ("comes from the planned analysis" in told) == (one.get("information") is not None)
+    conclusion = conclude(of)
+    (entry,) = conclusion["claims"]
+    assert (entry["verdict"], entry["exploratory"]) == (verdict, exploratory)
+    assert conclusion["alpha_spent"] == pytest.approx(spent, abs=1e-4)
+    assert (entry["interval"][0] > 0) == (verdict == "supported")  # a repeated interval agrees
+    assert entry["p_look"]["supported"] == pytest.approx(2 * entry["p"]["supported"])
+    caveats = " ".join(conclusion["caveats"])
+    assert "also asked in 2 other settings" in caveats
+    assert ("exploratory, since the question was asked before: all of" in caveats) == exploratory
+    assert ("comes from the planned analysis" in caveats) == (entry.get("information") is not None)
 
 
 def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evidence):
@@ -236,18 +239,18 @@ def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evid
         fixed=["the data are one choice", "only one learning rate was tried"],
         seeds=5,
     )
-    found = conclude(of)
-    assert json.loads(json.dumps(found, allow_nan=False)) == found == conclude(of)
-    assert (found["runs"], found["failed_runs"], found["reused_runs"]) == (7, 1, 0)
-    assert found["caveats"][:4] == [
+    conclusion = conclude(of)
+    assert json.loads(json.dumps(conclusion, allow_nan=False)) == conclusion == conclude(of)
+    assert (conclusion["runs"], conclusion["failed_runs"], conclusion["reused_runs"]) == (7, 1, 0)
+    assert conclusion["caveats"][:4] == [
         "The data are one choice.",
         "Only one learning rate was tried.",
         "1 run raised an error and is left out of all numbers (cell 8 of runs.jsonl).",
         "Of 5 planned seeds 3 have finished.",
     ]
-    arm = {one["arm"]: one for one in found["arms"]}["pre_ln"]
+    arm = {record["arm"]: record for record in conclusion["arms"]}["pre_ln"]
     assert (arm["seeds"], arm["finished"], arm["failed"]) == (3, 3, 1)
-    scores = [one["metrics"]["test/bleu"] for one in runs[3:6]]
+    scores = [record["metrics"]["test/bleu"] for record in runs[3:6]]
     assert arm["metrics"]["test/bleu"]["mean"] == pytest.approx(np.mean(scores))
     assert arm["metrics"]["test/bleu"]["sd"] == pytest.approx(np.std(scores, ddof=1))
 
@@ -255,17 +258,17 @@ def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evid
 def test_versions_that_differ_are_listed(claim, arms, evidence):
     runs = arms([1.0, 2.0], [1.5, 2.0])
     runs[0]["versions"] = {"torch": "2.1"}
-    found = conclude(evidence(runs, claim()))
-    assert found["versions"] == {"torch": ["2.0", "2.1"]}
-    assert "The runs used different versions of some packages." in found["caveats"]
+    conclusion = conclude(evidence(runs, claim()))
+    assert conclusion["versions"] == {"torch": ["2.0", "2.1"]}
+    assert "The runs used different versions of some packages." in conclusion["caveats"]
 
 
-@pytest.mark.parametrize(("busy", "said"), [(0.0, False), (0.1, False), (1.4, True)])
-def test_times_beside_other_work_are_a_caveat(arms, claim, evidence, busy, said):
+@pytest.mark.parametrize(("busy", "warned"), [(0.0, False), (0.1, False), (1.4, True)])
+def test_times_beside_other_work_are_a_caveat(arms, claim, evidence, busy, warned):
     runs = arms(*CLOSE)
     runs[0]["metrics"]["probe/others"] = busy
-    found = " ".join(conclude(evidence(runs, claim()))["caveats"])
-    assert ("other processes kept up to 1.4 cores busy" in found) == said
+    caveats = " ".join(conclude(evidence(runs, claim()))["caveats"])
+    assert ("other processes kept up to 1.4 cores busy" in caveats) == warned
 
 
 @pytest.fixture
@@ -292,21 +295,23 @@ def test_a_tuned_value_at_an_end_of_those_tried_is_a_caveat(tuned):
 def test_replicates_at_an_end_of_what_was_tried_are_counted(arms, claim, evidence):
     runs = [run | {"tuned": {"value": 0.4 if run["seed"] else 0.2}} for run in arms(*CLOSE)]
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
-    said = " ".join(conclude(evidence(runs, claim(), tune=tune))["caveats"])
+    caveats = " ".join(conclude(evidence(runs, claim(), tune=tune))["caveats"])
     of = len(runs) // 2
-    assert f"the largest for Pre-LN ({of - 1} of {of} runs) and Post-LN ({of - 1} of {of}" in said
+    assert (
+        f"the largest for Pre-LN ({of - 1} of {of} runs) and Post-LN ({of - 1} of {of}" in caveats
+    )
 
 
-@pytest.mark.parametrize(("larger", "told"), [(1009, False), (1011, True)])
-def test_arms_that_differ_in_parameters_are_named_once(claim, arms, evidence, larger, told):
+@pytest.mark.parametrize(("larger", "named"), [(1009, False), (1011, True)])
+def test_arms_that_differ_in_parameters_are_named_once(claim, arms, evidence, larger, named):
     runs = arms(*CLOSE)
     for run in runs[:4]:
         run["metrics"]["parameters"] = larger
     runs[0] |= {"status": "failed", "metrics": {}}
-    found = conclude(evidence(runs, claim(), claim(id="d", better="lower")))["caveats"]
-    said = [caveat for caveat in found if "trained parameters" in caveat]
-    assert len(said) == told
-    assert not told or "1,011 with Pre-LN against 1,000 with Post-LN (1 % more)" in said[0]
+    caveats = conclude(evidence(runs, claim(), claim(id="d", better="lower")))["caveats"]
+    size_caveats = [caveat for caveat in caveats if "trained parameters" in caveat]
+    assert len(size_caveats) == named
+    assert not named or "1,011 with Pre-LN against 1,000 with Post-LN (1 % more)" in size_caveats[0]
 
 
 def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
@@ -317,21 +322,21 @@ def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
         for seed in range(2)
     ]
     asked = claim(kind="trend", over="n", treatment={}, baseline={})
-    (said,) = (
+    (size_caveat,) = (
         caveat
         for caveat in conclude(evidence(runs, asked, factors=["n"]))["caveats"]
         if "trained parameters" in caveat
     )
-    assert said.endswith("1,500 with n 2 against 1,000 with n 1 (50 % more).")
+    assert size_caveat.endswith("1,500 with n 2 against 1,000 with n 1 (50 % more).")
 
 
 def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, evidence):
     runs = [
         run({"model.n_layers": n}, seed, **{"test/nll": 1.0}) for n in (2, 6) for seed in (0, 1)
     ]
-    found = evidence(runs, factors=["model.n_layers"])
-    found.regime.update(n_layers=2, d_model=64)
-    assert conclude(found)["regime"] == {"n_layers": "2 and 6", "d_model": 64}
+    collected = evidence(runs, factors=["model.n_layers"])
+    collected.regime.update(n_layers=2, d_model=64)
+    assert conclude(collected)["regime"] == {"n_layers": "2 and 6", "d_model": 64}
 
 
 def test_a_factor_of_the_same_last_word_is_not_taken_for_the_regime(run, evidence):
@@ -339,6 +344,6 @@ def test_a_factor_of_the_same_last_word_is_not_taken_for_the_regime(run, evidenc
     runs = [
         run({factor: x}, seed, **{"test/nll": 1.0}) for x in ("none", "d_head") for seed in (0, 1)
     ]
-    found = evidence(runs, factors=[factor])
-    found.regime.update(scale="cpu")
-    assert conclude(found)["regime"] == {"scale": "cpu"}
+    collected = evidence(runs, factors=[factor])
+    collected.regime.update(scale="cpu")
+    assert conclude(collected)["regime"] == {"scale": "cpu"}

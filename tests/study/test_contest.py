@@ -75,7 +75,7 @@ def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"replication": "weaker"}, "replication=weaker.*reproduced"),
         ({"replication": 1}, "replication=1; it must be text"),
@@ -83,11 +83,11 @@ def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
         ({"fresh": {"verdict": "supported", "grade": "much"}}, "fresh: effect is missing"),
     ],
 )
-def test_a_damaged_contest_is_named(tmp_path, change, said):
+def test_a_damaged_contest_is_named(tmp_path, change, message):
     whole = json.loads((EXPERIMENTS / "dot_products" / RESULT).read_text())
     whole["claims"][0] |= change
     (tmp_path / RESULT).write_text(json.dumps(whole))
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         read_contest(tmp_path)
 
 

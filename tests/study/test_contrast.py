@@ -28,15 +28,15 @@ def factorial(run):
 
 def test_pairs_are_matched_by_seed_not_by_order(claim, arms, evidence):
     runs = arms([30.0, 20.0, 10.0], [28.0, 18.5, 8.0])
-    found = contrast(claim(), evidence(runs[::-1]))
-    assert found.seeds == [0, 1, 2]
-    assert found.differences.tolist() == [2.0, 1.5, 2.0]
-    assert found.arms == ["pre_ln", "post_ln"]
+    pairs = contrast(claim(), evidence(runs[::-1]))
+    assert pairs.seeds == [0, 1, 2]
+    assert pairs.differences.tolist() == [2.0, 1.5, 2.0]
+    assert pairs.arms == ["pre_ln", "post_ln"]
 
 
 def test_lower_is_better_turns_the_sign(claim, arms, evidence):
-    found = contrast(claim(better="lower"), evidence(arms([1.0], [3.0])))
-    assert found.differences.tolist() == [2.0]
+    pairs = contrast(claim(better="lower"), evidence(arms([1.0], [3.0])))
+    assert pairs.differences.tolist() == [2.0]
 
 
 def test_seeds_without_a_partner_are_named(claim, arms, run, evidence):
@@ -44,21 +44,21 @@ def test_seeds_without_a_partner_are_named(claim, arms, run, evidence):
         *arms([30.0, 31.0], [20.0, 20.5]),
         run({"model/residual": "pre_ln"}, 9, **{"test/nll": 9.0}),
     ]
-    found = contrast(claim(), evidence(runs))
-    assert (found.seeds, found.unpaired) == ([0, 1], [9])
+    pairs = contrast(claim(), evidence(runs))
+    assert (pairs.seeds, pairs.unpaired) == ([0, 1], [9])
 
 
 def test_failed_runs_are_no_result(claim, arms, run, evidence):
     runs = arms([30.0, 31.0], [20.0, 20.5])
     runs[0] = run({"model/residual": "pre_ln"}, 0, "failed")
-    found = contrast(claim(), evidence(runs))
-    assert (found.seeds, found.unpaired) == ([1], [0])
-    assert runs[0] in found.runs
+    pairs = contrast(claim(), evidence(runs))
+    assert (pairs.seeds, pairs.unpaired) == ([1], [0])
+    assert runs[0] in pairs.runs
 
 
 def test_where_selects_runs(claim, factorial, evidence):
-    found = contrast(claim(where=COLD), evidence(factorial, **SCHEDULE))
-    assert found.differences.tolist() == [20.0] * 3
+    pairs = contrast(claim(where=COLD), evidence(factorial, **SCHEDULE))
+    assert pairs.differences.tolist() == [20.0] * 3
 
 
 def test_an_open_factor_is_averaged_over(claim, factorial, evidence):
@@ -72,22 +72,22 @@ def test_only_levels_that_both_arms_have_are_averaged_over(claim, factorial, evi
 
 def test_a_seed_that_lacks_one_level_does_not_enter(claim, factorial, evidence):
     runs = [r for r in factorial if (r["arm"], r["seed"]) != ("post_ln noam", 1)]
-    found = contrast(claim(), evidence(runs, **SCHEDULE))
-    assert (found.seeds, found.unpaired) == ([0, 2], [1])
+    pairs = contrast(claim(), evidence(runs, **SCHEDULE))
+    assert (pairs.seeds, pairs.unpaired) == ([0, 2], [1])
 
 
 def test_minus_subtracts_the_contrast_at_other_levels(claim, factorial, evidence):
-    found = contrast(claim(where=COLD, minus=WARM), evidence(factorial, **SCHEDULE))
-    assert found.differences.tolist() == [19.0] * 3
+    pairs = contrast(claim(where=COLD, minus=WARM), evidence(factorial, **SCHEDULE))
+    assert pairs.differences.tolist() == [19.0] * 3
 
 
 @pytest.mark.parametrize("status", ["diverged", "collapsed"])
 def test_runs_that_went_wrong_count_as_the_worst(claim, arms, run, evidence, status):
     runs = arms([30.0, 31.0], [29.0, 30.0], metric="test/bleu")
     runs[3] = run({"model/residual": "post_ln"}, 1, status)
-    found = contrast(claim(metric="test/bleu"), evidence(runs))
-    assert found.differences.tolist() == [1.0, 31.0]
-    assert found.among_learned().differences.tolist() == [1.0]
+    pairs = contrast(claim(metric="test/bleu"), evidence(runs))
+    assert pairs.differences.tolist() == [1.0, 31.0]
+    assert pairs.among_learned().differences.tolist() == [1.0]
     runs = arms([3.0, 4.0], [5.0, 5.0])
     runs[3] = run({"model/residual": "post_ln"}, 1, status, unigram_nll=6.0)
     assert contrast(claim(better="lower"), evidence(runs)).differences.tolist() == [2.0, 2.0]
@@ -97,13 +97,13 @@ def test_a_diverged_run_is_not_perfectly_calibrated(claim, arms, run, evidence):
     metric = "test/calibration_error"
     runs = arms([0.1, 0.2], [0.3, 0.4], metric=metric)
     runs[1] = run({"model/residual": "pre_ln"}, 1, "diverged")
-    found = contrast(claim(metric=metric, better="lower"), evidence(runs))
-    assert (found.seeds, found.unpaired) == ([0], [1])
+    pairs = contrast(claim(metric=metric, better="lower"), evidence(runs))
+    assert (pairs.seeds, pairs.unpaired) == ([0], [1])
 
 
 def test_a_metric_that_no_run_has_gives_no_pair(claim, arms, evidence):
-    found = contrast(claim(metric="test/blue"), evidence(arms([1.0], [2.0])))
-    assert found.seeds == []
+    pairs = contrast(claim(metric="test/blue"), evidence(arms([1.0], [2.0])))
+    assert pairs.seeds == []
 
 
 def heads(run, values):
@@ -124,23 +124,23 @@ TREND = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": 
 )
 def test_a_trend_is_the_least_squares_slope_of_every_seed(claim, run, evidence, scale, values):
     runs = heads(run, values)
-    found = contrast(claim(**TREND, scale=scale), evidence(runs, **HEADS))
-    assert found.differences == pytest.approx([2.0, 2.0])
-    assert found.arms == []
+    slopes = contrast(claim(**TREND, scale=scale), evidence(runs, **HEADS))
+    assert slopes.differences == pytest.approx([2.0, 2.0])
+    assert slopes.arms == []
 
 
 def test_a_slope_agrees_with_polyfit(claim, run, evidence):
     values = {1: 3.0, 4: 2.5, 8: 9.0, 16: 4.0}
-    found = contrast(claim(**TREND, better="lower"), evidence(heads(run, values), **HEADS))
-    assert found.differences[0] == pytest.approx(
+    slopes = contrast(claim(**TREND, better="lower"), evidence(heads(run, values), **HEADS))
+    assert slopes.differences[0] == pytest.approx(
         -np.polyfit([0, 2, 3, 4], list(values.values()), 1)[0]
     )
 
 
 def test_a_log_log_slope_is_an_exponent(claim, run, evidence):
     runs = [run({"model.n_heads": h}, 0, **{"test/nll": 7.0 * h**1.5}) for h in (1, 2, 4)]
-    found = contrast(claim(**TREND, scale="log_log"), evidence(runs, **HEADS))
-    assert found.differences == pytest.approx([1.5])
+    slopes = contrast(claim(**TREND, scale="log_log"), evidence(runs, **HEADS))
+    assert slopes.differences == pytest.approx([1.5])
 
 
 @pytest.mark.parametrize(
@@ -154,26 +154,26 @@ def test_levels_that_make_no_trend(claim, run, evidence, levels, words):
 
 def test_bleu_is_split_into_its_sentences(claim, translated, evidence):
     runs, statistics = translated(3)
-    found = contrast(claim(metric="test/bleu"), evidence(runs, statistics=statistics))
-    assert found.parts.shape == (3, 200)
-    assert found.parts.mean(1) == pytest.approx(found.differences)
+    pairs = contrast(claim(metric="test/bleu"), evidence(runs, statistics=statistics))
+    assert pairs.parts.shape == (3, 200)
+    assert pairs.parts.mean(1) == pytest.approx(pairs.differences)
 
 
 def test_bleu_without_statistics_of_every_run_is_not_split(claim, translated, evidence):
     runs, statistics = translated(3)
     del statistics["pre_ln 1"]
-    found = contrast(claim(metric="test/bleu"), evidence(runs, statistics=statistics))
-    assert found.parts is None
-    assert len(found.seeds) == 3
+    pairs = contrast(claim(metric="test/bleu"), evidence(runs, statistics=statistics))
+    assert pairs.parts is None
+    assert len(pairs.seeds) == 3
 
 
 def test_a_diverged_run_contributes_nothing_on_any_sentence(claim, translated, run, evidence):
     runs, statistics = translated(3)
     runs[0] = run({"model/residual": "post_ln"}, 0, "diverged")
     del statistics["post_ln 0"]
-    found = contrast(claim(metric="test/bleu"), evidence(runs, statistics=statistics))
-    assert found.differences[0] == pytest.approx(runs[3]["metrics"]["test/bleu"])
-    assert found.parts.mean(1) == pytest.approx(found.differences)
+    pairs = contrast(claim(metric="test/bleu"), evidence(runs, statistics=statistics))
+    assert pairs.differences[0] == pytest.approx(runs[3]["metrics"]["test/bleu"])
+    assert pairs.parts.mean(1) == pytest.approx(pairs.differences)
 
 
 def test_a_score_that_its_statistics_do_not_give_is_refused(claim, translated, evidence):
@@ -188,14 +188,14 @@ def test_changed_counts_sentences_that_are_translated_differently(claim, transla
     statistics["pre_ln 0"] = statistics["post_ln 0"]
     statistics["pre_ln 1"] = {"test": statistics["post_ln 1"]["test"].copy()}
     statistics["pre_ln 1"]["test"][:50, 2] += 1
-    found = contrast(claim(metric="test/changed"), evidence(runs, statistics=statistics))
-    assert found.differences.tolist() == [0.0, 0.25]
-    assert found.parts[1].sum() == 50
+    pairs = contrast(claim(metric="test/changed"), evidence(runs, statistics=statistics))
+    assert pairs.differences.tolist() == [0.0, 0.25]
+    assert pairs.parts[1].sum() == 50
 
 
 def test_all_is_changed_where_one_run_translates_nothing(claim, translated, run, evidence):
     runs, statistics = translated(2)
     del statistics["pre_ln 1"]
     runs[3] = run({"model/residual": "pre_ln"}, 1, "diverged")
-    found = contrast(claim(metric="test/changed"), evidence(runs, statistics=statistics))
-    assert found.differences[1] == 1.0
+    pairs = contrast(claim(metric="test/changed"), evidence(runs, statistics=statistics))
+    assert pairs.differences[1] == 1.0

@@ -16,8 +16,8 @@ def details(evidence, claim, run):
             for seed, value in enumerate(seeds)
         ]
         asked = claim(**{"metric": "test/bleu", **changes})
-        found = conclude(evidence(runs, asked, factors=["model.n_heads"]))
-        return found["claims"][0]["details"]
+        conclusion = conclude(evidence(runs, asked, factors=["model.n_heads"]))
+        return conclusion["claims"][0]["details"]
 
     return make
 

@@ -35,8 +35,8 @@ def test_earlier_runs_say_which_claims_would_stay_undecided(
         for seed in (0, 1)
     ]
     asked = claim(metric="test/bleu", **changes)
-    found = reason(asked, evidence(runs, asked))
-    assert why in found and bool(found) == bool(why)
+    doubt = reason(asked, evidence(runs, asked))
+    assert why in doubt and bool(doubt) == bool(why)
 
 
 @pytest.mark.parametrize("lines", [[], ["c: both arms are at the ceiling"], ["a: x", "b: y"]])

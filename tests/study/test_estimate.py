@@ -21,20 +21,22 @@ def crossed(seeds, sentences, seed, sentence, rest, rng):
 
 
 def test_over_seeds_alone_it_is_the_paired_t_test():
-    found = estimate(DIFFERENCES)
+    difference = estimate(DIFFERENCES)
     scipys = stats.ttest_rel(PAIRS[:, 0], PAIRS[:, 1])
     expected = scipys.confidence_interval(0.9)
-    assert found.interval(0.9) == pytest.approx((expected.low, expected.high))
-    assert 2 * min(found.p_at_most(0.0), found.p_at_least(0.0)) == pytest.approx(scipys.pvalue)
+    assert difference.interval(0.9) == pytest.approx((expected.low, expected.high))
+    assert 2 * min(difference.p_at_most(0.0), difference.p_at_least(0.0)) == pytest.approx(
+        scipys.pvalue
+    )
     greater = stats.ttest_rel(PAIRS[:, 0], PAIRS[:, 1], alternative="greater").pvalue
-    assert found.p_at_most(0.0) == pytest.approx(greater)
-    assert found.levels_of_noise == SEEDS
+    assert difference.p_at_most(0.0) == pytest.approx(greater)
+    assert difference.levels_of_noise == SEEDS
 
 
 def test_two_one_sided_tests_are_those_of_statsmodels():
-    found = estimate(DIFFERENCES)
+    difference = estimate(DIFFERENCES)
     p, *_ = ttost_paired(PAIRS[:, 0], PAIRS[:, 1], -2.0, 2.0)
-    assert max(found.p_at_most(-2.0), found.p_at_least(2.0)) == pytest.approx(p)
+    assert max(difference.p_at_most(-2.0), difference.p_at_least(2.0)) == pytest.approx(p)
 
 
 def test_sentences_that_no_arm_shares_change_nothing():
@@ -46,28 +48,28 @@ def test_sentences_that_no_arm_shares_change_nothing():
 
 def test_the_components_are_those_that_went_in():
     rng = np.random.default_rng(2)
-    found = np.mean([components(crossed(10, 300, 1.2, 0.5, 0.8, rng)) for _ in range(200)], 0)
-    assert np.sqrt(found) == pytest.approx([1.2, 0.5, 0.8], rel=0.07)
+    variances = np.mean([components(crossed(10, 300, 1.2, 0.5, 0.8, rng)) for _ in range(200)], 0)
+    assert np.sqrt(variances) == pytest.approx([1.2, 0.5, 0.8], rel=0.07)
 
 
 def test_shared_sentences_make_the_interval_longer_and_more_seeds_do_not_help():
     rng = np.random.default_rng(3)
     parts = crossed(40, 500, 0.2, 1.0, 0.3, rng)
-    found = estimate(parts.mean(1), parts)
-    assert found.levels_of_noise == "seeds and test sentences"
-    assert found.error == pytest.approx(1.0, rel=0.1)
+    difference = estimate(parts.mean(1), parts)
+    assert difference.levels_of_noise == "seeds and test sentences"
+    assert difference.error == pytest.approx(1.0, rel=0.1)
     assert estimate(parts.mean(1)).error < 0.1
 
 
 def test_interval_and_p_value_say_the_same():
     rng = np.random.default_rng(4)
     parts = crossed(4, 100, 1.0, 0.5, 0.5, rng) + 1.0
-    found = estimate(parts.mean(1), parts)
-    low, high = found.interval(0.95)
-    assert found.p_at_most(low) == pytest.approx(0.025)
-    assert found.p_at_least(high) == pytest.approx(0.025)
-    assert found.p_at_most(found.effect) == 0.5
-    assert found.p_at_most(high) == pytest.approx(0.975)
+    difference = estimate(parts.mean(1), parts)
+    low, high = difference.interval(0.95)
+    assert difference.p_at_most(low) == pytest.approx(0.025)
+    assert difference.p_at_least(high) == pytest.approx(0.025)
+    assert difference.p_at_most(difference.effect) == 0.5
+    assert difference.p_at_most(high) == pytest.approx(0.975)
 
 
 def test_a_huge_effect_has_a_tiny_p_value():
@@ -78,19 +80,19 @@ def test_a_huge_effect_has_a_tiny_p_value():
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_fewer_than_two_pairs_say_nothing(n):
-    found = estimate(np.full(n, 7.0))
-    assert found.interval(0.95) == (-math.inf, math.inf)
-    assert (found.p_at_most(0.0), found.p_at_least(0.0)) == (1.0, 1.0)
-    assert "none" in found.method
+    difference = estimate(np.full(n, 7.0))
+    assert difference.interval(0.95) == (-math.inf, math.inf)
+    assert (difference.p_at_most(0.0), difference.p_at_least(0.0)) == (1.0, 1.0)
+    assert "none" in difference.method
 
 
 @pytest.mark.parametrize(("n", "bounded"), [(2, False), (5, False), (6, True)])
 def test_equal_differences_count_as_in_a_sign_test(n, bounded):
-    found = estimate(np.full(n, 0.1) * 3)
-    assert (found.interval(0.95) == pytest.approx((0.3, 0.3))) is bounded
-    assert found.p_at_most(0.0) == stats.binomtest(n, n, alternative="greater").pvalue
-    assert found.p_at_most(0.4) == 1.0
-    assert "sign test" in found.method
+    difference = estimate(np.full(n, 0.1) * 3)
+    assert (difference.interval(0.95) == pytest.approx((0.3, 0.3))) is bounded
+    assert difference.p_at_most(0.0) == stats.binomtest(n, n, alternative="greater").pvalue
+    assert difference.p_at_most(0.4) == 1.0
+    assert "sign test" in difference.method
 
 
 def test_equal_differences_on_unequal_sentences_are_still_tied():

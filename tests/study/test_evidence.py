@@ -49,12 +49,12 @@ def edit(folder):
 def test_what_is_written_is_read(folder, tmp_path):
     first = Evidence.load(folder)
     first.save(tmp_path / "again")
-    found = Evidence.load(tmp_path / "again")
-    assert (found.runs, found.screening) == (first.runs, first.screening)
-    assert (found.study, found.registered) == (first.study, first.registered)
-    assert found.statistics.keys() == first.statistics.keys()
+    reread = Evidence.load(tmp_path / "again")
+    assert (reread.runs, reread.screening) == (first.runs, first.screening)
+    assert (reread.study, reread.registered) == (first.study, first.registered)
+    assert reread.statistics.keys() == first.statistics.keys()
     for identity, splits in first.statistics.items():
-        np.testing.assert_array_equal(found.statistics[identity]["test"], splits["test"])
+        np.testing.assert_array_equal(reread.statistics[identity]["test"], splits["test"])
 
 
 def test_every_line_says_the_whole_of_its_run(translated, saved):
@@ -81,7 +81,7 @@ def end(metrics, curve):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda line: line["short"].update(curve={"points": "x"}), "short: curve"),
         (lambda line: line["short"].update(curve={"step": [1], "x": []}), "short: curve"),
@@ -90,19 +90,19 @@ def end(metrics, curve):
         (lambda line: line.update(short=4), "short=4; it must be an object"),
     ],
 )
-def test_a_short_budget_that_cannot_be_read_is_named(translated, saved, change, said):
+def test_a_short_budget_that_cannot_be_read_is_named(translated, saved, change, message):
     runs, statistics = translated(3)
     curve = {"step": [1, 2], "val/nll": [3.0, 2.0]}
     first = {"step": [1], "val/nll": [3.0]}
     runs[0] |= {"curve": curve, "short": end({**runs[0]["metrics"]}, first)}
     path = saved(runs, statistics=statistics) / "runs.jsonl"
-    line, *others = path.read_text().splitlines()
+    line, *other_lines = path.read_text().splitlines()
     damaged = json.loads(line)
     change(damaged)
-    path.write_text("\n".join([json.dumps(damaged), *others]) + "\n")
+    path.write_text("\n".join([json.dumps(damaged), *other_lines]) + "\n")
     with pytest.raises(UserError, match="run number 1") as caught:
         Evidence.read(path.parent)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_arms_of_corpora_of_other_sizes_are_kept_too(translated, saved):
@@ -111,10 +111,10 @@ def test_arms_of_corpora_of_other_sizes_are_kept_too(translated, saved):
         rows = statistics[run["identity"]]
         rows["test"] = rows["test"][:7]
         run["metrics"]["test/bleu"] = bleu(rows["test"])
-    found = Evidence.load(saved(runs, statistics=statistics)).statistics
-    assert [len(found[run["identity"]]["test"]) for run in runs] == [200] * 3 + [7] * 3
+    loaded = Evidence.load(saved(runs, statistics=statistics)).statistics
+    assert [len(loaded[run["identity"]]["test"]) for run in runs] == [200] * 3 + [7] * 3
     for identity, splits in statistics.items():
-        np.testing.assert_array_equal(found[identity]["test"], splits["test"])
+        np.testing.assert_array_equal(loaded[identity]["test"], splits["test"])
 
 
 def test_twice_the_same_bytes(folder, tmp_path):
@@ -158,11 +158,11 @@ def test_a_dropped_run_is_refused(folder):
 
 
 def test_edited_statistics_are_refused(folder, translated):
-    _, others = translated(3, numbers=1)
-    found = Evidence.load(folder)
+    _, other_statistics = translated(3, numbers=1)
+    evidence = Evidence.load(folder)
     kept = (folder / "study.json").read_bytes()
-    Evidence(*(getattr(found, p) for p in ("name", "study", "regime", "registration", "runs")),
-             statistics=others).save(folder)  # fmt: skip
+    Evidence(*(getattr(evidence, p) for p in ("name", "study", "regime", "registration", "runs")),
+             statistics=other_statistics).save(folder)  # fmt: skip
     (folder / "study.json").write_bytes(kept)
     with pytest.raises(UserError, match=r"statistics.npz has changed since"):
         Evidence.load(folder)
@@ -193,9 +193,9 @@ def test_a_changed_margin_makes_the_verdicts_exploratory_and_is_told(edit):
 
     before = conclude(Evidence.load(edit("study.json", lambda about: None)))
     assert not before["exploratory"]
-    found = conclude(Evidence.load(edit("study.json", widened)))
-    assert found["exploratory"] and found["claims"][0]["exploratory"]
-    assert "study.claims.c.margin was 1.0 and is 8.0" in found["caveats"][0]
+    after = conclude(Evidence.load(edit("study.json", widened)))
+    assert after["exploratory"] and after["claims"][0]["exploratory"]
+    assert "study.claims.c.margin was 1.0 and is 8.0" in after["caveats"][0]
 
 
 @pytest.mark.parametrize("how", ["changed", "gone", "[1]", '{"study": 1, "arms": []}', "{}"])
@@ -214,9 +214,9 @@ def test_where_the_registered_form_is_gone_or_changed_as_well_the_hash_tells(edi
         with pytest.raises(UserError, match=r"registered\.json .* must be a JSON object"):
             Evidence.load(folder)
         return
-    found = conclude(Evidence.load(folder))
-    assert found["exploratory"]
-    assert found["caveats"][0].startswith("The form in registered.json is not")
+    conclusion = conclude(Evidence.load(folder))
+    assert conclusion["exploratory"]
+    assert conclusion["caveats"][0].startswith("The form in registered.json is not")
 
 
 @pytest.mark.parametrize(
@@ -320,9 +320,9 @@ def test_damaged_statistics_end_in_one_sentence(folder, how):
 
 def test_a_run_that_was_started_under_another_form_is_told(edit):
     folder = edit("runs.jsonl", lambda run: run.update(study="0123456789abcdef"), sealed=True)
-    found = conclude(Evidence.load(folder))
-    assert found["exploratory"]
-    assert "1 run began with another version of the study" in found["caveats"][0]
+    conclusion = conclude(Evidence.load(folder))
+    assert conclusion["exploratory"]
+    assert "1 run began with another version of the study" in conclusion["caveats"][0]
 
 
 @pytest.mark.parametrize(("lines", "steps"), [(96, range(100, 2401, 100)), (3, (25, 50, 75))])
@@ -333,9 +333,9 @@ def test_a_curve_of_training_has_two_dozen_points_at_most(tmp_path, lines, steps
     ]
     text = "".join(f"{json.dumps(line)}\n" for line in [*logged, {"step": 75, "val/nll": 1.0}])
     (tmp_path / "metrics.jsonl").write_text(text)
-    found = _training(tmp_path)
-    assert found["step"] == list(steps)
-    assert found["train/nll"][-1] == float(f"{1 / lines:.4g}")
+    curve = _training(tmp_path)
+    assert curve["step"] == list(steps)
+    assert curve["train/nll"][-1] == float(f"{1 / lines:.4g}")
     (tmp_path / "metrics.jsonl").write_text("")
     assert _training(tmp_path) == {}
 

@@ -35,8 +35,8 @@ def probed(run):
     ],
 )
 def test_all_cases_or_not_at_all(claim, probed, evidence, values, tolerance, verdict):
-    found = examine(claim(**ALONE, tolerance=tolerance), evidence(probed(*values)))
-    assert found.verdict == verdict
+    outcome = examine(claim(**ALONE, tolerance=tolerance), evidence(probed(*values)))
+    assert outcome.verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_all_cases_or_not_at_all(claim, probed, evidence, values, tolerance, ver
 def test_where_lower_is_better_a_value_below_the_tolerance_holds(
     claim, probed, evidence, values, verdict, worst
 ):
-    found = examine(claim(**ALONE, tolerance=0.1, better="lower"), evidence(probed(*values)))
-    assert (found.verdict, found.worst) == (verdict, worst)
+    outcome = examine(claim(**ALONE, tolerance=0.1, better="lower"), evidence(probed(*values)))
+    assert (outcome.verdict, outcome.worst) == (verdict, worst)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_where_lower_is_better_a_value_below_the_tolerance_holds(
 def test_with_a_margin_every_case_must_be_away_from_0(
     claim, probed, evidence, values, verdict, worst
 ):
-    found = examine(claim(**{**ALONE, "margin": 0.2}), evidence(probed(*values)))
-    assert (found.verdict, found.worst) == (verdict, worst)
+    outcome = examine(claim(**{**ALONE, "margin": 0.2}), evidence(probed(*values)))
+    assert (outcome.verdict, outcome.worst) == (verdict, worst)
 
 
 def test_runs_that_were_not_measured_do_not_count(claim, probed, run, evidence):
@@ -78,8 +78,8 @@ def test_runs_that_were_not_measured_do_not_count(claim, probed, run, evidence):
         run({"model/residual": "a"}, 1, "diverged"),
         run({"model/residual": "a"}, 2, "failed"),
     ]
-    found = examine(claim(**ALONE), evidence(runs))
-    assert (found.verdict, len(found.counted), len(found.cases)) == ("supported", 1, 2)
+    outcome = examine(claim(**ALONE), evidence(runs))
+    assert (outcome.verdict, len(outcome.counted), len(outcome.cases)) == ("supported", 1, 2)
 
 
 def test_null_is_a_level(claim, run, evidence):
@@ -95,16 +95,16 @@ def test_null_is_a_level(claim, run, evidence):
 @pytest.mark.parametrize(("moved", "verdict"), [(0.5, "supported"), (0.0005, "inconclusive")])
 def test_a_control_at_rest_proves_nothing(claim, run, evidence, moved, verdict):
     runs = [run({"a": 1}, 0, **{"probe/excess": 0.0, "probe/control": moved})]
-    found = examine(claim(**ALONE, control="probe/control"), evidence(runs))
-    assert found.verdict == verdict
+    outcome = examine(claim(**ALONE, control="probe/control"), evidence(runs))
+    assert outcome.verdict == verdict
 
 
 @pytest.mark.parametrize(("gap", "verdict"), [(0.0, "supported"), (0.1, "refuted")])
 def test_two_arms_must_agree_on_every_seed(claim, arms, evidence, gap, verdict):
     runs = arms([1.0, 2.0, 3.0], [1.0, 2.0, 3.0 + gap])
-    found = examine(claim(kind="exact", margin=0.0, tolerance=0.05), evidence(runs))
-    assert found.verdict == verdict
-    assert found.worst == pytest.approx(gap)
+    outcome = examine(claim(kind="exact", margin=0.0, tolerance=0.05), evidence(runs))
+    assert outcome.verdict == verdict
+    assert outcome.worst == pytest.approx(gap)
 
 
 def test_translations_must_be_the_same(claim, translated, evidence):

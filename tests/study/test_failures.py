@@ -146,10 +146,10 @@ def test_claims_about_the_loss_leave_stuck_runs_out_too(claim, run, evidence):
 )
 def test_the_mean_has_all_of_alpha_where_no_split_of_the_failures_could_decide(table, decides):
     splits = [*Rates(*table).splits()]
-    assert {one.first + one.second for one in splits} == {table[0] + table[2]}
-    assert any(4 * min(one.p_at_most(0.0), one.p_at_least(0.0)) <= 0.05 for one in splits) == (
-        decides
-    )
+    assert {split.first + split.second for split in splits} == {table[0] + table[2]}
+    assert any(
+        4 * min(split.p_at_most(0.0), split.p_at_least(0.0)) <= 0.05 for split in splits
+    ) == (decides)
 
 
 @pytest.mark.parametrize("failed", [1, 2])
@@ -190,9 +190,14 @@ def test_a_collapsed_run_that_knows_its_training_sentences_has_learned_them(
     """It overfits: worse than unigrams on unseen sentences is what its gap is about."""
     runs = []
     for seed in range(6):
-        known = {"unigram_nll": 6.0, "train/nll": 0.02, "gap/nll": 4.0, "train/accuracy": 0.9}
-        heart = {**known, "train/nll": train_nll, "gap/nll": 7.0, "train/accuracy": 0.9 + seed / 80}
-        runs += [run(PRE, seed, **known), run(POST, seed, "collapsed", **heart)]
+        metrics = {"unigram_nll": 6.0, "train/nll": 0.02, "gap/nll": 4.0, "train/accuracy": 0.9}
+        heart = {
+            **metrics,
+            "train/nll": train_nll,
+            "gap/nll": 7.0,
+            "train/accuracy": 0.9 + seed / 80,
+        }
+        runs += [run(PRE, seed, **metrics), run(POST, seed, "collapsed", **heart)]
     entry = conclude(evidence(runs, claim(metric=metric, better="lower", margin=0.1)))["claims"][0]
     assert entry["pairs"] == pairs
     assert entry["failed_to_learn"]["Post-LN"]["runs"] == 6 - pairs

@@ -8,8 +8,8 @@ PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
 KINDS = ("superiority", "equivalence")
 
 
-def only(found):
-    (claim,) = conclude(found)["claims"]
+def only(collected):
+    (claim,) = conclude(collected)["claims"]
     return claim
 
 
@@ -17,10 +17,10 @@ def only(found):
 @pytest.mark.parametrize("margin", [0.1, 2.0])
 def test_two_arms_at_bleu_0_are_not_the_same(claim, arms, evidence, kind, margin):
     runs = arms([0.0, 0.01, 0.0, 0.02], [0.01, 0.0, 0.0, 0.0], metric="test/bleu")
-    found = only(evidence(runs, claim(kind=kind, metric="test/bleu", margin=margin)))
-    assert found["verdict"] == "inconclusive"
-    assert found["interval"] and found["detectable"] is found["seeds_needed"] is None
-    assert found["evidence"] == (
+    entry = only(evidence(runs, claim(kind=kind, metric="test/bleu", margin=margin)))
+    assert entry["verdict"] == "inconclusive"
+    assert entry["interval"] and entry["detectable"] is entry["seeds_needed"] is None
+    assert entry["evidence"] == (
         "Nothing was learned: by test BLEU, no arm is better than an untrained model."
     )
 
@@ -28,11 +28,11 @@ def test_two_arms_at_bleu_0_are_not_the_same(claim, arms, evidence, kind, margin
 @pytest.mark.parametrize("metric", ["test/nll", "test/bleu", "test/chrf", "heads/encoder_self"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_arms_that_collapsed_are_not_the_same(claim, run, evidence, kind, metric):
-    own = {"heads/encoder_self": 0.2} if metric.startswith("heads") else {}
-    runs = [run(arm, s, "collapsed", **own) for arm in (PRE, POST) for s in range(8)]
-    found = only(evidence(runs, claim(kind=kind, metric=metric)))
-    assert found["verdict"] == "inconclusive"
-    assert found["evidence"].startswith("Nothing was learned: ")
+    measured = {"heads/encoder_self": 0.2} if metric.startswith("heads") else {}
+    runs = [run(arm, s, "collapsed", **measured) for arm in (PRE, POST) for s in range(8)]
+    entry = only(evidence(runs, claim(kind=kind, metric=metric)))
+    assert entry["verdict"] == "inconclusive"
+    assert entry["evidence"].startswith("Nothing was learned: ")
 
 
 @pytest.mark.parametrize("nll", [6.0, 6.4])
@@ -42,8 +42,8 @@ def test_a_model_no_better_than_the_unigrams_has_learned_nothing(claim, run, evi
         for arm, x in ((PRE, 0.1), (POST, 0.0))
         for s in range(8)
     ]
-    found = only(evidence(runs, claim(margin=0.5, kind="equivalence")))
-    assert found["evidence"].startswith("Nothing was learned: by test nll, no arm is better than")
+    entry = only(evidence(runs, claim(margin=0.5, kind="equivalence")))
+    assert entry["evidence"].startswith("Nothing was learned: by test nll, no arm is better than")
 
 
 @pytest.mark.parametrize("status", ["finished", "collapsed"])

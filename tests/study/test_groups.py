@@ -19,17 +19,17 @@ DOCUMENTS = np.repeat(np.arange(20), 10)
 
 @pytest.mark.parametrize("correlation", [0.1, 0.3])
 def test_intervals_over_documents_miss_as_rarely_as_alpha(correlation):
-    found = of_groups(correlation, 10, SWEEPS, np.random.default_rng(0))
-    assert found["documents named"] <= 0.05 + 2.6 * (0.05 * 0.95 / SWEEPS) ** 0.5
-    assert found["not named"] > 0.12
+    rates = of_groups(correlation, 10, SWEEPS, np.random.default_rng(0))
+    assert rates["documents named"] <= 0.05 + 2.6 * (0.05 * 0.95 / SWEEPS) ** 0.5
+    assert rates["not named"] > 0.12
 
 
 def test_contributions_of_groups_have_the_mean_of_those_of_sentences():
     parts = np.random.default_rng(1).normal(size=(3, 60))
     names = np.random.default_rng(2).integers(0, 7, 60) * 5
-    found = by_group(parts, names)
-    assert found.shape == (3, 7)
-    assert found.mean(1) == pytest.approx(parts.mean(1))
+    grouped = by_group(parts, names)
+    assert grouped.shape == (3, 7)
+    assert grouped.mean(1) == pytest.approx(parts.mean(1))
     alone = by_group(parts, np.arange(60))
     assert alone == pytest.approx(parts)
 
@@ -40,8 +40,8 @@ def judge(evidence, claim, translated):
 
     def conclusion(groups):
         runs, statistics = translated(5)
-        found = evidence(runs, claim(metric="test/bleu"), statistics=statistics)
-        return conclude(replace(found, groups=groups))["claims"][0]
+        collected = evidence(runs, claim(metric="test/bleu"), statistics=statistics)
+        return conclude(replace(collected, groups=groups))["claims"][0]
 
     return conclusion
 
@@ -64,9 +64,9 @@ def test_groups_survive_being_written_and_must_fit(saved, translated, tmp_path):
     first = Evidence.load(saved(runs, statistics=statistics))
     assert first.groups == {}
     replace(first, groups={"test": DOCUMENTS}).save(tmp_path / "grouped")
-    found = Evidence.load(tmp_path / "grouped")
-    np.testing.assert_array_equal(found.groups["test"], DOCUMENTS)
-    assert found.statistics.keys() == first.statistics.keys()
+    reread = Evidence.load(tmp_path / "grouped")
+    np.testing.assert_array_equal(reread.groups["test"], DOCUMENTS)
+    assert reread.statistics.keys() == first.statistics.keys()
     path = tmp_path / "grouped" / "statistics.npz"
     with np.load(path) as arrays:
         short = {**arrays, "test of groups": DOCUMENTS[:-1]}
@@ -79,7 +79,7 @@ def test_the_groups_that_a_test_kept_are_gathered(tmp_path):
     rows = np.zeros((200, 10), dtype=np.int64)
     write_arrays(tmp_path / "test.stats.npz", {"bleu": rows, "groups": DOCUMENTS})
     write_arrays(tmp_path / "test_long.stats.npz", {"bleu": rows})
-    found = _groups({"evaluation": str(tmp_path)})
-    assert list(found) == ["test"]
-    np.testing.assert_array_equal(found["test"], DOCUMENTS)
+    groups = _groups({"evaluation": str(tmp_path)})
+    assert list(groups) == ["test"]
+    np.testing.assert_array_equal(groups["test"], DOCUMENTS)
     assert _groups({}) == {}

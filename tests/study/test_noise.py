@@ -12,9 +12,9 @@ from lab.calibration.noise import noise
 
 def test_every_arm_and_every_difference_is_told(translated, evidence):
     runs, statistics = translated(20, sentences=400)
-    found = noise(evidence(runs, statistics=statistics))
-    assert list(found) == ["post_ln", "pre_ln", "post_ln - pre_ln"]
-    arm = found["post_ln"]
+    spreads = noise(evidence(runs, statistics=statistics))
+    assert list(spreads) == ["post_ln", "pre_ln", "post_ln - pre_ln"]
+    arm = spreads["post_ln"]
     assert (arm["seeds"], arm["sentences"]) == (20, 400)
     scores = [run["metrics"]["test/bleu"] for run in runs[:20]]
     assert arm["seed"] ** 2 + arm["rest"] ** 2 == pytest.approx(np.var(scores, ddof=1), rel=0.02)
@@ -35,11 +35,11 @@ def test_ten_runs_of_one_arm_are_split_in_all_ways(translated, saved, laboratory
     runs, statistics = translated(10, lift=0.0)
     kept = [run for run in runs if run["arm"] == "post_ln"]
     folder = saved(kept, statistics=statistics)
-    found = json.loads(laboratory("aa", folder, "margin=30")[1])
-    assert found["splits"] == 126
-    false = found["superiority, margin 0"]
+    summary = json.loads(laboratory("aa", folder, "margin=30")[1])
+    assert summary["splits"] == 126
+    false = summary["superiority, margin 0"]
     assert false["supported"] + false["refuted"] <= 0.15
-    assert found["equivalence, margin 30"] == {"supported": 1.0, "refuted": 0.0}
+    assert summary["equivalence, margin 30"] == {"supported": 1.0, "refuted": 0.0}
 
 
 def test_replicates_are_one_arm(translated, evidence):

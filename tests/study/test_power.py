@@ -18,9 +18,9 @@ BETTER, SAME = KINDS["superiority"], KINDS["equivalence"]
 
 
 def test_without_sentences_it_is_the_power_of_a_t_test(claim):
-    found = BETTER.power("supported", PLAIN, 0.0, 1.5, 5, 0.05)
+    computed = BETTER.power("supported", PLAIN, 0.0, 1.5, 5, 0.05)
     power = TTestPower()
-    assert found == pytest.approx(power.power(1.5, 5, 0.025, alternative="larger"), abs=2e-3)
+    assert computed == pytest.approx(power.power(1.5, 5, 0.025, alternative="larger"), abs=2e-3)
     least = power.solve_power(nobs=5, alpha=0.025, power=0.8, alternative="larger")
     assert BETTER.detectable(claim(), PLAIN, 0.05) == pytest.approx(least, rel=5e-3)
 
@@ -56,15 +56,15 @@ def test_seeds_needed_are_enough_and_one_less_is_not(claim):
 
 @pytest.mark.parametrize("effect", [0.1, 1.0, 9.0])
 def test_seeds_are_planned_for_what_is_named_and_not_for_what_was_found(claim, effect):
-    found = Estimate(effect, 5, 0, 1.0, 0.0)
-    plans = BETTER.seeds_needed(claim(margin=1.0), found, 0.05)
+    observed = Estimate(effect, 5, 0, 1.0, 0.0)
+    plans = BETTER.seeds_needed(claim(margin=1.0), observed, 0.05)
     assert {side: (plan.effect, plan.seeds) for side, plan in plans.items()} == {
         "supported": (1.0, 11),
         LARGE: (2.0, 10),
     }
-    named = BETTER.seeds_needed(claim(margin=1.0, plan_for=2.0), found, 0.05)
+    named = BETTER.seeds_needed(claim(margin=1.0, plan_for=2.0), observed, 0.05)
     assert named["supported"].effect == 2.0 and named["supported"].seeds < 11
-    assert BETTER.seeds_needed(claim(margin=0.0), found, 0.05) == {}
+    assert BETTER.seeds_needed(claim(margin=0.0), observed, 0.05) == {}
 
 
 @pytest.mark.slow
@@ -78,25 +78,25 @@ def test_the_seeds_that_are_promised_have_the_power_that_is_promised(named):
         treatment = rng.normal(0.0, named, seeds)
         return estimate(treatment - rng.normal(0.0, 2**0.5, seeds) + effect)
 
-    found = {}
+    rates = {}
     for name in PROMISES:
-        found |= promised(name, noise, 1.5, draw, 1500)
+        rates |= promised(name, noise, 1.5, draw, 1500)
     for name in PROMISES:
-        assert found[name] == pytest.approx(found[f"{name}: planned"], abs=0.03)
-        assert 0.8 <= found[f"{name}: planned"] < 0.87, name  # a seed is a step
+        assert rates[name] == pytest.approx(rates[f"{name}: planned"], abs=0.03)
+        assert 0.8 <= rates[f"{name}: planned"] < 0.87, name  # a seed is a step
 
 
 def test_no_number_of_seeds_overcomes_too_few_sentences(claim):
-    found = Estimate(1.0, 10, 100, seed_variance=1.0, sentence_variance=1.0)
-    assert BETTER.seeds_needed(claim(margin=1.0), found, 0.05)["supported"].seeds is None
+    observed = Estimate(1.0, 10, 100, seed_variance=1.0, sentence_variance=1.0)
+    assert BETTER.seeds_needed(claim(margin=1.0), observed, 0.05)["supported"].seeds is None
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0, 2.0]])
 def test_without_a_spread_nothing_is_known(claim, values):
-    found = estimate(np.array(values))
+    observed = estimate(np.array(values))
     for kind in (BETTER, SAME):
-        assert kind.detectable(claim(), found, 0.05) is None
-        assert kind.seeds_needed(claim(), found, 0.05) == {}
+        assert kind.detectable(claim(), observed, 0.05) is None
+        assert kind.seeds_needed(claim(), observed, 0.05) == {}
 
 
 def test_the_detectable_share_of_ten_runs(claim):
@@ -113,5 +113,7 @@ def test_runs_needed_for_a_stability_claim(claim):
     plans = kind.seeds_needed(asked, Rates(1, 10, 1, 10), 0.05)
     assert 10 < plans["supported"].seeds < 40
     assert plans[LARGE].effect == 0.8
-    (side, plan), *others = kind.seeds_needed(claim(margin=0.0), Rates(1, 10, 1, 10), 0.05).items()
-    assert (side, plan.effect, others) == ("supported", 0.2, [])  # where no share is named
+    (side, plan), *other_plans = kind.seeds_needed(
+        claim(margin=0.0), Rates(1, 10, 1, 10), 0.05
+    ).items()
+    assert (side, plan.effect, other_plans) == ("supported", 0.2, [])  # where no share is named

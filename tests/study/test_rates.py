@@ -16,18 +16,18 @@ from ablate.stats.rates import Rates, p_values
 def test_at_no_difference_it_is_scipys_barnard(first, of_first, second, of_second):
     table = [[first, second], [of_first - first, of_second - second]]
     expected = stats.barnard_exact(table, alternative="greater").pvalue
-    found = Rates(first, of_first, second, of_second)
-    assert found.p_at_most(0.0) == pytest.approx(expected, rel=1e-3)
+    rates = Rates(first, of_first, second, of_second)
+    assert rates.p_at_most(0.0) == pytest.approx(expected, rel=1e-3)
     boschloo = stats.boschloo_exact(table, alternative="greater").pvalue
-    assert (found.p_at_most(0.0) <= 0.025) == (boschloo <= 0.025)
+    assert (rates.p_at_most(0.0) <= 0.025) == (boschloo <= 0.025)
 
 
 def test_the_interval_is_where_the_tests_stop_rejecting():
-    found = Rates(7, 10, 1, 10)
-    low, high = found.interval(0.95)
-    assert low < found.effect < high
-    assert found.p_at_most(low - 1e-4) <= 0.025 < found.p_at_most(low + 1e-4)
-    assert found.p_at_least(high + 1e-4) <= 0.025 < found.p_at_least(high - 1e-4)
+    rates = Rates(7, 10, 1, 10)
+    low, high = rates.interval(0.95)
+    assert low < rates.effect < high
+    assert rates.p_at_most(low - 1e-4) <= 0.025 < rates.p_at_most(low + 1e-4)
+    assert rates.p_at_least(high + 1e-4) <= 0.025 < rates.p_at_least(high - 1e-4)
 
 
 def test_arms_may_change_places():
@@ -40,10 +40,10 @@ def test_no_event_at_all_still_leaves_room():
 
 
 def test_an_empty_arm_says_nothing():
-    found = Rates(0, 0, 3, 5)
-    assert math.isnan(found.effect)
-    assert found.p_at_most(0.0) == found.p_at_least(0.0) == 1.0
-    assert found.interval(0.95) == (-math.inf, math.inf)
+    rates = Rates(0, 0, 3, 5)
+    assert math.isnan(rates.effect)
+    assert rates.p_at_most(0.0) == rates.p_at_least(0.0) == 1.0
+    assert rates.interval(0.95) == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize("delta", [-0.3, 0.0, 0.2])

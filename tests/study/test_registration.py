@@ -107,9 +107,9 @@ def test_what_decides_nothing_is_no_departure(path, value):
 def test_what_decides_is_a_departure_and_is_named(path, value, words):
     now = changed(path, value)
     assert study_hash(now) != study_hash(STUDY)
-    (said,) = left(now)
-    assert words in said
-    assert said.endswith("its verdicts are therefore exploratory.")
+    (departure,) = left(now)
+    assert words in departure
+    assert departure.endswith("its verdicts are therefore exploratory.")
 
 
 def hashed(study=STUDY, levels=LEVELS, arms=ARMS):
@@ -149,33 +149,38 @@ def test_what_withholds_a_verdict_can_come_after_the_runs_and_not_go():
     strict, off = (changed("claims.0.cannot", value) for value in (True, False))
     assert study_hash(STUDY) == study_hash(off) == study_hash(strict)
     assert left(strict) == left(strict, strict) == left(off) == []
-    (said,) = left(STUDY, strict)
-    assert said == "cannot was taken from a; its verdicts are therefore exploratory."
+    (departure,) = left(STUDY, strict)
+    assert departure == "cannot was taken from a; its verdicts are therefore exploratory."
 
 
 def test_runs_that_began_under_another_form_are_named():
-    own, other = study_hash(STUDY), study_hash(changed("seeds", 6))
-    runs = [{"cell": number, "study": of} for number, of in enumerate((own, other, own, other))]
-    (said,) = left(STUDY, runs=[*runs, {"cell": 9}])
-    assert "2 runs began" in said and "runs.jsonl whose `cell` is 1 and 3" in said
+    current, other = study_hash(STUDY), study_hash(changed("seeds", 6))
+    runs = [
+        {"cell": number, "study": of} for number, of in enumerate((current, other, current, other))
+    ]
+    (departure,) = left(STUDY, runs=[*runs, {"cell": 9}])
+    assert "2 runs began" in departure and "runs.jsonl whose `cell` is 1 and 3" in departure
 
 
 def test_the_whole_study_that_was_registered_before_is_compared_in_what_decides():
     text = Path(__file__).parents[2] / "experiments" / "relu_vs_linear" / "registered.json"
     registered = json.loads(text.read_text())
-    known = {"hash": registration_hash(registered)}
+    registration = {"hash": registration_hash(registered)}
     now = copy.deepcopy(registered)
     now["claims"][0] |= {"statement": "Another sentence.", "source": "another", "id": "other"}
-    assert departures(now, known, registered, [{"cell": 0, "study": known["hash"]}]) == []
+    assert (
+        departures(now, registration, registered, [{"cell": 0, "study": registration["hash"]}])
+        == []
+    )
     now["claims"][0]["margin"] = 0.5
-    assert "margin was 2.0 and is 0.5" in departures(now, known, registered, [])[0]
+    assert "margin was 2.0 and is 0.5" in departures(now, registration, registered, [])[0]
     forged = copy.deepcopy(now)  # and the registered form with it
-    assert "is not the one that was registered" in departures(now, known, forged, [])[0]
+    assert "is not the one that was registered" in departures(now, registration, forged, [])[0]
 
 
 @pytest.mark.parametrize("registered", [{}, {"arms": []}, {"study": {"claims": 1}, "arms": []}])
 def test_without_the_registered_form_nothing_says_that_it_is_this_study(registered):
-    (said,) = departures(STUDY, {"hash": hashed()}, registered, [])
-    assert said.startswith("The form in registered.json is not")
-    (said,) = departures(STUDY, {}, {}, [])
-    assert said.startswith("The study was not registered before its runs")
+    (departure,) = departures(STUDY, {"hash": hashed()}, registered, [])
+    assert departure.startswith("The form in registered.json is not")
+    (departure,) = departures(STUDY, {}, {}, [])
+    assert departure.startswith("The study was not registered before its runs")

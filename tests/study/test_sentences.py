@@ -53,8 +53,8 @@ def test_the_difference_of_one_seed_agrees_with_sacrebleus_paired_bootstrap():
     worse = [" ".join(w if rng.random() > 0.08 else "x" for w in s.split()) for s in better]
     systems = [("baseline", worse), ("better", better)]
     scorer = {"BLEU": BLEU(tokenize="none", force=True, references=[references])}
-    _, found = PairedTest(systems, scorer, [references], test_type="bs", n_samples=3000)()
-    baseline, other = found["BLEU"]
+    _, scores = PairedTest(systems, scorer, [references], test_type="bs", n_samples=3000)()
+    baseline, other = scores["BLEU"]
     count = CorpusBleu(Cased())
     parts = contributions(count.statistics(better, references))
     parts = parts - contributions(count.statistics(worse, references))

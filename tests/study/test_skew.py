@@ -90,8 +90,8 @@ def test_one_claim_of_many_can_be_decided_with_ten_seeds(claims):
     plus, minus = rng.standard_normal((2, 10)) + np.array([[8.0], [0.0]])
     rule = KINDS["superiority"]
     p = rule.scaled(rule.tests(estimate(plus - minus, plus=plus), 1.0))
-    others = [{"supported": 1.0, "refuted": 1.0}] * (claims - 1)
-    assert rule.decide(adjust([p, *others], [0.05] * claims)[0], 0.05).status == "supported"
+    other_tests = [{"supported": 1.0, "refuted": 1.0}] * (claims - 1)
+    assert rule.decide(adjust([p, *other_tests], [0.05] * claims)[0], 0.05).status == "supported"
 
 
 @pytest.mark.parametrize("claims", [1, 3])
@@ -100,11 +100,11 @@ def test_skewed_seeds_far_beyond_the_margin_decide_also_beside_other_claims(clai
     minus = np.array([30.0, 30.3, 29.9, 30.1, 30.2])
     plus = minus + np.array([12.4, 12.1, 12.9, 12.6, 9.7])
     rule = KINDS["superiority"]
-    found = estimate(plus - minus, plus=plus)
-    assert is_visible(found.skewness, 5)
-    p = rule.scaled(rule.tests(found, 1.0))
-    others = [{"supported": 1.0, "refuted": 1.0}] * (claims - 1)
-    assert rule.decide(adjust([p, *others], [0.05] * claims)[0], 0.05).status == "supported"
+    difference = estimate(plus - minus, plus=plus)
+    assert is_visible(difference.skewness, 5)
+    p = rule.scaled(rule.tests(difference, 1.0))
+    other_tests = [{"supported": 1.0, "refuted": 1.0}] * (claims - 1)
+    assert rule.decide(adjust([p, *other_tests], [0.05] * claims)[0], 0.05).status == "supported"
 
 
 @pytest.mark.parametrize("seeds", [5, 10, 20])
@@ -123,16 +123,16 @@ def test_the_corrected_quantile_rises_with_t_and_keeps_its_ratio_in_the_tail(see
 def test_the_end_of_the_long_tail_moves_more_and_its_p_value_with_it():
     rng = np.random.default_rng(1)
     plus, minus = 6 * (1 - rng.exponential(size=12)), rng.standard_normal(12)
-    plain, found = estimate(plus - minus), estimate(plus - minus, plus=plus)
-    assert found.skewness == pytest.approx(stats.skew(plus, bias=False)) and found.skewness < 0
-    low, high = found.interval(0.95)
+    plain, skewed = estimate(plus - minus), estimate(plus - minus, plus=plus)
+    assert skewed.skewness == pytest.approx(stats.skew(plus, bias=False)) and skewed.skewness < 0
+    low, high = skewed.interval(0.95)
     moved = plain.interval(0.95)[0] - low, high - plain.interval(0.95)[1]
     assert moved[0] > 2 * moved[1] >= 0
-    assert found.p_at_most(low) == pytest.approx(0.025)
-    assert found.p_at_least(high) == pytest.approx(0.025)
-    assert found.p_at_most(low) + found.p_at_least(low) == pytest.approx(1.0)
-    assert found.p_at_most(found.effect) == 0.5
-    assert found.method.startswith("t over seeds, corrected for their skewness")
+    assert skewed.p_at_most(low) == pytest.approx(0.025)
+    assert skewed.p_at_least(high) == pytest.approx(0.025)
+    assert skewed.p_at_most(low) + skewed.p_at_least(low) == pytest.approx(1.0)
+    assert skewed.p_at_most(skewed.effect) == 0.5
+    assert skewed.method.startswith("t over seeds, corrected for their skewness")
 
 
 @pytest.mark.parametrize("seeds", [5, 10, 30])
@@ -187,11 +187,11 @@ def test_a_verdict_says_how_often_such_verdicts_are_false(
     pre, seeds, reason, evidence, claim, arms
 ):
     post = (np.arange(seeds) % 3 * 0.1).tolist()
-    found = conclude(evidence(arms(pre, post), claim(), seeds=seeds))
-    caveats = [caveat for caveat in found["caveats"] if "In simulations" in caveat]
+    conclusion = conclude(evidence(arms(pre, post), claim(), seeds=seeds))
+    caveats = [caveat for caveat in conclusion["caveats"] if "In simulations" in caveat]
     assert len(caveats) == 1
     assert all(reason in caveat for caveat in caveats)
-    assert found["claims"][0]["false_rate"] > 0.025
+    assert conclusion["claims"][0]["false_rate"] > 0.025
 
 
 def test_normal_seeds_are_rarely_visibly_skewed():

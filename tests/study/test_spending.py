@@ -8,8 +8,8 @@ from ablate.stats.spending import ONCE, nominal, repeated, spent
 
 def test_bounds_are_those_of_the_textbooks():
     thirds = (1 / 3, 2 / 3, 1.0)  # Jennison & Turnbull 2000; R's gsDesign(k=3, sfu=sfLDOF)
-    found = [norm.isf(nominal(0.025, thirds[:k])) for k in (1, 2, 3)]
-    assert found == pytest.approx([3.7103, 2.5114, 1.9930], abs=2e-4)
+    bounds = [norm.isf(nominal(0.025, thirds[:k])) for k in (1, 2, 3)]
+    assert bounds == pytest.approx([3.7103, 2.5114, 1.9930], abs=2e-4)
     halves = [norm.isf(nominal(0.025, looks)) for looks in ((0.5,), (0.5, 1.0))]
     assert halves == pytest.approx([2.9626, 1.9686], abs=2e-4)
 

@@ -61,7 +61,7 @@ def study(run, claim, evidence):
             run({"model/residual": "flat"}, s, **{"test/nll": runs[s]["metrics"]["test/nll"] + x})
             for s, x in zip(seeds, OFF, strict=True)
         ]
-        asked = [claim(id=str(number), **one) for number, one in enumerate(claims)]
+        asked = [claim(id=str(number), **changes) for number, changes in enumerate(claims)]
         return evidence(runs, *asked, seeds=12, looks=3, registration={"asked": {}})
 
     return make

@@ -59,10 +59,10 @@ def test_a_run_that_went_wrong_before_a_measurement_has_none(run):
 
 def test_all_rows_have_the_same_columns(run):
     good = run({"a": 1}, 0, **{"probe/x": 1.0})
-    found = rows([good, run({"a": 2}, 0, "failed")])
-    assert list(found[0]) == list(found[1])
-    assert found[1]["probe/x"] == "-"
-    assert as_rich("t", found).row_count == 2
+    table_rows = rows([good, run({"a": 2}, 0, "failed")])
+    assert list(table_rows[0]) == list(table_rows[1])
+    assert table_rows[1]["probe/x"] == "-"
+    assert as_rich("t", table_rows).row_count == 2
 
 
 def columns(table_rows, asked=()):
@@ -71,18 +71,20 @@ def columns(table_rows, asked=()):
 
 def test_a_terminal_shows_the_metrics_of_the_claims_alone(run):
     metrics = {"probe/x": 1.0, "probe/y": 2.0, "test/bleu": 3.0, "test/chrf": 4.0}
-    found = rows([run({"a": 1}, 0, **metrics)])
+    table_rows = rows([run({"a": 1}, 0, **metrics)])
     usual = ["arm", "seeds", "test/bleu", "parameters", "median seconds"]
-    assert columns(found, {"probe/y"}) == [*usual[:3], "probe/y", *usual[3:]]
-    assert columns(found, {"test/chrf"}) == [*usual[:3], "test/chrf", *usual[3:]]
-    assert columns(found) == [*usual[:3], "probe/x", "probe/y", *usual[3:]]
-    assert {"probe/x", "test/chrf"} <= found[0].keys()  # for the file
+    assert columns(table_rows, {"probe/y"}) == [*usual[:3], "probe/y", *usual[3:]]
+    assert columns(table_rows, {"test/chrf"}) == [*usual[:3], "test/chrf", *usual[3:]]
+    assert columns(table_rows) == [*usual[:3], "probe/x", "probe/y", *usual[3:]]
+    assert {"probe/x", "test/chrf"} <= table_rows[0].keys()  # for the file
 
 
 def test_a_terminal_counts_only_what_there_is(trained):
-    found = rows([trained("a", 0, 30.0), trained("b", 0, 0.0, "collapsed")])
-    assert [name for name in columns(found) if name in ("diverged", "collapsed")] == ["collapsed"]
-    assert "failed" in found[0]
+    table_rows = rows([trained("a", 0, 30.0), trained("b", 0, 0.0, "collapsed")])
+    assert [name for name in columns(table_rows) if name in ("diverged", "collapsed")] == [
+        "collapsed"
+    ]
+    assert "failed" in table_rows[0]
 
 
 def test_markdown_has_a_line_per_arm(trained):
@@ -95,11 +97,13 @@ def test_markdown_has_a_line_per_arm(trained):
 def test_a_narrow_terminal_loses_no_word(run, width):
     levels = {"model/position": "sinusoidal", "model.d_ff": 256}
     scores = {"test/bleu": 52.89, "test/nll": 0.542, "test_long/bleu": 14.15}
-    found = rows([run(levels, seed, **scores) for seed in (0, 1)])
+    table_rows = rows([run(levels, seed, **scores) for seed in (0, 1)])
     console = Console(width=width)
     with console.capture() as capture:
-        console.print(as_rich("t", found))
+        console.print(as_rich("t", table_rows))
     lines = capture.get().splitlines()
     assert max(map(len, lines)) <= width
-    words = {word for row in found for name in columns(found) for word in row[name].split()}
+    words = {
+        word for row in table_rows for name in columns(table_rows) for word in row[name].split()
+    }
     assert words <= {word for line in lines for word in line.split()}

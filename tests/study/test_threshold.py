@@ -29,9 +29,9 @@ def test_of_a_run_that_diverged_nobody_knows():
 
 def test_a_claim_may_name_it_where_there_is_a_validation():
     assert check_metric("metric", "steps_to/nll_1.0", {"val/nll"}) is None
-    for wrong, known in (("steps_to/nll_x", {"val/nll"}), ("steps_to/nll_1", {"test/bleu"})):
+    for wrong, measured in (("steps_to/nll_x", {"val/nll"}), ("steps_to/nll_1", {"test/bleu"})):
         with pytest.raises(UserError, match="is measured in no run"):
-            check_metric("metric", wrong, known)
+            check_metric("metric", wrong, measured)
 
 
 def test_in_words():

@@ -66,8 +66,8 @@ def test_what_training_has_no_part_in_stays_exact(judged, metric, steps):
 )
 def test_two_arms_that_agree_in_every_run_stay_exact(claim, arms, evidence, gaps, verdict, exact):
     runs = arms([1.0, 2.0], [1.0 + gaps[0], 2.0 + gaps[1]])
-    for cell, one in enumerate(runs):
-        one["cell"], one["metrics"]["steps"] = cell, 100
+    for cell, run in enumerate(runs):
+        run["cell"], run["metrics"]["steps"] = cell, 100
     asked = claim(kind="exact", margin=0.0, tolerance=0.01)
     entry = conclude(evidence(runs, asked, seeds=2))["claims"][0]
     assert (entry["verdict"], is_exact(entry)) == (verdict, exact)

@@ -13,9 +13,9 @@ REFUTED, INCONCLUSIVE = ("refuted", ""), ("inconclusive", "")
 
 
 def verdict(kind, effect, margin):
-    found = estimate(effect + SPREAD)
-    assert found.interval(0.95) == pytest.approx((effect - HALF, effect + HALF), abs=0.01)
-    decision = KINDS[kind].alone(found, margin, 0.05)
+    difference = estimate(effect + SPREAD)
+    assert difference.interval(0.95) == pytest.approx((effect - HALF, effect + HALF), abs=0.01)
+    decision = KINDS[kind].alone(difference, margin, 0.05)
     return decision.status, decision.grade
 
 
@@ -77,9 +77,9 @@ def test_non_inferiority_is_one_sided(effect, margin, expected):
 @pytest.mark.parametrize("kind", ["superiority", "trend", "equivalence", "non_inferiority"])
 @pytest.mark.parametrize("effect", [-3.0, -0.9, 0.0, 0.5, 1.2, 4.0])
 def test_the_sensitivity_is_what_the_rule_says_of_every_margin(kind, effect):
-    found = estimate(effect + SPREAD)
-    turns = KINDS[kind].turns(found, 0.05)
+    difference = estimate(effect + SPREAD)
+    turns = KINDS[kind].turns(difference, 0.05)
     assert turns[0].margin == 0 and [t.margin for t in turns] == sorted(t.margin for t in turns)
     for margin in np.arange(0.013, 7.0, 0.31):
         by_turns = [turn.decision for turn in turns if turn.margin <= margin][-1]
-        assert KINDS[kind].alone(found, margin, 0.05) == by_turns, margin
+        assert KINDS[kind].alone(difference, margin, 0.05) == by_turns, margin

@@ -53,11 +53,13 @@ SWEEPS = [
 def cells():
     """Compose a sweep: every value, each with two seeds."""
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        own = GlobalHydra.instance().hydra
+        hydra_instance = GlobalHydra.instance().hydra
 
         def go(swept, *values, words=()):
-            config = own.compose_config("config", [*words], run_mode=RunMode.MULTIRUN)
-            context = HydraContext(config_loader=own.config_loader, callbacks=Callbacks(config))
+            config = hydra_instance.compose_config("config", [*words], run_mode=RunMode.MULTIRUN)
+            context = HydraContext(
+                config_loader=hydra_instance.config_loader, callbacks=Callbacks(config)
+            )
             given = [f"{swept}={value}" for value in values]
             jobs = [(*words, word, f"seed={seed}") for word in given for seed in (1, 2)]
             return compose(context, config, jobs, count(), CONF / "nowhere")
@@ -65,9 +67,9 @@ def cells():
         yield go
 
 
-@pytest.mark.parametrize(("swept", "one", "other"), SWEEPS)
-def test_each_value_is_an_arm_of_its_own(cells, swept, one, other):
-    sweep = cells(swept, one, other)
+@pytest.mark.parametrize(("swept", "first", "second"), SWEEPS)
+def test_each_value_is_an_arm_of_its_own(cells, swept, first, second):
+    sweep = cells(swept, first, second)
     check_apart(sweep)
     arms = {key(cell.levels) for cell in sweep}
     assert len(arms) == len({say(cell.levels) for cell in sweep}) == 2
@@ -77,7 +79,7 @@ def test_each_value_is_an_arm_of_its_own(cells, swept, one, other):
 
 
 @pytest.mark.parametrize(
-    ("swept", "one", "other"),
+    ("swept", "first", "second"),
     [
         ("optimizer.lr", "0.1", "0.10"),
         ("model.dropout", "{rate:0.5}", "{rate: 5e-1}"),
@@ -87,9 +89,9 @@ def test_each_value_is_an_arm_of_its_own(cells, swept, one, other):
         ("paths.results", "here", "there"),
     ],
 )
-def test_one_configuration_twice_is_refused(cells, swept, one, other):
+def test_one_configuration_twice_is_refused(cells, swept, first, second):
     with pytest.raises(UserError, match=r"cells 0 and 2 .*seed=1"):
-        check_apart(cells(swept, one, other))
+        check_apart(cells(swept, first, second))
 
 
 def test_what_levels_do_not_show_is_refused_with_its_keys(cells):
@@ -117,9 +119,9 @@ def test_a_study_over_a_node_shows_what_is_given(cells):
 
 def test_a_study_refuses_levels_that_its_claims_cannot_tell_apart(cells):
     word = "+experiment=preln_vs_postln", "study.factors=[optimizer.lr]"
-    for one, other in (("1", "1.0"), ("1", "true"), ("0.0", "-0.0")):
-        with pytest.raises(UserError, match=rf"optimizer.lr has the levels {one} and {other}"):
-            check_apart(cells("optimizer.lr", one, other, words=word))
+    for first, second in (("1", "1.0"), ("1", "true"), ("0.0", "-0.0")):
+        with pytest.raises(UserError, match=rf"optimizer.lr has the levels {first} and {second}"):
+            check_apart(cells("optimizer.lr", first, second, words=word))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_a_cut_name_still_tells_arms_apart():
 
 @pytest.mark.parametrize("levels", [({"a": 1}, {"a": 1.0}), ({"a": "1"}, {"a": 1}), ({}, {"a": 2})])
 def test_evidence_that_calls_two_arms_alike_is_refused(levels):
-    runs = [{"cell": n, "arm": "changed", "levels": own} for n, own in enumerate(levels)]
+    runs = [{"cell": n, "arm": "changed", "levels": options} for n, options in enumerate(levels)]
     assert check_arms("here", runs[:1]) is None
     with pytest.raises(UserError, match="cells 0 and 1 are both called 'changed'"):
         check_arms("here", runs)

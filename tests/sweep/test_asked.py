@@ -26,24 +26,24 @@ def begun(compose, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "seeds"), [("seed=0,4,2", [0, 2, 4]), ("seed=7", [7]), ("n_jobs=1", [*range(12)])]
+    ("override", "seeds"), [("seed=0,4,2", [0, 2, 4]), ("seed=7", [7]), ("n_jobs=1", [*range(12)])]
 )
-def test_seeds_are_those_of_the_sweep(begun, said, seeds):
-    assert begun(said).seeds == seeds
+def test_seeds_are_those_of_the_sweep(begun, override, seeds):
+    assert begun(override).seeds == seeds
 
 
 def test_settings_are_what_no_factor_and_no_seed_says(begun):
-    found = begun(replicate=3)
-    assert (found.replicate, found.folder, found.regime) == (3, "sweeps/one", {"data": "toy"})
-    assert found.settings["budget.steps"] == 600
-    assert not {"seed", "replicate", "name", "optimizer.lr", "data.root"} & found.settings.keys()
+    sweep = begun(replicate=3)
+    assert (sweep.replicate, sweep.folder, sweep.regime) == (3, "sweeps/one", {"data": "toy"})
+    assert sweep.settings["budget.steps"] == 600
+    assert not {"seed", "replicate", "name", "optimizer.lr", "data.root"} & sweep.settings.keys()
     assert not any(
-        key.startswith(("schedule", "model.residual", "paths")) for key in found.settings
+        key.startswith(("schedule", "model.residual", "paths")) for key in sweep.settings
     )
-    assert not any("/" in str(value) for value in found.settings.values() if "${" not in str(value))
-    assert len(found.questions) == 6  # two metrics of one contrast are a family of their own
-    assert found.free == ["model.residual", "schedule", "optimizer.lr"]
-    assert len(found.code) == 64
+    assert not any("/" in str(value) for value in sweep.settings.values() if "${" not in str(value))
+    assert len(sweep.questions) == 6  # two metrics of one contrast are a family of their own
+    assert sweep.free == ["model.residual", "schedule", "optimizer.lr"]
+    assert len(sweep.code) == 64
 
 
 def test_a_level_is_kept_with_what_it_sets(begun):

@@ -27,9 +27,12 @@ ARMS = ("model/residual=post_ln", "model/residual=pre_ln")
 def master(small):
     """What Hydra gives a launcher: its loader, and the config of the sweep."""
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        own = GlobalHydra.instance().hydra
-        config = own.compose_config("config", [*small], run_mode=RunMode.MULTIRUN)
-        yield HydraContext(config_loader=own.config_loader, callbacks=Callbacks(config)), config
+        hydra_instance = GlobalHydra.instance().hydra
+        config = hydra_instance.compose_config("config", [*small], run_mode=RunMode.MULTIRUN)
+        yield (
+            HydraContext(config_loader=hydra_instance.config_loader, callbacks=Callbacks(config)),
+            config,
+        )
 
 
 def plain(cell):
@@ -113,8 +116,8 @@ def test_the_regime_of_a_sweep_has_what_auto_is(master):
     with open_dict(config):
         config.trainer.precision = "auto"
     begin(config)
-    said = json.loads((Path(config.hydra.sweep.dir) / "study.json").read_text())
-    assert said["regime"]["precision"] in ("32-true", "bf16-mixed")
+    study = json.loads((Path(config.hydra.sweep.dir) / "study.json").read_text())
+    assert study["regime"]["precision"] in ("32-true", "bf16-mixed")
 
 
 def test_no_job_is_composed_beforehand(master, small, monkeypatch):

@@ -25,8 +25,8 @@ def begun(tmp_path):
     def begin(number, replicate, contest):
         folder = f"sweeps/{NAME}/{number}"
         asked = questions(first.study)
-        told = (NAME, float(number), folder, "hash", {}, {}, replicate, [0, 1], asked, contest)
-        register(tmp_path, Sweep(*told))
+        fields = (NAME, float(number), folder, "hash", {}, {}, replicate, [0, 1], asked, contest)
+        register(tmp_path, Sweep(*fields))
         return tmp_path / folder
 
     return begin
@@ -36,8 +36,8 @@ def replicate(tmp_path):
     contest = Contest.of(NAME, EXPERIMENTS, tmp_path)
     assert contest.overrides[:1] == [f"+experiment={NAME}"]
     assert "contest=true" in contest.overrides
-    (said,) = [word for word in contest.overrides if word.startswith("replicate=")]
-    return int(said.removeprefix("replicate="))
+    (override,) = [word for word in contest.overrides if word.startswith("replicate=")]
+    return int(override.removeprefix("replicate="))
 
 
 def test_a_contest_takes_seeds_that_nobody_saw_and_goes_on_where_it_stopped(begun, tmp_path):
@@ -57,11 +57,11 @@ def test_both_verdicts_are_told(begun, tmp_path):
     report = "\n".join(contest.lines())
     assert report.count("REPRODUCED") == 2  # two of four claims are exact
     kept = json.loads((tmp_path / "sweeps" / NAME / "1" / RESULT).read_text())
-    found = kept["claims"]
+    claims = kept["claims"]
     assert kept["replicate"] == 1
-    assert [claim["replication"] for claim in found] == ["reproduced"] * 2
-    assert all(set(claim["fresh"]["p"]) >= {"supported", "refuted"} for claim in found)
-    assert f"  fresh: {found[0]['fresh']['evidence']}" in report
+    assert [claim["replication"] for claim in claims] == ["reproduced"] * 2
+    assert all(set(claim["fresh"]["p"]) >= {"supported", "refuted"} for claim in claims)
+    assert f"  fresh: {claims[0]['fresh']['evidence']}" in report
 
 
 def test_fresh_seeds_that_are_asked_twice_are_exploratory(begun, tmp_path):

@@ -38,11 +38,11 @@ def swept(small, command, here, tmp_path):
     sweeps = tmp_path / "results" / "sweeps"
 
     def started(*overrides):
-        known = {*sweeps.glob("*/*")}
+        earlier = {*sweeps.glob("*/*")}
         place = f"--config-dir={tmp_path / 'own'}"
-        status, _, said = command("+experiment=fished", *small, *overrides, "-m", place)
-        assert status == 0, said
-        (folder,) = {*sweeps.glob("*/*")} - known
+        status, _, err = command("+experiment=fished", *small, *overrides, "-m", place)
+        assert status == 0, err
+        (folder,) = {*sweeps.glob("*/*")} - earlier
         return folder
 
     return started
@@ -54,7 +54,7 @@ def judged(sweep):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("first", "second", "said"),
+    ("first", "second", "reason"),
     [
         pytest.param(["seed=0,1"], ["seed=0,1,2"], SPENT, id="more seeds than planned"),
         pytest.param([], ["replicate=1"], SPENT, id="another replicate"),
@@ -73,11 +73,11 @@ def judged(sweep):
         ),
     ],
 )
-def test_another_try_is_exploratory_and_says_what_was_tried(swept, first, second, said):
+def test_another_try_is_exploratory_and_says_what_was_tried(swept, first, second, reason):
     assert not judged(swept(*first))["exploratory"]
-    found = judged(swept(*second))
-    assert found["exploratory"]
-    assert said in json.dumps(found)
+    verdict = judged(swept(*second))
+    assert verdict["exploratory"]
+    assert reason in json.dumps(verdict)
 
 
 @pytest.mark.slow
@@ -91,9 +91,9 @@ def test_a_seed_stopped_by_hand_is_missed(swept):
 @pytest.mark.slow
 def test_a_look_within_the_plan_is_charged(swept):
     swept(PLAN, "seed=0,1")
-    found = judged(swept(PLAN))
-    assert not found["exploratory"]
-    assert found["looks"] == 1
+    verdict = judged(swept(PLAN))
+    assert not verdict["exploratory"]
+    assert verdict["looks"] == 1
 
 
 @pytest.mark.slow
@@ -112,18 +112,18 @@ def test_a_level_that_changed_under_its_name_is_told(swept, tmp_path):
     study = study.replace("      treatment", "      where: {model/norm: mine}\n      treatment")
     study = study.replace("params: {", 'params: {model/norm: "mine,layer_norm", ')
     (tmp_path / "own" / "experiment" / "fished.yaml").write_text(study)
-    own = "_target_: ablate.model.norm.layer_norm.LayerNorm\n_partial_: true\neps: "
-    level.write_text(f"{own}1.0e-5\n")
+    option = "_target_: ablate.model.norm.layer_norm.LayerNorm\n_partial_: true\neps: "
+    level.write_text(f"{option}1.0e-5\n")
     assert not judged(swept())["exploratory"]
-    level.write_text(f"{own}1.0e-3\n")
-    found = judged(swept())
-    assert found["exploratory"]
-    assert "model.norm.eps was 1e-05 and is 0.001 in model/norm=mine" in json.dumps(found)
+    level.write_text(f"{option}1.0e-3\n")
+    verdict = judged(swept())
+    assert verdict["exploratory"]
+    assert "model.norm.eps was 1e-05 and is 0.001 in model/norm=mine" in json.dumps(verdict)
 
 
 @pytest.mark.slow
 def test_a_setting_that_came_is_told(swept):
     assert not judged(swept())["exploratory"]
-    found = judged(swept("replicate=1", "+optimizer.weight_decay=0.1"))
-    assert found["exploratory"]
-    assert "optimizer.weight_decay was not given and is 0.1" in json.dumps(found)
+    verdict = judged(swept("replicate=1", "+optimizer.weight_decay=0.1"))
+    assert verdict["exploratory"]
+    assert "optimizer.weight_decay was not given and is 0.1" in json.dumps(verdict)

@@ -21,15 +21,15 @@ def cells(small, compose):
     from ablate.config.schema import StudyNode
 
     def made(factors, *arms, match=None):
-        found = []
+        composed = []
         for number, overrides in enumerate(arms):
             config = compose(*small, *overrides, hydra_node=True)
             OmegaConf.set_readonly(config, False)
             config.study = OmegaConf.merge(
                 OmegaConf.structured(StudyNode), {"factors": factors, "claims": [], "match": match}
             )
-            found.append(Cell(number, " ".join(overrides), tuple(overrides), config))
-        return found
+            composed.append(Cell(number, " ".join(overrides), tuple(overrides), config))
+        return composed
 
     return made
 

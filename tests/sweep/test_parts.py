@@ -107,12 +107,12 @@ def judged(command):
 
 def numbers(verdict):
     """What a verdict says of the size and the certainty of each claim."""
-    told = ("verdict", "effect", "interval", "p", "seeds", "differences", "detectable")
+    fields = ("verdict", "effect", "interval", "p", "seeds", "differences", "detectable")
     return [
-        {key: one[key] for key in told}
+        {key: result[key] for key in fields}
         for claim in verdict["claims"]
-        for one in (claim, claim.get("short"))
-        if one
+        for result in (claim, claim.get("short"))
+        if result
     ]
 
 
@@ -139,8 +139,12 @@ def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
     verdict = judged(joined(two, third, to="three"))
     assert numbers(verdict) == numbers(whole)
     assert (verdict["exploratory"], verdict["looks"], verdict["alpha_spent"]) == (False, 0, 0.05)
-    told = json.loads((tmp_path / "three" / "study.json").read_text())["registration"]["command"]
-    assert "without_runs" not in told and "part=" not in told and "seed=" not in told
+    registered = json.loads((tmp_path / "three" / "study.json").read_text())["registration"][
+        "command"
+    ]
+    assert (
+        "without_runs" not in registered and "part=" not in registered and "seed=" not in registered
+    )
     assert numbers(judged(joined(third, second, first, to="again"))) == numbers(whole)
 
 
@@ -163,7 +167,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         ("study.claims.0.margin=1.0", "another study than"),
         ("replicate=1", "has replicate=0 contest=False: join only"),
@@ -173,9 +177,9 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
         ),
     ],
 )
-def test_a_piece_of_another_study_is_refused(sweep, part, joined, word, said):
+def test_a_piece_of_another_study_is_refused(sweep, part, joined, word, message):
     other = sweep("other", "part=true", "seed=1", word)
-    assert said in joined(part(0), other)
+    assert message in joined(part(0), other)
 
 
 def refused(command, *words):
@@ -212,7 +216,7 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["without_runs=3"], "it must be a folder"),
         (["without_runs=nowhere"], "nowhere has no runs.jsonl"),
@@ -220,12 +224,12 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
         (["without_runs=PIECE", "seed=0"], "there is nothing to do"),
     ],
 )
-def test_runs_are_left_out_only_of_the_same_study(part, command, study, here, words, said):
+def test_runs_are_left_out_only_of_the_same_study(part, command, study, here, words, message):
     given = [word.replace("PIECE", str(part(0))) for word in words]
     for start in ((), ("plan",)):
         status, _, err = command(*start, *study("other", *given))
         assert status == 2
-        assert said in err
+        assert message in err
 
 
 @pytest.mark.slow

@@ -50,5 +50,5 @@ def test_a_probe_that_cannot_measure_is_named_before_any_does(cell):
 
 @pytest.mark.parametrize("level", sorted(path.stem for path in CONF.glob("adapt/*.yaml")))
 def test_an_adaptation_that_fits_passes(cell, level):
-    found = preflight.preflight([cell(f"adapt={level}", "model/embedding=separate")])
-    assert found.needed > 0
+    checked = preflight.preflight([cell(f"adapt={level}", "model/embedding=separate")])
+    assert checked.needed > 0

@@ -117,7 +117,7 @@ def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words", "said"),
+    ("old", "new", "words", "message"),
     [
         ("wide: {model.d_head: 8}", "baseline: {model.d_head: 8}", [], "choose another"),
         ("wide: {model.d_head: 8}", "wide: {}", [], "changes nothing"),
@@ -131,9 +131,9 @@ def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path
         ("", "", ["study.screen=null"], "study.claims"),
     ],
 )
-def test_faults_are_named_before_any_run(study, command, results, here, old, new, words, said):
+def test_faults_are_named_before_any_run(study, command, results, here, old, new, words, message):
     status, _, err = command(*study("bad", *words, text=PROBED.replace(old, new, 1)), "-m")
-    assert status == 2 and said in err and "Traceback" not in err, err
+    assert status == 2 and message in err and "Traceback" not in err, err
     assert not (results / "bad" / "runs").exists()
 
 

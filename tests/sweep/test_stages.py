@@ -28,11 +28,11 @@ def cells():
 
 def test_a_stage_has_the_same_seeds_of_every_arm(cells):
     study = {"seeds": 12, "looks": 3, "claims": [CLAIM]}
-    found = [
-        [(one.levels["arm"], one.config.seed) for one in stage] for stage in stages(cells, study)
+    planned = [
+        [(run.levels["arm"], run.config.seed) for run in stage] for stage in stages(cells, study)
     ]
     ends = [range(4), range(4, 8), range(8, 12)]
-    assert found == [[(arm, seed) for arm in "ab" for seed in end] for end in ends]
+    assert planned == [[(arm, seed) for arm in "ab" for seed in end] for end in ends]
     assert stages(cells, None) == stages(cells, {**study, "looks": 1}) == [cells]
     assert [len(stage) for stage in stages(cells[:5], study)] == [4, 1]
 
@@ -42,10 +42,10 @@ def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     answers = iter([[{"arm": "a"}], []])
     ran = in_turn(
         stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]}),
-        lambda number, wanted: done.append([one.number for one in wanted]),
+        lambda number, wanted: done.append([run.number for run in wanted]),
         lambda number: done.append(f"look {number}") or next(answers),
         left.append,
     )
     assert done == [[0, 1, 2, 3, 12, 13, 14, 15], "look 0", [4, 5, 6, 7], "look 1"]
     assert left == [0, 4, 8]
-    assert [one.number for one in ran] == [*done[0], *done[2]]
+    assert [run.number for run in ran] == [*done[0], *done[2]]

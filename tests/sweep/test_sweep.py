@@ -132,8 +132,8 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, t
     assert len(screened) == 12  # of two values the better one is an edge, and a third is tried
     assert not any(key.startswith("test/") for run in screened for key in run["metrics"])
     for link in links(tmp_path):
-        own = [run for run in screened if run["levels"] == link["levels"]]
-        best = min(own, key=lambda run: value(run, "val/nll"))
+        candidates = [run for run in screened if run["levels"] == link["levels"]]
+        best = min(candidates, key=lambda run: value(run, "val/nll"))
         assert link["tuned"]["value"] == best["tuned"]["value"]
     shutil.rmtree(sweep_folder(tmp_path))
     done = processes(*arguments, "study.claims.0.margin=1.5")  # the study is changed after its runs
@@ -186,13 +186,15 @@ def test_one_bad_cell_ends_the_sweep_before_the_first_run(ablate, tmp_path):
 @pytest.mark.slow
 def test_the_number_of_jobs_changes_no_number(processes, tmp_path):
     processes("seed=0,1", "n_jobs=1", "name=one", "-m")
-    one = [link["metrics"] for link in links(tmp_path)]
+    sequential = [link["metrics"] for link in links(tmp_path)]
     for path in (tmp_path / "results" / "sweeps").rglob("*.json"):
         path.unlink()
     processes("seed=0,1", "n_jobs=2", "name=one", "fresh=true", "-m")
     folder = sorted((tmp_path / "results" / "sweeps" / "one").iterdir())[-1]
-    two = [json.loads(p.read_text())["metrics"] for p in sorted((folder / "cells").glob("*.json"))]
-    assert one == two
+    parallel = [
+        json.loads(p.read_text())["metrics"] for p in sorted((folder / "cells").glob("*.json"))
+    ]
+    assert sequential == parallel
 
 
 def test_without_m_the_command_says_what_it_is_not(ablate):
@@ -230,19 +232,19 @@ def test_two_cells_on_two_devices_each(processes, tmp_path):
         WANDB_MODE="offline",
     )
     assert done.returncode == 0, done.stderr
-    found = links(tmp_path)
-    assert [link["status"] in ("finished", "collapsed") for link in found] == [True, True]
+    entries = links(tmp_path)
+    assert [link["status"] in ("finished", "collapsed") for link in entries] == [True, True]
     runs = tmp_path / "results" / "runs"
     assert len(list(runs.iterdir())) == 2
     assert len(list(runs.glob("*/wandb/offline-run-*"))) == 2
     assert list((tmp_path / "work").iterdir()) == []
-    for link in found:
+    for link in entries:
         _bleu_is_that_of_the_hypotheses(link)
     single = processes("seed=0", *still, "name=single", "-m")
     assert single.returncode == 0, single.stderr
     (alone,) = (tmp_path / "results" / "sweeps" / "single").glob("*/cells/*.json")
     # gradients differ: two devices take another first batch
-    assert _scores(json.loads(alone.read_text())) == _scores(found[0])
+    assert _scores(json.loads(alone.read_text())) == _scores(entries[0])
 
 
 def _scores(link):

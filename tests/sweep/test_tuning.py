@@ -64,8 +64,8 @@ def test_a_grid_goes_on_beyond_the_edge_that_is_best():
     tune = {**TUNE, "values": [0.001, 0.003, 0.01]}
     links = [
         link("a", rate, nll, seed=seed)
-        for seed, found in scores.items()
-        for rate, nll in zip(tune["values"], found, strict=True)
+        for seed, losses in scores.items()
+        for rate, nll in zip(tune["values"], losses, strict=True)
     ]
     cells = [cell("a", seed, number=seed + 20) for seed in (1, 2, 3)]
     seeds = {1: 8, 2: 9, 3: 10}
@@ -86,9 +86,9 @@ def test_a_grid_that_has_no_next_value_ends_as_it_is(values):
 
 
 def test_of_two_budgets_a_rate_is_tried_at_the_short_one():
-    one = cell("a", 1)
-    one.config.budget = {"steps": 2400, "short": 600}
-    job, _ = screening_jobs([one], TUNE, {1: 8})
+    short_cell = cell("a", 1)
+    short_cell.config.budget = {"steps": 2400, "short": 600}
+    job, _ = screening_jobs([short_cell], TUNE, {1: 8})
     assert job[-3:] == ("test_splits=[]", "budget.steps=600", "budget.short=null")
 
 

@@ -49,12 +49,12 @@ def done(cell, sweep, status="finished", **more):
 
 def test_workers_that_race_run_every_cell_once_and_skip_what_others_hold(cells, tmp_path):
     workers, ran = [CellQueue(cells) for _ in range(3)], []
-    while held := [(worker, cell) for worker in workers if (cell := worker.take())]:
-        assert len({cell.training for _, cell in held}) == len(held)
-        for worker, cell in held:
+    while taken := [(worker, cell) for worker in workers if (cell := worker.take())]:
+        assert len({cell.training for _, cell in taken}) == len(taken)
+        for worker, cell in taken:
             done(cell, tmp_path)
             worker.release(cell)
-        ran += [cell.number for _, cell in held]
+        ran += [cell.number for _, cell in taken]
     assert sorted(ran) == [0, 1, 2, 3, 4, 5]
     for worker in workers:
         assert worker.open == 0
@@ -156,9 +156,9 @@ def command(small, tmp_path):
 
     def composed(*overrides, hydra_overrides=()):
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            own = GlobalHydra.instance().hydra
+            hydra_instance = GlobalHydra.instance().hydra
             words = [*small, *EXPERIMENT, *overrides, *hydra_overrides]
-            return own.compose_config("config", words, run_mode=RunMode.MULTIRUN)
+            return hydra_instance.compose_config("config", words, run_mode=RunMode.MULTIRUN)
 
     return composed
 

@@ -21,14 +21,14 @@ RECORD = {
 
 def test_a_seal_holds_for_what_was_written_in_any_order(tmp_path):
     write_json(tmp_path / "record.json", seal(RECORD))
-    found = read_sealed(tmp_path / "record.json")
-    assert found == {
+    record = read_sealed(tmp_path / "record.json")
+    assert record == {
         "status": "finished",
         "metrics": {"val/nll": 1.25, "test/bleu": None},
         "seeds": [1, 2],
     }
-    assert check_seal(dict(reversed(seal(found).items())))
-    assert seal(found)["seal"] == seal(RECORD)["seal"]
+    assert check_seal(dict(reversed(seal(record).items())))
+    assert seal(record)["seal"] == seal(RECORD)["seal"]
 
 
 def test_what_fits_on_a_line_stands_on_one(tmp_path):
@@ -63,9 +63,9 @@ def test_what_was_never_sealed_has_no_seal(record):
 def test_tensors_come_back_and_any_changed_bit_is_noticed(tmp_path):
     path = tmp_path / "weights.pt"
     digest = files.write_tensors(path, {"w": torch.arange(3.0)})
-    state, found = read_tensors(path)
+    state, stored_digest = read_tensors(path)
     assert torch.equal(state["w"], torch.arange(3.0))
-    assert found == digest
+    assert stored_digest == digest
     assert torch.equal(torch.load(path, weights_only=True)["w"], state["w"])  # others read it too
     whole = path.read_bytes()
     for place in range(0, len(whole), 7):

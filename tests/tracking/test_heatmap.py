@@ -23,9 +23,9 @@ def test_a_cell_has_the_colour_of_its_value():
 
 def test_panels_stand_side_by_side():
     x, y = Axis("x", {}, 10), Axis("y", {}, 10)
-    one, three = (draw(np.zeros((4, 5)), x, y, panels) for panels in (1, 3))
-    assert three.height == one.height
-    assert three.width - one.width == pytest.approx(2 * (5 * 10), abs=40)
+    single, three = (draw(np.zeros((4, 5)), x, y, panels) for panels in (1, 3))
+    assert three.height == single.height
+    assert three.width - single.width == pytest.approx(2 * (5 * 10), abs=40)
 
 
 def test_labels_that_do_not_fit_beside_each_other_are_turned():

@@ -26,16 +26,16 @@ def go(small, compose):
     """Run offline with extra overrides; return the result and the record's folder."""
 
     def went(*overrides):
-        own = ("search=greedy", "logger=wandb", "logger.mode=offline", *overrides)
-        config = compose(*small, *own)
-        found = run(resolve(config))
-        return found, folder_of(config, found)
+        settings = ("search=greedy", "logger=wandb", "logger.mode=offline", *overrides)
+        config = compose(*small, *settings)
+        result = run(resolve(config))
+        return result, folder_of(config, result)
 
     return went
 
 
-def folder_of(config, found):
-    return Path(config.paths.results) / "runs" / found["training"]
+def folder_of(config, result):
+    return Path(config.paths.results) / "runs" / result["training"]
 
 
 @pytest.mark.slow
@@ -79,27 +79,27 @@ def test_a_run_from_the_command_line(small, tmp_path, summed_up, recorded):
 
 
 def test_metrics_samples_and_pictures(go, summed_up, recorded):
-    found, folder = go("model/position=learned", "logger.samples=3", "trainer.log_every_n_steps=2")
+    result, folder = go("model/position=learned", "logger.samples=3", "trainer.log_every_n_steps=2")
     stored = summed_up(folder)
     history = [record["item"] for record in recorded(folder)["history"]]
-    _metrics(found, stored["summary"], history)
+    _metrics(result, stored["summary"], history)
     _samples(stored["files"], history)
     for name in (*PICTURES, "position"):
         picture = Image.open(stored["files"] / stored["summary"][name]["path"])
         assert len(np.unique(np.asarray(picture).reshape(-1, 3), axis=0)) > 20
 
 
-def _metrics(found, summary, history):
+def _metrics(result, summary, history):
     for key in ("status", "identity", "ended", "wall_seconds"):
-        assert summary[key] == found[key]
-    for name, value in found["metrics"].items():
+        assert summary[key] == result[key]
+    for name, value in result["metrics"].items():
         assert summary[f"result/{name}"] == pytest.approx(value, rel=1e-6)
     logged = [row["val/nll"] for row in history if "val/nll" in row]
     assert len(logged) == 3  # two while training, one of the tested weights
     assert summary["val/nll"]["min"] == pytest.approx(min(logged), rel=1e-6)
     assert set(summary["val/bleu"]) == {"max"}
-    assert summary["test/bleu"] == pytest.approx(found["metrics"]["test/bleu"], rel=1e-6)
-    assert summary["training"] == found["training"]
+    assert summary["test/bleu"] == pytest.approx(result["metrics"]["test/bleu"], rel=1e-6)
+    assert summary["training"] == result["training"]
     rates = [row["train/lr"] for row in history if "train/lr" in row]
     assert rates and max(rates) <= 0.005
     assert all(row["train/tokens_per_second"] > 0 for row in history if "train/lr" in row)
@@ -119,10 +119,10 @@ def _samples(files, history):
 def test_two_runs_of_a_process_are_two_wandb_runs(go, summed_up):
     first, first_folder = go("seed=1")
     second, second_folder = go("seed=2", "logger.samples=0", "model/position=none")
-    one, two = summed_up(first_folder), summed_up(second_folder)
-    assert (one["run_id"], two["run_id"]) == (first["identity"], second["identity"])
-    assert (one["config"]["seed"], two["config"]["seed"]) == (1, 2)
-    assert {TABLE, "position", *PICTURES} <= set(one["summary"])
+    first_stored, two = summed_up(first_folder), summed_up(second_folder)
+    assert (first_stored["run_id"], two["run_id"]) == (first["identity"], second["identity"])
+    assert (first_stored["config"]["seed"], two["config"]["seed"]) == (1, 2)
+    assert {TABLE, "position", *PICTURES} <= set(first_stored["summary"])
     assert set(PICTURES) <= set(two["summary"])
     assert not {TABLE, "position"} & set(two["summary"])  # nothing asked for, nothing to show
 
@@ -140,14 +140,15 @@ def test_a_run_that_only_tests_holds_the_history_too(go, recorded, summed_up):
     first, folder = go("logger.samples=0")
     second, _ = go("batch.test_padding=3", "logger.samples=0")
     assert first["training"] == second["training"]
-    for found in (first, second):
-        stored = summed_up(folder, found["identity"])
-        assert stored["summary"]["result/test/nll"] == pytest.approx(found["metrics"]["test/nll"])
-        history = recorded(folder, found["identity"])
+    for result in (first, second):
+        stored = summed_up(folder, result["identity"])
+        assert stored["summary"]["result/test/nll"] == pytest.approx(result["metrics"]["test/nll"])
+        history = recorded(folder, result["identity"])
         assert _validations(history) == _validations_of_the_record(folder)
-        note = json.loads((Path(found["evaluation"]) / "wandb.json").read_text())
-        own = {"identity": found["identity"], "training": folder.name, "project": "ablate"}
-        assert note == {"id": found["identity"], "url": None, "group": "baseline", **own}  # offline
+        note = json.loads((Path(result["evaluation"]) / "wandb.json").read_text())
+        ids = {"identity": result["identity"], "training": folder.name, "project": "ablate"}
+        # offline
+        assert note == {"id": result["identity"], "url": None, "group": "baseline", **ids}
 
 
 @pytest.mark.slow
@@ -163,8 +164,8 @@ def test_a_run_that_goes_on_is_one_run_with_all_of_its_history(go, recorded, mon
     with pytest.raises(RuntimeError, match="no luck"):
         go()
     monkeypatch.undo()
-    found, folder = go()
-    assert found["status"] != "failed"
+    result, folder = go()
+    assert result["status"] != "failed"
     history = recorded(folder)  # of the only one
     assert [step for step, _ in _validations(history)] == [2, 4, 4]
     assert _validations(history) == _validations_of_the_record(folder)
@@ -187,10 +188,10 @@ def test_a_diverged_run_is_a_result(go, summed_up):
 
 
 def test_a_probe_is_a_run(go, summed_up):
-    found, folder = go("probe=parameter_count")
+    result, folder = go("probe=parameter_count")
     stored = summed_up(folder)
     assert stored["exit_code"] == 0
-    assert stored["summary"]["result/probe/model"] == found["metrics"]["probe/model"]
+    assert stored["summary"]["result/probe/model"] == result["metrics"]["probe/model"]
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no luck"), SystemExit(143)])
@@ -243,8 +244,8 @@ def test_several_loggers_write_beside_each_other(go):
 
 
 def test_the_users_words_reach_wandb(go, summed_up, recorded, monkeypatch):
-    told = {"WANDB_PROJECT": "theirs", "WANDB_TAGS": "a, b", "WANDB_RUN_GROUP": "other"}
-    for name, value in {**told, "WANDB_NOTES": "why", "WANDB_ENTITY": "team"}.items():
+    environment = {"WANDB_PROJECT": "theirs", "WANDB_TAGS": "a, b", "WANDB_RUN_GROUP": "other"}
+    for name, value in {**environment, "WANDB_NOTES": "why", "WANDB_ENTITY": "team"}.items():
         monkeypatch.setenv(name, value)
     _, folder = go("probe=parameter_count", "logger.name=mine", "logger.group=own")
     (started,) = recorded(folder)["run"]

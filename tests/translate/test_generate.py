@@ -77,9 +77,9 @@ def test_a_prompt_is_continued(call, trained, prompt):
     words = ("generate", trained.documents, "tokens=30", "count=2", "seed=3")
     status, out, err = call(*words, text=prompt.encode())
     assert (status, err) == (0, "")
-    one, other = out.removesuffix("\n").split("\n----\n")
-    assert one.startswith(prompt) and other.startswith(prompt) and one != other
-    assert len(one) >= len(prompt) + 30
+    first, other = out.removesuffix("\n").split("\n----\n")
+    assert first.startswith(prompt) and other.startswith(prompt) and first != other
+    assert len(first) >= len(prompt) + 30
     assert call(*words, text=prompt.encode())[1] == out
     assert call(*words[:-1], "seed=4", text=prompt.encode())[1] != out
 
@@ -155,9 +155,9 @@ def test_another_text_is_scored_by_its_own_bytes(call, trained):
     (trained.folder / "x.txt").write_text("the cat and the dog €", encoding="utf-8")
     words = ("data=text", f"data.test=[{trained.folder}/x.txt]", "data.documents=file", cache)
     status, out, _ = call("evaluate", trained.documents, *words)
-    found = scores(out)
-    bits = found["test/nll"] / math.log(2) * 22 + 8 * 3  # an end token; 3 bytes are spelled
-    assert status == 0 and found["test/bpb"] == pytest.approx(bits / 23, rel=1e-4)
+    metrics = scores(out)
+    bits = metrics["test/nll"] / math.log(2) * 22 + 8 * 3  # an end token; 3 bytes are spelled
+    assert status == 0 and metrics["test/bpb"] == pytest.approx(bits / 23, rel=1e-4)
     plain = call(
         "evaluate",
         trained.lines,
@@ -182,7 +182,7 @@ def test_a_translator_is_scored_on_another_test_set(call, finished, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "data= is missing"),
         (["data=text"], "data.files is an empty list"),
@@ -193,10 +193,10 @@ def test_a_translator_is_scored_on_another_test_set(call, finished, tmp_path):
         (["data=shakespeare", "split=dev"], "split=dev"),
     ],
 )
-def test_what_cannot_be_scored(call, trained, words, said):
+def test_what_cannot_be_scored(call, trained, words, message):
     status, out, err = call("evaluate", trained.documents, *words)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert said in err
+    assert message in err
 
 
 def test_lines_cannot_score_documents(call, trained):

@@ -74,16 +74,16 @@ def test_lines_that_are_cut_are_counted_once(translate, finished, text, expected
 def test_blank_lines_stay_blank(translate, finished, lines):
     text = text_of([lines[0], "", "  ", lines[1]])
     out = translate(f"checkpoint={finished}", text=text)[1]
-    known = translate(f"checkpoint={finished}", text=text_of(lines[:2]))[1].splitlines()
-    assert out == f"{known[0]}\n\n\n{known[1]}\n"
+    expected = translate(f"checkpoint={finished}", text=text_of(lines[:2]))[1].splitlines()
+    assert out == f"{expected[0]}\n\n\n{expected[1]}\n"
     assert translate(f"checkpoint={finished}", text=b"\n\n") == (0, "\n\n", "")
     assert translate(f"checkpoint={finished}") == (0, "", "")
 
 
 def test_windows_line_ends_and_a_last_line_without_end_are_read(translate, finished, lines):
-    known = translate(f"checkpoint={finished}", text=text_of(lines[:2]))
+    expected = translate(f"checkpoint={finished}", text=text_of(lines[:2]))
     text = f"{lines[0]}\r\n{lines[1]}".encode()
-    assert translate(f"checkpoint={finished}", text=text) == known
+    assert translate(f"checkpoint={finished}", text=text) == expected
 
 
 @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b""])
@@ -215,8 +215,8 @@ def empty_config(run):
 
 def misspell_model(run):
     edit(run, lambda config: config["model"].update(d_modle=3))
-    said = "Transformer.__init__() got an unexpected keyword argument 'd_modle'"
-    return f"model.d_modle=3: {said}"
+    reason = "Transformer.__init__() got an unexpected keyword argument 'd_modle'"
+    return f"model.d_modle=3: {reason}"
 
 
 def misspell_component(run):
@@ -330,8 +330,8 @@ def test_any_unicode_gets_one_line(translate, finished, lines):
     status, out, err = translate(f"checkpoint={finished}", text=text_of([*odd, lines[0]]))
     assert (status, err) == (0, "")
     assert out.count("\n") == len(odd) + 1
-    known = translate(f"checkpoint={finished}", text=text_of(lines[:1]))[1]
-    assert out.splitlines()[-1:] == known.splitlines()
+    expected = translate(f"checkpoint={finished}", text=text_of(lines[:1]))[1]
+    assert out.splitlines()[-1:] == expected.splitlines()
 
 
 def fewer_heads(run):

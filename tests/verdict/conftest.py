@@ -85,15 +85,15 @@ def uploaded(offline, monkeypatch, tmp_path):
 @pytest.fixture
 def analysis(uploaded):
     """The analysis run of the sweep."""
-    (found,) = (run for run in uploaded.all if run.job_type == "analysis")
-    return found
+    (analysis_run,) = (run for run in uploaded.all if run.job_type == "analysis")
+    return analysis_run
 
 
 def _read(folder, inspected):
-    found = {"folder": folder}
+    records = {"folder": folder}
     for record in map(json.loads, inspected(folder).splitlines()):
-        found.setdefault(record["type"], []).append(record[record["type"]])
-    return found
+        records.setdefault(record["type"], []).append(record[record["type"]])
+    return records
 
 
 class StandIn(Run):

@@ -33,8 +33,8 @@ def log(swept, tmp_path, monkeypatch):
 
 def table(run, name):
     """The rows of a table, as W&B has them."""
-    found = json.loads((run.media / run.summary_metrics[f"{name}.path"]).read_text())
-    return [dict(zip(found["columns"], row, strict=True)) for row in found["data"]]
+    stored = json.loads((run.media / run.summary_metrics[f"{name}.path"]).read_text())
+    return [dict(zip(stored["columns"], row, strict=True)) for row in stored["data"]]
 
 
 def test_it_is_a_run_of_the_group_that_says_the_verdict(analysis, swept):
@@ -57,8 +57,8 @@ def test_it_is_a_run_of_the_group_that_says_the_verdict(analysis, swept):
 
 def test_its_tables(analysis, uploaded, swept):
     verdict = json.loads((swept / "verdict.json").read_text())
-    said = [(row["id"], row["verdict"], row["evidence"]) for row in table(analysis, "claims")]
-    assert said == [(c["id"], c["verdict"], c["evidence"]) for c in verdict["claims"]]
+    claims = [(row["id"], row["verdict"], row["evidence"]) for row in table(analysis, "claims")]
+    assert claims == [(c["id"], c["verdict"], c["evidence"]) for c in verdict["claims"]]
     means = {row["arm"]: row["test/bleu mean"] for row in table(analysis, "arms")}
     assert means == {arm["arm"]: arm["metrics"]["test/bleu"]["mean"] for arm in verdict["arms"]}
     rows = table(analysis, "runs")
@@ -95,9 +95,9 @@ def test_online_the_table_has_addresses_also_of_runs_of_other_groups(swept):
     evidence = Evidence.load(swept)
     evidence.runs[0]["reused"] = True
     links = {0: {"id": "abc", "url": "https://host/team/ablate/runs/abc"}}
-    found = runs_table(evidence, verdict, links)
-    where = [found.columns.index(column) for column in ("made", "W&B run")]
-    first, second, *_ = ([row[column] for column in where] for row in found.data)
+    wandb_table = runs_table(evidence, verdict, links)
+    where = [wandb_table.columns.index(column) for column in ("made", "W&B run")]
+    first, second, *_ = ([row[column] for column in where] for row in wandb_table.data)
     assert first == ["reused", links[0]["url"]]
     assert second == ["run here", ""]
 
@@ -116,6 +116,6 @@ def test_a_failure_of_wandb_costs_one_line(log, capsys, monkeypatch):
 
     monkeypatch.setattr(logged, "bundle", broken)
     log(mode="offline")
-    said = capsys.readouterr().out
-    assert "W&B has no analysis of this sweep: OSError: no space left" in said
+    printed = capsys.readouterr().out
+    assert "W&B has no analysis of this sweep: OSError: no space left" in printed
     assert (folder / "verdict.json").exists()

@@ -30,10 +30,10 @@ def ask(command):
     ],
 )
 def test_a_mistake_costs_one_sentence(ask, arguments, sentence):
-    status, said = ask(*arguments)
+    status, message = ask(*arguments)
     assert status == 2
-    assert sentence in said
-    assert said.count("\n") == 1
+    assert sentence in message
+    assert message.count("\n") == 1
 
 
 def test_a_verdict_is_printed_as_data_alone(command):
@@ -51,25 +51,25 @@ def test_a_sweep_that_has_not_ended_has_no_verdict(ask, swept):
     study = json.loads((swept / "study.json").read_text())
     study["registration"].pop("looks")
     write_about(unended, {part: study[part] for part in PARTS}, {}, {})
-    status, said = ask(unended)
+    status, message = ask(unended)
     shutil.rmtree(unended)
     assert status == 2
-    assert "has not ended" in said
+    assert "has not ended" in message
 
 
 def test_a_sweep_whose_cells_or_links_lead_elsewhere_is_refused(ask, swept, tmp_path):
     copied = shutil.copytree(swept, tmp_path / "results" / "sweeps" / "name" / "time")
     (copied / "runs.jsonl").unlink()  # so that the cells are read again
-    status, said = ask(copied)
-    assert (status, f"outside of {tmp_path / 'results'}" in said) == (2, True)
+    status, message = ask(copied)
+    assert (status, f"outside of {tmp_path / 'results'}" in message) == (2, True)
     shutil.rmtree(copied / "cells")
     (copied / "cells").symlink_to(swept / "cells")
-    status, said = ask(copied)
-    assert (status, "cells is a link that leads out of" in said) == (2, True)
+    status, message = ask(copied)
+    assert (status, "cells is a link that leads out of" in message) == (2, True)
 
 
 def test_a_folder_that_takes_nothing_is_named(ask, swept, tmp_path):
     (tmp_path / "file").touch()
-    status, said = ask(swept, f"to={tmp_path / 'file' / 'below'}")
+    status, message = ask(swept, f"to={tmp_path / 'file' / 'below'}")
     assert status == 2
-    assert str(tmp_path / "file" / "below") in said
+    assert str(tmp_path / "file" / "below") in message

@@ -32,12 +32,12 @@ def cell(uploaded, evidence, number):
 
 
 def test_wandb_and_the_local_records_give_the_same_files(ask, swept, tmp_path):
-    said = ask("wandb", f"project={PROJECT}", f"group={GROUP}", f"to={tmp_path / 'a'}")
-    assert "4 of 4 results" in said
+    printed = ask("wandb", f"project={PROJECT}", f"group={GROUP}", f"to={tmp_path / 'a'}")
+    assert "4 of 4 results" in printed
     verdict = json.loads((swept / "verdict.json").read_text())
     assert any(claim["effect"] for claim in verdict["claims"])  # there is something to compare
     for claim in verdict["claims"]:
-        assert claim["evidence"] in said
+        assert claim["evidence"] in printed
     ask(swept, f"to={tmp_path / 'b'}")
     for folder in (tmp_path / "a", tmp_path / "b"):
         assert json.loads((folder / "verdict.json").read_text()) == verdict
@@ -72,10 +72,10 @@ def test_without_its_run_a_cell_has_the_result_that_the_artifact_has(uploaded, s
         run.summary_metrics.update({"ended": ended, "result/test/bleu": 9.0})
     else:
         run.summary_metrics.clear()
-    found = fetch(uploaded, PROJECT, GROUP)
-    assert found.n_from_runs == 3
-    assert found.evidence.runs == evidence.runs
-    assert conclude(found.evidence) == conclude(evidence)
+    fetched = fetch(uploaded, PROJECT, GROUP)
+    assert fetched.n_from_runs == 3
+    assert fetched.evidence.runs == evidence.runs
+    assert conclude(fetched.evidence) == conclude(evidence)
 
 
 def test_the_latest_analysis_of_a_group_counts(uploaded, analysis):

@@ -14,8 +14,8 @@ def parsed(*arguments):
 
 
 def test_options_are_told_from_the_overrides_of_the_runs():
-    found, rest = parsed("rounds=2", "data.root=somewhere", "what=[b]", "seconds=3")
-    assert found == {"rounds": 2, "seconds": 3, "run": None, "what": ["b"]}
+    settings, rest = parsed("rounds=2", "data.root=somewhere", "what=[b]", "seconds=3")
+    assert settings == {"rounds": 2, "seconds": 3, "run": None, "what": ["b"]}
     assert rest == ["data.root=somewhere"]
 
 
@@ -45,10 +45,10 @@ def test_tuning_variables_of_the_shell_reach_neither_side(monkeypatch):
 
     for name in ("MALLOC_TOP_PAD_", "OMP_NUM_THREADS", "KMP_AFFINITY", "GLIBC_TUNABLES"):
         monkeypatch.setenv(name, "7")
-    found = environment(2, MALLOC_ARENA_MAX="1")
-    assert found["OMP_NUM_THREADS"] == "2" and found["MALLOC_ARENA_MAX"] == "1"
-    assert not {"MALLOC_TOP_PAD_", "KMP_AFFINITY", "GLIBC_TUNABLES"} & set(found)
-    assert found["PATH"] == os.environ["PATH"]
+    variables = environment(2, MALLOC_ARENA_MAX="1")
+    assert variables["OMP_NUM_THREADS"] == "2" and variables["MALLOC_ARENA_MAX"] == "1"
+    assert not {"MALLOC_TOP_PAD_", "KMP_AFFINITY", "GLIBC_TUNABLES"} & set(variables)
+    assert variables["PATH"] == os.environ["PATH"]
 
 
 def test_the_last_line_of_a_process_is_its_result():
@@ -71,9 +71,9 @@ def test_a_mistake_ends_a_command_with_one_sentence(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["compare", "what=nothing"])
     with pytest.raises(SystemExit, match="2"):
         main()
-    said = capsys.readouterr().err
-    assert said.startswith("bench: what=nothing: there is no such row; allowed is train_")
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("bench: what=nothing: there is no such row; allowed is train_")
+    assert message.count("\n") == 1
 
 
 def test_a_run_without_weights_is_named(tmp_path):

@@ -20,15 +20,15 @@ def test_memory_and_speed_of_all_phases_are_kept_for_later(tmp_path):
         text=True,
         check=True,
     )
-    found = json.loads(out.read_text())
-    assert found == json.loads(done.stdout.splitlines()[-1])
-    assert (found["small"], found["pairs"]) == (4000, 6000)
-    assert found.keys() - {"small", "pairs"} == PHASES.keys()
+    figures = json.loads(out.read_text())
+    assert figures == json.loads(done.stdout.splitlines()[-1])
+    assert (figures["small"], figures["pairs"]) == (4000, 6000)
+    assert figures.keys() - {"small", "pairs"} == PHASES.keys()
     for phase in ("build", "pass"):
-        pairs = found[phase]["pairs_per_second"] * found[phase]["seconds"]
+        pairs = figures[phase]["pairs_per_second"] * figures[phase]["seconds"]
         assert 3800 <= pairs <= 6000  # less what validation and test take, and what is too long
     for phase in PHASES:
-        assert found[phase]["own_mib"] > 0
+        assert figures[phase]["own_mib"] > 0
     assert list(tmp_path.iterdir()) == [out]  # the text and the caches are gone
 
 

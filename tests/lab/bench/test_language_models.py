@@ -28,8 +28,8 @@ def test_a_row_has_every_seed_then_means_and_the_median_of_the_speeds():
 
 
 def test_the_difference_stands_beside_what_seeds_make_of_it():
-    said = difference([pair(1, 10, 11), pair(2, 12, 13)])
-    assert said.startswith("ablate - torch: +1.00, standard error over seeds 1.41;")
+    sentence = difference([pair(1, 10, 11), pair(2, 12, 13)])
+    assert sentence.startswith("ablate - torch: +1.00, standard error over seeds 1.41;")
     assert "over seeds nan" in difference([pair(1, 10, 11)])  # one seed says nothing of it
 
 

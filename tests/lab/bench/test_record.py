@@ -10,17 +10,17 @@ KEYS = {"what", "ours", "other", "unit", "ratio", "ratio_min", "ratio_max", "mac
 def test_the_ratio_is_the_median_of_the_rounds_own_ratios():
     from lab.bench.record import row
 
-    found = row("speed", [10, 30, 20], [5, 10, 20], "tokens/s", "")
-    assert (found["ratio"], found["ratio_min"], found["ratio_max"]) == (2, 1, 3)
-    assert (found["ours"], found["other"]) == (20, 10)  # 20 / 10 happens to agree
+    entry = row("speed", [10, 30, 20], [5, 10, 20], "tokens/s", "")
+    assert (entry["ratio"], entry["ratio_min"], entry["ratio_max"]) == (2, 1, 3)
+    assert (entry["ours"], entry["other"]) == (20, 10)  # 20 / 10 happens to agree
 
 
 def test_a_ratio_is_not_that_of_the_medians():
     from lab.bench.record import row
 
-    found = row("speed", [10, 40, 90], [10, 10, 100], "tokens/s", "")
-    assert found["ratio"] == pytest.approx(1)
-    assert found["ours"] / found["other"] == pytest.approx(4)
+    entry = row("speed", [10, 40, 90], [10, 10, 100], "tokens/s", "")
+    assert entry["ratio"] == pytest.approx(1)
+    assert entry["ours"] / entry["other"] == pytest.approx(4)
 
 
 def test_rounds_of_one_side_alone_make_no_row():
@@ -36,7 +36,7 @@ def test_a_partial_run_replaces_its_rows_and_keeps_the_others(tmp_path):
     path = tmp_path / "results.json"
     keep([row(what, [1], [1], "s", "") for what in ("a", "b", "c")], path)
     keep([row(what, [5], [1], "s", "") for what in ("b", "d")], path)
-    assert [(found["what"], found["ours"]) for found in read(path)] == [
+    assert [(entry["what"], entry["ours"]) for entry in read(path)] == [
         ("a", 1),
         ("b", 5),
         ("c", 1),
@@ -53,7 +53,7 @@ def test_what_was_measured_elsewhere_stays_and_is_marked(tmp_path):
     keep([{**row("speed", [7], [1], "s", ""), "machine": "Another, AMX"}], path)
     keep([here], path)
     keep([here], path)
-    assert [found["ours"] for found in read(path)] == [7, 2]
+    assert [entry["ours"] for entry in read(path)] == [7, 2]
     assert table(read(path)).splitlines()[-2:] == [
         "A: Another, AMX (recorded there)",
         f"B: {machine()}",
@@ -63,22 +63,22 @@ def test_what_was_measured_elsewhere_stays_and_is_marked(tmp_path):
 def test_a_row_has_the_promised_keys_and_names_the_machine():
     from lab.bench.record import row
 
-    found = row("speed", [1.5], [1], "tokens/s", "fp32")
-    assert set(found) == KEYS
+    entry = row("speed", [1.5], [1], "tokens/s", "fp32")
+    assert set(entry) == KEYS
     for part in ("cores", "AMX", "torch"):
-        assert part in found["machine"]
-    assert json.loads(json.dumps(found)) == found
+        assert part in entry["machine"]
+    assert json.loads(json.dumps(entry)) == entry
 
 
 def test_the_committed_results_are_rows():
     from lab.bench.record import read
 
     rows = read()
-    assert len({(found["what"], found["machine"]) for found in rows}) == len(rows)
-    assert not [found["what"] for found in rows if "recorded once" in found["settings"]]
-    for found in rows:
-        assert KEYS - {"settings"} <= set(found)  # the first rows had no settings
-        assert found["ratio_min"] <= found["ratio"] <= found["ratio_max"]
+    assert len({(entry["what"], entry["machine"]) for entry in rows}) == len(rows)
+    assert not [entry["what"] for entry in rows if "recorded once" in entry["settings"]]
+    for entry in rows:
+        assert KEYS - {"settings"} <= set(entry)  # the first rows had no settings
+        assert entry["ratio_min"] <= entry["ratio"] <= entry["ratio_max"]
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": 1}', "[1]", '[{"ours": 1}]'])

@@ -17,8 +17,10 @@ def run(compose, tmp_path):
     metrics = {"steps": 15000, "parameters": 1000, "test/bleu_tokenised": 40.02, "test/bleu": 39.0}
     metrics |= {"test/chrf": 60.0, "test/length_ratio": 0.97}
     text = Pairs([f"sentence {i}" for i in range(30)], lines)
-    said = [*lines[:6], "xyz", *lines[7:]]
-    return Finished(tmp_path, config, metrics, {"bleu": "nrefs:1|tok:13a"}, 3600.0, text, said)
+    translations = [*lines[:6], "xyz", *lines[7:]]
+    return Finished(
+        tmp_path, config, metrics, {"bleu": "nrefs:1|tok:13a"}, 3600.0, text, translations
+    )
 
 
 def test_scores_stand_beside_the_published_one_with_their_signature(run):
@@ -58,8 +60,8 @@ def test_one_curve_without_a_name_has_no_legend(tmp_path):
 
 def test_short_runs_are_told_by_what_differs_from_the_first(run, compose, tmp_path):
     folders = [tmp_path / name for name in ("first", "other")]
-    others = ("model/residual=pre_ln", "model/residual=post_ln")
-    for folder, rate, other in zip(folders, (0.003, 0.006), others, strict=True):
+    variants = ("model/residual=pre_ln", "model/residual=post_ln")
+    for folder, rate, other in zip(folders, (0.003, 0.006), variants, strict=True):
         folder.mkdir()
         config = compose("scale=reference", "logger=none", f"optimizer.lr={rate}", other)
         OmegaConf.save(config, folder / "config.yaml")

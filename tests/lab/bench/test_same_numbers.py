@@ -12,7 +12,7 @@ def test_a_cell_that_failed_is_told_and_not_left_out(tmp_path):
     for number, cell in enumerate((ended, {"status": "failed", "error": "ValueError"})):
         overrides = ["seed=1", f"loss={number}"]
         (cells / f"{number:04}.json").write_text(json.dumps({"overrides": overrides, **cell}))
-    found = read_cells(tmp_path)
-    assert found.keys() == {"loss=0", "loss=1"}
-    assert _difference(found["loss=0"], found["loss=0"]) == ""
-    assert _difference(found["loss=1"], found["loss=1"]) == "failed before, failed after"
+    results = read_cells(tmp_path)
+    assert results.keys() == {"loss=0", "loss=1"}
+    assert _difference(results["loss=0"], results["loss=0"]) == ""
+    assert _difference(results["loss=1"], results["loss=1"]) == "failed before, failed after"

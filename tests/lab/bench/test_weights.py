@@ -63,13 +63,13 @@ def test_every_parameter_goes_to_marian_once(models):
 
     _, theirs = models
     weights = theirs.state_dict()
-    found = to_marian(weights, theirs.pos)
+    converted = to_marian(weights, theirs.pos)
     unique = sum(value.numel() for value in weights.values())
     shared = (len(EMBEDDINGS) - 1) * weights["embed.weight"].numel() + 2 * theirs.pos.numel()
-    assert sum(value.numel() for value in found.values()) == unique + shared
+    assert sum(value.numel() for value in converted.values()) == unique + shared
     attention = weights["body.decoder.layers.1.multihead_attn.in_proj_weight"]
-    key = found["model.decoder.layers.1.encoder_attn.k_proj.weight"]
+    key = converted["model.decoder.layers.1.encoder_attn.k_proj.weight"]
     assert torch.equal(key, attention[16:32])
     norm = weights["body.encoder.layers.0.norm2.weight"]
-    assert found["model.encoder.layers.0.final_layer_norm.weight"] is norm
-    assert not any("norm1" in name or "linear" in name or "body" in name for name in found)
+    assert converted["model.encoder.layers.0.final_layer_norm.weight"] is norm
+    assert not any("norm1" in name or "linear" in name or "body" in name for name in converted)
