@@ -119,10 +119,14 @@ def check_file_names(folders: Sequence[str]) -> None:
     """
     for folder in (Path(name) for name in folders if Path(name).resolve() != CONF.resolve()):
         for path in CONF.rglob("*.yaml"):
-            own = folder / path.relative_to(CONF)
-            if path.parent != CONF and own.is_file() and own.read_bytes() != path.read_bytes():
+            theirs = folder / path.relative_to(CONF)
+            if (
+                path.parent != CONF
+                and theirs.is_file()
+                and theirs.read_bytes() != path.read_bytes()
+            ):
                 raise UserError(
-                    f"{own} has the name of an option of ablate, {path}, which would be used in "
+                    f"{theirs} has the name of an option of ablate, {path}, which would be used in "
                     "its place. Choose another file name"
                 )
 

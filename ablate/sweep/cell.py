@@ -129,10 +129,10 @@ class Cell:
         }
         if study.screen is not None:
             variants, name = study.screen.variants, str(self.arm.variant)
-            own = {name: copy.deepcopy(variants[name])} if name in variants else {}
+            variant = {name: copy.deepcopy(variants[name])} if name in variants else {}
             small |= {
                 id(study.screen.claims): OmegaConf.create(),
-                id(variants): OmegaConf.create(own),
+                id(variants): OmegaConf.create(variant),
             }
         return small
 

@@ -40,7 +40,7 @@ class CachedFiles:
 
     def __init__(self, repository: Any) -> None:
         self._repository = repository
-        self._by_folders: dict[str, dict[str, Any]] = {}
+        self._by_folders: dict[str, dict[str, object]] = {}
         self._parsed = self._by_folders.setdefault("", {})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "CachedFiles":
@@ -54,7 +54,7 @@ class CachedFiles:
     def initialize_sources(self, config_search_path: Any) -> None:
         """Search other folders from now on (`hydra.searchpath`)."""
         self._repository.initialize_sources(config_search_path)
-        folders = repr([(found.provider, found.path) for found in config_search_path.get_path()])
+        folders = repr([(source.provider, source.path) for source in config_search_path.get_path()])
         self._parsed = self._by_folders.setdefault(folders, {})
 
     def load_config(self, config_path: str) -> Any:
@@ -94,13 +94,13 @@ class Settler:
     def __call__(self, config: DictConfig) -> Settled:
         """Settle a config in place."""
         screen = _screen_of(config)
-        known = screen is not None and screen == self._screen
-        if known:
+        expanded = screen is not None and screen == self._screen
+        if expanded:
             with read_write(config), flag_override(config, "no_deepcopy_set_nodes", True):
                 config.study = pickle.loads(self._expanded).study  # the fastest copy
         given = OmegaConf.select(config, WARMUP)
         settle(config)
-        plain = self._plain if known else _has_plain_claims(config.study)
+        plain = self._plain if expanded else _has_plain_claims(config.study)
         if screen is not None and self._screen is None:
             self._screen, self._plain = screen, plain
             self._expanded = pickle.dumps(OmegaConf.masked_copy(config, "study"))
