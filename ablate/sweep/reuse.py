@@ -17,7 +17,6 @@ import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
@@ -175,12 +174,9 @@ def derived(base: DictConfig, overrides: Sequence[str], before: Sequence[str]) -
                 OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
             node.overrides.task = [*overrides]
             form = node.job.config.override_dirname
-            node.job.override_dirname = get_overrides_dirname(
-                overrides=parsed,
-                kv_sep=form.kv_sep,
-                item_sep=form.item_sep,
-                exclude_keys=form.exclude_keys,
-            )
+            words = (o.input_line or "" for o in parsed if o.key_or_group not in form.exclude_keys)
+            joined = form.item_sep.join(sorted(words))
+            node.job.override_dirname = joined.replace("=", form.kv_sep)
     except (OmegaConfBaseException, HydraException):
         return None
     return config
