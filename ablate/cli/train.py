@@ -119,14 +119,10 @@ def check_file_names(folders: Sequence[str]) -> None:
     """
     for folder in (Path(name) for name in folders if Path(name).resolve() != CONF.resolve()):
         for path in CONF.rglob("*.yaml"):
-            theirs = folder / path.relative_to(CONF)
-            if (
-                path.parent != CONF
-                and theirs.is_file()
-                and theirs.read_bytes() != path.read_bytes()
-            ):
+            file = folder / path.relative_to(CONF)
+            if path.parent != CONF and file.is_file() and file.read_bytes() != path.read_bytes():
                 raise UserError(
-                    f"{theirs} has the name of an option of ablate, {path}, which would be used in "
+                    f"{file} has the name of an option of ablate, {path}, which would be used in "
                     "its place. Choose another file name"
                 )
 
