@@ -93,8 +93,10 @@ class Cell:
         """Return the config without the study and Hydra's node, which do not affect the run's
         numbers.
         """
-        study = self.arm.study
-        config = self._without_hydra({} if study is None else {id(study): OmegaConf.create()})
+        study = self.arm.get("study")
+        if study is None:
+            return self._without_hydra({})
+        config = self._without_hydra({id(study): OmegaConf.create()})
         config.study = None
         return config
 
@@ -120,7 +122,7 @@ class Cell:
 
         Claims with interpolations are not replaced, because their values are checked for every run.
         """
-        study = self.arm.study
+        study = self.arm.get("study")
         if study is None or not self.plain:
             return {}
         small: dict[int, DictConfig | ListConfig] = {
