@@ -60,6 +60,7 @@ def theirs(tmp_path, monkeypatch):
     sys.modules.pop("theirs", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", each([*LEVELS, *PLACES]))
 def test_their_level_trains_and_goes_on_after_a_kill(go, kill, left, theirs, choice):
     overrides = [theirs, *choice.split(), "checkpoint.save_every=2"]

@@ -28,6 +28,7 @@ def trained(compose):
     return build
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", ["rotary", "none", "learned"])
 def test_means_are_those_of_the_text_read_at_once(trained, position):
     model, data = trained(f"model/position={position}")

@@ -113,6 +113,7 @@ def test_a_recurrent_layer_is_counted_step_by_step():
     assert torch.backends.mkldnn.enabled or not torch.backends.mkldnn.is_available()
 
 
+@pytest.mark.slow
 def test_memory_of_the_system():
     sizes = dict(length=1024, sentences=1, d_model=16, n_heads=2)
     scores = 4 * 2 * 1024**2

@@ -52,6 +52,7 @@ def numbers(result):
     return fields, [{k: v for k, v in json.loads(line).items() if k != "time"} for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "shared"),
     [

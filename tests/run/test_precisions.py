@@ -42,6 +42,7 @@ def states(monkeypatch):
     return types
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("precision", "task"),
     [

@@ -39,6 +39,7 @@ def go(small, compose, tmp_path):
     return went
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "task"), SYSTEMS)
 def test_a_system_trains_goes_on_after_a_kill_and_is_tested(go, monkeypatch, model, task):
     whole = go(model, task, "whole")

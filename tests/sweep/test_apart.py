@@ -182,6 +182,7 @@ def test_evidence_that_calls_two_arms_alike_is_refused(levels):
         check_arms("here", runs)
 
 
+@pytest.mark.slow
 def test_a_sweep_over_a_node_has_an_arm_per_value(tmp_path, small, command, here):
     swept = "model.dropout={rate:0.0},{rate:0.5},{rate:0.5,residual:0.0}"
     status, out, error = command(*small, "probe=parameter_count", swept, "seed=1,2", "-m")

@@ -92,6 +92,7 @@ def test_nothing_goes_until_that_is_asked_for(clean, leftovers, results):
     assert "There is nothing to remove" in clean("what=failed,stale_sweeps,uploaded")[1]
 
 
+@pytest.mark.slow
 def test_the_verdict_stays_whatever_goes(clean, command, small, here, results):
     assert command(*small, *SWEEP)[0] == 0
     assert command(*small, "probe=parameter_count", "seed=5", "name=alone")[0] == 0

@@ -215,6 +215,7 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
     assert "5 seeds together, but the study plans 3" in joined(first, rest, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -93,6 +93,7 @@ def test_one_baseline_serves_every_variant(whole):
     assert study["nuisance"] == ["model.d_head", "replicate"]
 
 
+@pytest.mark.slow
 def test_a_run_is_that_of_the_same_config_without_a_screen(sweep, whole, study, command, results):
     identities = {(run["arm"], run["seed"]): run["identity"] for run in runs(whole)}
     again = sweep("whole", "variant=wide,baseline", "part=true")
@@ -104,6 +105,7 @@ def test_a_run_is_that_of_the_same_config_without_a_screen(sweep, whole, study, 
     assert folder.name == identities["wide", 1]
 
 
+@pytest.mark.slow
 def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path):
     first = sweep("first", "variant=baseline,wide", "part=true", "budget.seeds=1")
     assert {run["arm"] for run in runs(first)} == {"baseline", "wide"}
@@ -125,7 +127,10 @@ def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path
         ("wide: {model.d_head: 8}", "wide: {model.d_haed: 8}", [], "model.d_haed"),
         ("wider: {id: wider,", "wiedr: {id: wider,", [], "did you mean wider"),
         ("wider: {id: wider,", "wider: {idd: wider,", [], "idd"),
-        ("metric: probe/trace", "metric: probe/tracee", [], "probe/tracee"),
+        pytest.param(
+            *("metric: probe/trace", "metric: probe/tracee", [], "probe/tracee"),
+            marks=pytest.mark.slow,
+        ),
         ("    metric: probe/trace\n", "", [], "metric"),
         ("", "", ["variant=wiedr"], "did you mean wider"),
         ("", "", ["study.screen=null"], "study.claims"),

@@ -90,6 +90,7 @@ hydra:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "model"),
     [

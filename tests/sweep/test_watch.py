@@ -63,6 +63,7 @@ class Elsewhere(Engine):
         here()
 
 
+@pytest.mark.slow
 def test_an_engine_elsewhere_ends_with_the_table_and_the_verdict(
     command, small, here, monkeypatch, capsys
 ):

@@ -66,6 +66,7 @@ def forget(folder):
         note.unlink()
 
 
+@pytest.mark.slow
 def test_reused_runs_of_a_sweep_are_uploaded_under_its_name(
     command, small, here, recorded, offline, tmp_path
 ):

@@ -76,6 +76,7 @@ def job(compose, tmp_path, cache_folder):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "sizes"), CASES)
 def test_both_sides_have_the_same_losses_and_weights_at_every_step(job, steps, sizes, monkeypatch):
     training = job(steps, sizes)
