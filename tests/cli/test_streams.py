@@ -86,7 +86,14 @@ def test_translate_refuses_a_closed_stream_before_it_loads_the_model(shell, name
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", [["options"], ["ledger"], ["options", "model/position"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["options"],
+        ["options", "model/position"],
+        pytest.param(["ledger"], marks=pytest.mark.slow),
+    ],
+)
 def test_output_that_nobody_can_take_is_one_sentence(words, unbuffered):
     done = python(["-m", "ablate", *words], ">/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 1
@@ -97,7 +104,14 @@ def test_output_that_nobody_can_take_is_one_sentence(words, unbuffered):
 
 @pytest.mark.parametrize(
     "words",
-    [["ledger"], ["ledger", "word=warm-up"], ["options"], ["judge", "experiments/preln_vs_postln"]],
+    [
+        ["options"],
+        ["judge", "experiments/preln_vs_postln"],
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in (["ledger"], ["ledger", "word=warm-up"])
+        ),
+    ],
 )
 def test_a_reader_that_leaves_ends_a_command_quietly(words, monkeypatch, capfd):
     monkeypatch.chdir(ROOT)

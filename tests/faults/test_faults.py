@@ -29,8 +29,11 @@ def full(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        *("metrics.jsonl", "last.ckpt", "test.stats.npz"),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("config.yaml", "result.json")),
+        *("last.ckpt", "test.stats.npz"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("metrics.jsonl", "config.yaml", "result.json")
+        ),
         *(
             pytest.param(name, marks=pytest.mark.slow)
             for name in ("test.hyp", "best.pt", "weights.pt")

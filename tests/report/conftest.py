@@ -166,6 +166,7 @@ KINDS = {
                     "baseline": {"model/padding": LONG[1]}}],
     },
 }  # fmt: skip
+LONG = ("equivalence", "stability")  # reports whose parts other reports have
 BUILT = ("equivalence", "trend", "exact", "stability", "one seed", "tuned", "long names")
 
 
@@ -196,7 +197,10 @@ def evidence():
     return make_evidence
 
 
-@pytest.fixture(scope="session", params=BUILT)
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(kind, marks=[pytest.mark.slow] * (kind in LONG)) for kind in BUILT],
+)
 def every(request, tmp_path_factory):
     """A folder of evidence with its report, of every kind that another folder does not cover."""
     from ablate.report.write import write_report

@@ -143,7 +143,9 @@ def test_what_only_a_test_reads_trains_nothing_anew(go, files, change, monkeypat
     assert go(*(["metric=exact_match"] if change == "metric" else []))["reused"]
 
 
-@pytest.mark.parametrize("key", ["budget.test_sentences", "data.n_test_long"])
+@pytest.mark.parametrize(
+    "key", ["budget.test_sentences", pytest.param("data.n_test_long", marks=pytest.mark.slow)]
+)
 def test_a_longer_test_trains_nothing_anew(small, compose, monkeypatch, key):
     more = () if key != "budget.test_sentences" else ("data.n_test=${budget.test_sentences}",)
     first = run(resolve(compose(*small, *more, "budget.test_sentences=20")))

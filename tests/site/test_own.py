@@ -85,7 +85,14 @@ def test_one_kind_can_be_shown_alone(beside, only, name):
         assert all(page.target(link)[0].is_file() for link in page.links if "//" not in link)
 
 
-@pytest.mark.parametrize("name", ["precision", "heads_param_count", "dot_products"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "precision",
+        pytest.param("heads_param_count", marks=pytest.mark.slow),
+        pytest.param("dot_products", marks=pytest.mark.slow),
+    ],
+)
 def test_packaged_verdicts_are_shown_without_their_runs(build, pages, tmp_path, name):
     source = Path(__file__).parents[2] / "experiments" / name
     folder = tmp_path / "experiments" / name

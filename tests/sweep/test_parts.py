@@ -170,7 +170,9 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
     ("word", "message"),
     [
         ("study.claims.0.margin=1.0", "another study than"),
-        ("replicate=1", "has replicate=0 contest=False: join only"),
+        pytest.param(
+            "replicate=1", "has replicate=0 contest=False: join only", marks=pytest.mark.slow
+        ),
         *(
             pytest.param(word, "another study than", marks=pytest.mark.slow)
             for word in ("optimizer.lr=0.001", "model.d_head=4,8,16", "threads=2")

@@ -62,6 +62,7 @@ def test_each_arm_is_composed_once_although_a_variant_repeats_a_key(screen):
     assert [sum(cell.first for cell in some) for some in (cells, tuning)] == [3, 3]
 
 
+@pytest.mark.slow
 def test_a_run_config_lacks_only_the_claims_of_other_variants(screen):
     _, cells, tuning = screen
     for cell in (cells[0], cells[3], tuning[-1]):
