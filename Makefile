@@ -69,7 +69,7 @@ multi30k: $(READY) ## two experiments on real text (an hour and a half); without
 # a worker per core, so one thread each: more wait for one another
 # without compiled files each process compiles the package and the tests anew
 test: $(READY) ## all fast tests
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadgroup
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 # one file per part that breaks most often, and then a run that trains and tests
 test-fast: $(READY) ## tests of config, structure, verdict and ledger, and a small training run

@@ -46,6 +46,7 @@ SMALL = (
     "search.max_ratio=0.5",  # an untrained model writes as much as it may
     "search.max_extra=1",
 )
+LONGEST = {"verdict", "site", "screen", "parts", "committed", "sweep/test_sweep"}  # of a few tests
 CHECKS = BeartypeConf(violation_type=jaxtyping.TypeCheckError)
 FAMILIES = {}  # by type, the name of what a check looks at
 check_twice = jaxtyping.jaxtyped
@@ -185,11 +186,15 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Give all tests of a file to one worker, which makes the fixtures that they share once."""
+    """Give all tests of a file to one worker, which makes the fixtures that they share once.
+
+    The longest groups come first, so that no worker is left with one of them at the end.
+    """
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             name = f"{item.path.parent.name}/{item.path.stem}"
             item.add_marker(pytest.mark.xdist_group(name))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args[0] not in LONGEST)
 
 
 def pytest_collection_finish():

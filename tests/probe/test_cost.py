@@ -13,7 +13,9 @@ from ablate.claims.probe.cost.peak_memory import PeakMemory
 from ablate.claims.probe.cost.seconds import Seconds
 from ablate.claims.probe.cost.works import EQUAL, WORKS, Sizes, Work
 from ablate.errors import UserError
+from ablate.model import product
 from ablate.model.attention.linformer import Linformer
+from ablate.model.product import has_onednn
 
 N, D = 64, 32
 SIZES = dict(length=N, sentences=1, d_model=D, n_heads=2)
@@ -41,6 +43,13 @@ def test_products_are_those_of_the_formulas():
     assert costs["linformer_32"]["products_from_1"] == costs["flash"]["peak_bytes_from_1"] == 0
     assert costs["explicit"]["peak_bytes_exponent"] > 1.8
     assert costs["loop"]["calls"] > N > costs["explicit"]["calls"]
+
+
+@pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
+def test_products_by_onednn_are_counted(monkeypatch):
+    counts = operations("multi_head")
+    monkeypatch.setattr(product, "_chosen", "onednn")
+    assert operations("multi_head") == counts
 
 
 @pytest.mark.parametrize("work", EQUAL)

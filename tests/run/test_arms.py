@@ -18,8 +18,11 @@ OTHERS = re.compile(r"override /((probe|data|model|tokenizer):|scale: language)"
 OTHERWISE = ("data", "tokenizer", "batch", "initial", "adapt")
 
 
+QUICK = 6  # number of sections of the config after which an experiment is a slow test
+
+
 def experiments():
-    """Those whose arms share what they can; one that sweeps no new part is a slow test.
+    """Those whose arms share what they can; one that sweeps no new section is a slow test.
 
     That the options of a model share their initial values is a law, which tests/laws check for all.
     """
@@ -30,7 +33,8 @@ def experiments():
             continue
         if not any(key == "model" or key.startswith(OTHERWISE) for key in keys):
             parts = {re.split(r"[/@.]", key)[0] for key in keys}
-            yield pytest.param(path.stem, marks=[pytest.mark.slow] if parts <= covered else [])
+            slow = parts <= covered or len(covered) > QUICK
+            yield pytest.param(path.stem, marks=[pytest.mark.slow] * slow)
             covered |= parts
 
 

@@ -63,7 +63,10 @@ def go(words, compose):
     "more",
     [
         pytest.param((), marks=pytest.mark.slow),
-        ("optimizer=muon", "optimizer.decayed=[matrices,norms]", "model/attention=gated"),
+        pytest.param(
+            ("optimizer=muon", "optimizer.decayed=[matrices,norms]", "model/attention=gated"),
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             ("model/parametrisation=mup", "initial=zero_output", "optimizer.decayed=[embeddings]"),
             marks=pytest.mark.slow,

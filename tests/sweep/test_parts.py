@@ -148,6 +148,7 @@ def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
     assert numbers(judged(joined(third, second, first, to="again"))) == numbers(whole)
 
 
+@pytest.mark.slow
 def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
     part, joined, command, tmp_path
 ):

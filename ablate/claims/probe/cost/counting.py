@@ -22,6 +22,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_flop_count
 
+from ablate.model.product import has_onednn
+
 COUNTS = ("products", "numbers", "peak_bytes", "steps", "calls")
 Shape = torch.Size
 
@@ -31,7 +33,16 @@ def fused_products(q: Shape, k: Shape, v: Shape, *_others: Any, **named: Any) ->
     return int(sdpa_flop_count(q, k, v))  # type: ignore[no-untyped-call]
 
 
-PRODUCTS = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: fused_products}
+def linear_products(x: Shape, weight: Shape, *_others: Any, **_named: Any) -> int:
+    """Count the products of a linear map of oneDNN (`products=onednn`), which torch does not."""
+    return 2 * x.numel() * weight[0]
+
+
+PRODUCTS: dict[Any, Callable[..., int]] = {
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: fused_products
+}
+if has_onednn():
+    PRODUCTS[torch.ops.mkldnn._linear_pointwise] = linear_products
 
 
 def tensors(tree: Any) -> Iterator[Tensor]:
