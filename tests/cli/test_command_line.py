@@ -257,6 +257,7 @@ def test_a_command_that_hydra_has_left_still_knows_what_was_meant(command, word,
     assert hint in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "sweep"),
     [

@@ -96,6 +96,7 @@ def test_a_key_without_a_value_is_named_as_it_is_given(command, tmp_path, text, 
     assert key in error and "study.study" not in error and "screen.study" not in error, error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "key", "form"),
     [

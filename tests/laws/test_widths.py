@@ -84,6 +84,7 @@ def growth(*words):
     return {name: largest[name] / smallest[name] for name in smallest}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", KINDS, ids=" ".join)
 def test_steps_change_activations_alike_at_all_widths_under_mup_alone(words):
     by_mup, standard = growth(*words, *BASE), growth(*words)

@@ -77,6 +77,7 @@ def test_in_a_terminal_lines_break_between_words_and_nothing_is_cut():
             assert len(line) <= width or len(line.split()) == 1, line
 
 
+@pytest.mark.slow
 def test_the_summary_fits_on_a_screen_and_says_how_to_ask_for_more(ask, verdict, monkeypatch):
     cached = functools.cache(read_entries)  # nothing changes between the commands
     monkeypatch.setattr("ablate.ledger.entries.read_entries", cached)

@@ -209,6 +209,7 @@ def test_the_manifest_names_all_committed_evidence():
     assert folders == read_manifest(EXPERIMENTS).keys()
 
 
+@pytest.mark.slow
 def test_keeping_evidence_adds_a_line(kept, command):
     (kept.parent / MANIFEST).unlink()
     (kept.parent / "other").mkdir()

@@ -143,6 +143,7 @@ def test_a_kill_at_any_moment_leaves_a_journal_that_goes_on(loop):
         (loop.path.parent / "campaign.journal.json").unlink()
 
 
+@pytest.mark.slow
 def test_processes_wait_for_each_other_and_outlive_one_that_is_killed_with_the_lock(loop):
     inside = loop.path.parent / "inside"
     for name in "abc":

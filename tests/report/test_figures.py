@@ -338,6 +338,7 @@ def test_the_curve_of_training_is_drawn_where_the_runs_have_it(evidence):
     assert axes.lines[0].get_ydata()[-1] == pytest.approx(5.0 - 2.3 + 0.02)
 
 
+@pytest.mark.slow
 def test_a_file_names_its_font_once_and_turns_only_what_is_turned(every_figure):
     files = [svg(figure.picture) for figure in every_figure.values()]
     for text in files:
