@@ -67,7 +67,7 @@ multi30k: $(READY) ## two experiments on real text (an hour and a half); without
 	done
 
 # a worker per core, so one thread each: more wait for one another
-# without compiled files each process compiles the package and the tests anew
+# an empty PYTHONDONTWRITEBYTECODE lets processes share .pyc files instead of compiling all modules
 test: $(READY) ## all fast tests
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 

@@ -122,8 +122,8 @@ def check_file_names(folders: Sequence[str]) -> None:
             file = folder / path.relative_to(CONF)
             if path.parent != CONF and file.is_file() and file.read_bytes() != path.read_bytes():
                 raise UserError(
-                    f"{file} has the name of an option of ablate, {path}, which would be used in "
-                    "its place. Choose another file name"
+                    f"{file} has the same name as a file of ablate, and Hydra would use the file "
+                    f"of ablate, {path}, and ignore yours. Choose another file name"
                 )
 
 

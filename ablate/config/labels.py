@@ -52,6 +52,8 @@ KEYS = {
     "model.n_decoder_layers": "{} decoder layers",
     "model.n_heads": "{} heads",
     "model.n_layers": "{} layers",
+    "model.position.begin": "band begin {}",
+    "model.position.end": "band end {}",
     "model.share_layers": "shared layers: {}",
     "optimizer.betas": "betas {}",
     "optimizer.lr": "learning rate {}",

@@ -83,10 +83,10 @@ class Answered:
     """A common question on the first page of the web site, with the claims that answer it.
 
     Args:
-        question: the question.
-        current: whether the answer may be shown: all of its claims still have the headlines for
-            which it was written.
-        claims: each claim that was tested, with the verdicts that show its answer best.
+        question: the question, with its written answer.
+        current: whether the written answer still holds: every claim has the result (such as
+            "supported") that it had when the answer was written.
+        claims: each claim that was tested, with the verdict that explains its result best.
     """
 
     question: Question

@@ -106,11 +106,15 @@ def doubts(basis: Basis) -> Iterator[str]:
 
 
 def certainty(findings: Sequence[Finding]) -> str:
-    """Return sentences on how certain several verdicts are: whether they stay the same with a
-    correction for testing all claims of the site, and whether they were measured on real text.
+    """Return sentences on how certain the verdicts below a question are.
 
-    The most direct verdict comes first. Exact verdicts involve no chance and no text, and are not
-    counted.
+    They say how many verdicts would be undecided with a correction for testing all claims of the
+    site, and how many were measured on real text.
+
+    Exact verdicts are not counted, because chance plays no part in them.
+
+    Args:
+        findings: the verdicts; the first is the one that answers the question most directly.
     """
     chance = [finding for finding in findings if finding.ledger_wide]
     if not chance:
@@ -127,4 +131,5 @@ def certainty(findings: Sequence[Finding]) -> str:
         some = f"{lost} of the {len(decided)} decided verdicts"
         sure = f"Partly: {CORRECTION}, {some} would be undecided."
     real = sum(not is_artificial(finding.data) for finding in chance)
-    return f"{sure} From real text: {real or 'none'} of {counted(len(chance), 'verdict')}."
+    of_text = f"{counted(real, 'verdict')} of {len(chance)}" if real else "No verdict"
+    return f"{sure} {of_text} {'were' if real > 1 else 'was'} measured on real text."

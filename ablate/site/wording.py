@@ -66,9 +66,9 @@ def rule(claim: ReportedClaim) -> str:
 def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
     """Return sentences on how many seeds would be needed for a decision on a claim.
 
-    Each sentence is about a possible decision, such as supported, and the true effect that was
-    assumed when the study was planned: with this number of seeds, the decision has power 0.8. A
-    number that the runs have reached already would change nothing, and is left out.
+    Each sentence is about one decision, such as supported. It assumes the true effect for which the
+    study was planned, and names the number of seeds with which the decision has power 0.8. If the
+    study has this number of seeds already, the sentence is left out.
 
     Args:
         claim: the claim with its verdict.
@@ -79,7 +79,7 @@ def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
         condition, seeds = _if_true(claim, plan["effect"]), plan["seeds"]
         if not seeds:
             reason = KINDS[claim["kind"]].beyond_most_seeds
-            sentences.append(f"If {condition}, {reason} to show that the claim is {side}.")
+            sentences.append(f"To show that the claim is {side} if {condition}, {reason}.")
         elif seeds > claim["pairs"]:
             number = _how_many(seeds, claim["pairs"], per_seed)
             sentences.append(f"{number} would show that the claim is {side}, if {condition}.")

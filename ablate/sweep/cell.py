@@ -80,12 +80,11 @@ class Cell:
         return config
 
     def run_config(self) -> DictConfig:
-        """Return the config without Hydra's node, and with only the part of the study that a single
-        run needs: no claims, no nuisance parameters, and of the variants of a screen its own.
+        """Return the config for the checks of a single run: without Hydra's node, and with a study
+        that has no claims, no nuisance parameters, and only the variant of this run.
 
-        This config is for the checks of a single run. The study of a screen has a claim and a
-        variant for each arm. To copy and check them for every arm would take longer than everything
-        else.
+        The study of a screen has a claim and a variant for each arm. Copying and checking all of
+        them once per arm took most of the time before the first run.
         """
         return self._without_hydra(self._small_study())
 

@@ -80,9 +80,10 @@ class Settled(NamedTuple):
 
 
 class Settler:
-    """Settles the configs of a sweep (`ablate.config.settle`), and expands their screen once.
+    """Applies `ablate.config.settle` to each config of a sweep, and builds the study of a screen
+    once instead of once per config.
 
-    A config with another screen than the first config has its own screen expanded.
+    If the screen of a config differs from that of the first config, its study is built separately.
     """
 
     def __init__(self) -> None:
@@ -135,8 +136,8 @@ def _has_interpolations(tree: object) -> bool:
 
 
 def adds_values(overrides: Sequence[str], base: Sequence[str]) -> bool:
-    """Return whether a run has the overrides of another run, another seed, and after them only
-    values, such as `optimizer.lr=0.1`, but no options of config groups.
+    """Return whether `overrides` are those of `base`, followed only by values of keys, such as
+    `optimizer.lr=0.1`. Options of config groups may not follow. The seeds may differ.
     """
     words, kept = ([word for word in given if _key(word) != "seed"] for given in (overrides, base))
     added = words[len(kept) :]

@@ -6,6 +6,7 @@ adjusted. The p-values and intervals of each claim already account for interim a
 """
 
 import statistics
+from collections.abc import Set
 from typing import Any, cast
 
 from ablate.evidence.folder import Evidence
@@ -34,6 +35,11 @@ REGIME = {
     "model.n_layers": "n_layers",
     "batch.tokens": "tokens_per_step",
     "trainer.precision": "precision",
+}
+# metrics whose means are kept although no claim is about them
+ALWAYS = {
+    *("test/bleu", "test/nll", "test_long/bleu", "parameters", "steps"),
+    *("measure/microseconds", "measure/bytes"),  # the costs beside the effects of a screen
 }
 UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 
@@ -72,7 +78,10 @@ def conclude(evidence: Evidence) -> Verdict:
         "older_runs": age(evidence.runs, registration)[0],
         "caveats": noted,
         "claims": [with_layers(claim, entry) for claim, entry in answered],
-        "arms": [_arm(label, runs) for label, runs in by_label(evidence.runs).items()],
+        "arms": [
+            _arm(label, runs, ALWAYS | {claim["metric"] for claim in claims})
+            for label, runs in by_label(evidence.runs).items()
+        ],
     }
 
 
@@ -123,9 +132,13 @@ def versions(runs: list[Run]) -> dict[str, str | list[str]]:
     return {name: used[0] if len(used) == 1 else used for name, used in by_name.items()}
 
 
-def _arm(label: str, runs: list[Run]) -> Arm:
+def _arm(label: str, runs: list[Run], asked: Set[str]) -> Arm:
+    """Return the numbers of runs of an arm by status, and the means of the metrics in `asked`.
+
+    All other metrics are in the evidence (runs.jsonl).
+    """
     ended = [run for run in runs if run["status"] != "failed"]
-    metrics = dict.fromkeys(metric for run in ended for metric in run["metrics"])
+    metrics = dict.fromkeys(m for run in ended for m in run["metrics"] if m in asked)
     entry: Any = {
         "arm": runs[0]["arm"],
         "label": label,

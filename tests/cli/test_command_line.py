@@ -288,7 +288,7 @@ def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
     (group_folder / "mine.yaml").write_text("eps: 1.0\n")
     check_file_names([str(tmp_path), str(CONF)])
     (group_folder / "layer_norm.yaml").write_text("eps: 1.0\n")
-    with pytest.raises(UserError, match="layer_norm.yaml has the name of an option"):
+    with pytest.raises(UserError, match="layer_norm.yaml has the same name"):
         check_file_names([str(tmp_path)])
 
 

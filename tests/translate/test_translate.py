@@ -266,7 +266,7 @@ def interpolate(run):
 
 def leave_a_size_out(run):
     edit(run, lambda config: config["model"].pop("d_model"))
-    return "d_model"
+    return "model.d_model"
 
 
 def nest_aliases(run):

@@ -29,21 +29,20 @@ SPARE = re.compile(  # parts of a tag without a visible effect
     r"| transform=\"rotate\(-0 [^\"]*\""  # rotations by 0 degrees
     r"|font-family: [^;\"]*;? ?"  # the root element sets the font
 )
-SHORT_FORM = SimpleNamespace(  # colours are not shortened, because a page searches for INK
-    strip_ids=True, shorten_ids=True, simple_colors=False, indent_type="none"
-)
+SHORT_FORM = SimpleNamespace(strip_ids=True, shorten_ids=True, indent_type="none")
 # a style sheet, which would apply to the whole page around the figure
 SHEET = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 # the declarations before the root element, and the backgrounds, which have no colour
 INVISIBLE = re.compile(r'<(?:\?xml|!DOCTYPE)[^>]*>\n|<path d="[^"]*" fill="none"/>\n')
 MARK = re.compile(r"<use [^>]*>")  # the shape that it refers to has the same stroke
+DOUBLED = re.compile(r'"#(\w)\1(\w)\2(\w)\3"')  # scour shortens such colours of paths alone
 STROKE = re.compile(r' stroke[-a-z]*="[^"]*"')
 ROOT = {
     "font-family": "DejaVu Sans, sans-serif",
     "stroke-linejoin": "round",
 }  # attributes that all elements share
 WIDTH = 6.0  # width of a figure in inches
-INK = "#222222"  # colour of text and axes; a page may replace it
+INK = "#222"  # colour of text and axes, as it stands in a figure; a page may replace it
 GRID = "#bbbbbb"
 HANDLE, LETTER = 0.55, 0.075  # inches: symbol of a legend entry, and one letter
 LINE = 0.19  # height of a legend line in inches
@@ -214,5 +213,5 @@ def svg(figure: Figure) -> str:
     text = TAG.sub(lambda tag: SPARE.sub("", tag[0]), text)
     common = " ".join(f'{key}="{value}"' for key, value in ROOT.items())
     text = SHEET.sub("", text.replace("<svg ", f"<svg {common} ", 1))
-    text = INVISIBLE.sub("", str(scourString(text, SHORT_FORM)))
+    text = DOUBLED.sub(r'"#\1\2\3"', INVISIBLE.sub("", str(scourString(text, SHORT_FORM))))
     return MARK.sub(lambda mark: STROKE.sub("", mark[0]), text)

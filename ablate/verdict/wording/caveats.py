@@ -245,7 +245,7 @@ def _of_claims(evidence: Evidence, findings: list[Finding], claims: list[Entry])
             )
         failed = failures(finding.claim, entry)
         if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
-            yield f"{subject}{failed}. The estimate leaves out the seeds of the failed runs."
+            yield f"{subject}{failed}. The estimate leaves out their seeds in every arm."
         if entry["method"].startswith("sign test"):
             yield (
                 f"{subject}The differences of all {entry['pairs']} seeds are exactly equal, so the "

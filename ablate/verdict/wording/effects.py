@@ -131,6 +131,8 @@ def _comparison(claim: Claim, *, shared: bool) -> str:
         return f"{against}: {{}}"
     if not here:
         return f"{against}: {{}} compared with the same difference with {in_sentence(there)}"
+    if not shared:  # the shortest wording
+        return f"{against}, with {in_sentence(here)} minus with {in_sentence(there)}: {{}}"
     both_places = f"with {in_sentence(here)} minus that with {in_sentence(there)}"
     return f"{against}: the difference {both_places} is {{}}"
 

@@ -34,7 +34,7 @@ def fused_products(q: Shape, k: Shape, v: Shape, *_others: Any, **named: Any) ->
 
 
 def linear_products(x: Shape, weight: Shape, *_others: Any, **_named: Any) -> int:
-    """Count the products of a linear map of oneDNN (`products=onednn`), which torch does not."""
+    """Count the operations of a linear map that oneDNN computes; torch's counter omits them."""
     return 2 * x.numel() * weight[0]
 
 
