@@ -241,7 +241,6 @@ class ClaimResult(TypedDict):
     uncorrected: NotRequired[str]  # the answer without Holm's correction, where it is another
     headline: NotRequired[str]  # the layers of the answer (ablate.verdict.wording)
     evidence: NotRequired[str]
-    details: NotRequired[dict[str, str]]
     problem: NotRequired[str]  # why the claim cannot be judged
     withheld: NotRequired[str]  # why a claim about the limits of an arm cannot be judged yet
     sentences: NotRequired[int]  # number of test sentences, if they contribute to the error
@@ -286,14 +285,17 @@ class Entry(Question, Answer):
 
 
 class ReportedClaim(Entry):
-    """A claim in verdict.json, with three fields of the study that a report needs in addition.
+    """A claim in verdict.json, with three fields of the study that a report needs in addition, and
+    the details of its answer.
 
     `tolerance` is the largest absolute value, or the largest difference of the arms, that an exact
     claim allows. `measures` describes the metric of the claim in words, and `control_measures`
-    describes the control of an exact claim in words.
+    describes the control of an exact claim in words. `details` are the numbers of the answer as
+    text, by name.
     """
 
     tolerance: float
+    details: NotRequired[dict[str, str]]
     measures: NotRequired[str]
     control_measures: NotRequired[str]
 

@@ -1,22 +1,33 @@
 """Select the data of a report from the runs, the study and the verdict of an experiment."""
 
-from typing import cast
+from typing import Any, cast
 
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, UNSTABLE, value
 from ablate.evidence.table import by_label
-from ablate.evidence.types import Question, ReportedClaim, Run, Verdict
+from ablate.evidence.types import Claim, Entry, Question, ReportedClaim, Run, Verdict
 from ablate.metric.table import METRICS, Metric, metric_in_words, metric_of
+from ablate.verdict.wording.details import details
 
 # the unit of a slope; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
 
 
 def claims(evidence: Evidence, verdict: Verdict) -> list[ReportedClaim]:
-    """Return every claim with its fields in the study and its fields in the verdict."""
+    """Return every claim with its fields in the study, its fields in the verdict, and the details
+    of its answer.
+    """
     asked = {_key(claim): claim for claim in evidence.study["claims"]}
-    return [cast(ReportedClaim, {**asked[_key(answer)], **answer}) for answer in verdict["claims"]]
+    return [_reported(asked[_key(answer)], answer) for answer in verdict["claims"]]
+
+
+def _reported(claim: Claim, answer: Entry) -> ReportedClaim:
+    reported: Any = {**claim, **answer, "details": details(claim, answer)}
+    if "short" in answer:
+        short = answer["short"]
+        reported["short"] = {**short, "details": details(claim, short)}
+    return cast(ReportedClaim, reported)
 
 
 def _key(claim: Question) -> tuple[str, str]:

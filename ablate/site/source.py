@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from ablate.config.labels import option_label
 from ablate.config.titles import experiment_title
@@ -23,6 +23,7 @@ from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import Replication
 from ablate.verdict.replication_file import asked_again, read_contest
 from ablate.verdict.sides import has
+from ablate.verdict.wording.details import details
 from ablate.verdict.wording.layers import bounds
 
 
@@ -72,12 +73,13 @@ class Source:
         """The verdicts in `entries`, completed by the fields of their claims in the study.
 
         An exact claim states that a value is within a tolerance of 0 in every case. Without the
-        study, these tolerances are unknown, so the claims are left out.
+        study, these tolerances are unknown, so the claims are left out. An exact claim with a
+        margin is kept, but has no details, which need the study.
         """
         if self.evidence is not None:
             return [*at_each_budget(claims(self.evidence, self.verdict))]
         by_margin = [entry for entry in self.entries if entry["kind"] != "exact" or entry["margin"]]
-        return [cast(ReportedClaim, {**entry, "tolerance": 0.0}) for entry in by_margin]
+        return [_without_study(entry) for entry in by_margin]
 
     def again(self, claim: Entry) -> Replication | None:
         """Return the replication of a verdict with new seeds; None if there is none."""
@@ -187,6 +189,13 @@ def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
         origin,
         well_formed=evidence is not None or (packaged and _has_form(folder, verdict)),
     )
+
+
+def _without_study(entry: Entry) -> ReportedClaim:
+    shown: Any = {**entry, "tolerance": 0.0}
+    if entry["kind"] != "exact":
+        shown["details"] = details(shown, entry)
+    return cast(ReportedClaim, shown)
 
 
 def _has_form(folder: Path, verdict: Verdict) -> bool:

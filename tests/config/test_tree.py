@@ -12,8 +12,9 @@ from omegaconf import OmegaConf
 
 from ablate.config.check import check
 from ablate.config.location import CONF
-from ablate.config.screen import expand
+from ablate.config.screen import changed_keys, expand, variants
 from ablate.record.label import place
+from ablate.sweep.variants import with_changes
 from ablate.verdict.study_checks import check_study
 
 from ..experiments import FOLDER, NAMES, case
@@ -137,8 +138,9 @@ def test_arms_differ_in_the_factors_and_in_nothing_else(experiment):
     name, config, swept = experiment
     flat = []
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        for choice in _beside(swept):
+        for choice in with_changes(_beside(swept), variants(config)):
             arm = hydra.compose("config", [f"+experiment={name}", *choice])
+            expand(arm)
             check(arm)
             flat.append(_flat(OmegaConf.to_container(arm)))
     differing = {
@@ -147,7 +149,8 @@ def test_arms_differ_in_the_factors_and_in_nothing_else(experiment):
         for k in flat[0].keys() | other.keys()
         if flat[0].get(k) != other.get(k)
     }
-    allowed = tuple(place(factor) for factor in config.study.factors)
+    factors = (*config.study.factors, *changed_keys(variants(config)))
+    allowed = tuple(place(factor) for factor in factors)
     assert differing or len(flat) == 1
     assert all(key.startswith(allowed) for key in differing), differing
 

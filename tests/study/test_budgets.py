@@ -10,6 +10,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
+from ablate.report.selection import claims as with_details
 from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
 from ablate.verdict.learning import learning
@@ -52,7 +53,7 @@ def at_both(run, evidence, claim):
 
 
 def only(evidence):
-    (entry,) = conclude(evidence)["claims"]
+    (entry,) = with_details(evidence, conclude(evidence))
     return entry
 
 

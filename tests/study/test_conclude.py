@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
+from ablate.report.selection import claims as with_details
 from ablate.verdict.conclude import conclude
 
 CLOSE = ([30.0, 31.2, 32.1, 33.0], [29.8, 31.0, 32.2, 32.4])  # differences .2, .2, -.1, .6
 
 
 def only(evidence):
-    (entry,) = conclude(evidence)["claims"]
+    (entry,) = with_details(evidence, conclude(evidence))
     return entry
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ablate.report.selection import claims as with_details
 from ablate.verdict.conclude import conclude
 
 
@@ -16,8 +17,8 @@ def details(evidence, claim, run):
             for seed, value in enumerate(seeds)
         ]
         asked = claim(**{"metric": "test/bleu", **changes})
-        conclusion = conclude(evidence(runs, asked, factors=["model.n_heads"]))
-        return conclusion["claims"][0]["details"]
+        judged = evidence(runs, asked, factors=["model.n_heads"])
+        return with_details(judged, conclude(judged))[0]["details"]
 
     return make
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ablate.report.selection import claims as with_details
 from ablate.stats.rates import Rates, share_interval
 from ablate.verdict.conclude import conclude
 
@@ -19,7 +20,8 @@ def judged(claim, run, evidence):
                 bad = seed < failed
                 bleu = 0.1 if bad else score + 0.1 * (seed % 4)
                 runs.append(run(arm, seed, status if bad else "finished", **{"test/bleu": bleu}))
-        (entry,) = conclude(evidence(runs, claim(metric="test/bleu", **changes)))["claims"]
+        collected = evidence(runs, claim(metric="test/bleu", **changes))
+        (entry,) = with_details(collected, conclude(collected))
         return entry
 
     return judge

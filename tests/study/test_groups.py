@@ -10,6 +10,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import _groups
 from ablate.evidence.sentence_scores import by_group
 from ablate.record.arrays import write_arrays
+from ablate.report.selection import claims as with_details
 from ablate.verdict.conclude import conclude
 from lab.calibration.stress import of_groups
 
@@ -41,7 +42,8 @@ def judge(evidence, claim, translated):
     def conclusion(groups):
         runs, statistics = translated(5)
         collected = evidence(runs, claim(metric="test/bleu"), statistics=statistics)
-        return conclude(replace(collected, groups=groups))["claims"][0]
+        grouped = replace(collected, groups=groups)
+        return with_details(grouped, conclude(grouped))[0]
 
     return conclusion
 

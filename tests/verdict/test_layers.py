@@ -8,7 +8,9 @@ import pytest
 
 from ablate.config.labels import arm_label, level_label, option_label
 from ablate.config.location import CONF
+from ablate.evidence.folder import Evidence
 from ablate.phrases import in_sentence
+from ablate.report.selection import claims
 from ablate.verdict.wording.layers import EVIDENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +22,16 @@ VERDICTS = sorted(ROOT.glob("experiments/*/verdict.json"))
 def answers():
     for path in VERDICTS:
         for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]:
+            yield path.parent.name, claim, claim
+            if "short" in claim:
+                yield path.parent.name, claim, claim["short"]
+
+
+def reported():
+    """Yield the answers with the details that reports and pages show."""
+    for path in VERDICTS:
+        evidence = Evidence.load(path.parent, statistics=False)
+        for claim in claims(evidence, json.loads(path.read_text(encoding="utf-8"))):
             yield path.parent.name, claim, claim
             if "short" in claim:
                 yield path.parent.name, claim, claim["short"]
@@ -47,7 +59,7 @@ def test_an_undecided_answer_names_its_margin():
 
 
 def test_the_details_are_fields_with_labels_and_keys():
-    for name, claim, answer in answers():
+    for name, claim, answer in reported():
         details = answer["details"]
         assert details["Claim"] == claim["id"], name
         assert details["Key of the metric"] == claim["metric"], name

@@ -1,8 +1,9 @@
-"""Write the answer to a claim in three layers: a headline, one line of evidence, and the details.
+"""Write the first two layers of an answer to a claim: a headline, and one line of evidence.
 
 The headline is for a reader who knows no statistics: the answer, and the claim. The evidence has
-the estimate, its interval, the runs and the margin. The details (ablate.verdict.wording.details)
-have every field. All layers are written from the data of a final verdict.
+the estimate, its interval, the runs and the margin. The third layer, the details with every field,
+is written when a page is made (ablate.verdict.wording.details). All layers are written from the
+data of a final verdict.
 """
 
 from typing import cast
@@ -19,7 +20,6 @@ from ablate.verdict.decision import (
     SUPPORTED,
     was_trained,
 )
-from ablate.verdict.wording.details import details
 from ablate.verdict.wording.effects import effect_evidence, failures
 from ablate.verdict.wording.exact import exact_evidence
 
@@ -115,7 +115,7 @@ def _evidence(claim: Claim, answer: Answer) -> list[str]:
 
 
 def with_layers(claim: Claim, entry: Entry) -> Entry:
-    """Return a claim of verdict.json with headline, evidence and details.
+    """Return a claim of verdict.json with headline and evidence.
 
     If the runs were evaluated after two numbers of training steps, the result after the short
     number (key `short`) gets these texts, too.
@@ -129,5 +129,4 @@ def _layers(claim: Claim, answer: Answer) -> dict[str, object]:
     return {
         "headline": f"{opening(claim, answer)}. {claim['statement']}",
         "evidence": evidence(claim, answer),
-        "details": details(claim, answer),
     }
