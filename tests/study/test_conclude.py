@@ -136,7 +136,8 @@ def test_ten_equal_differences_are_evidence(claim, arms, evidence):
 
 def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
     claims = [claim(id=str(margin), margin=margin) for margin in (0.0, 0.4, 0.9, 1.0)]
-    entries = conclude(evidence(arms(*CLOSE), *claims))["claims"]
+    collected = evidence(arms(*CLOSE), *claims)
+    entries = with_details(collected, conclude(collected))
     p = [min(1.0, 2 * min(entry["p"].values())) for entry in entries]
     adjusted = [min(entry["p_adjusted"].values()) for entry in entries]
     assert adjusted == pytest.approx(multipletests(p, method="holm")[1])
@@ -158,8 +159,9 @@ def test_stability_counts_runs(claim, run, evidence):
         for status in ["diverged" if seed < wrong else "finished"]
     ]
     asked = claim(kind="stability", metric="diverged", better="lower", margin=0.2)
-    conclusion = conclude(evidence(runs, asked))
-    (entry,) = conclusion["claims"]
+    collected = evidence(runs, asked)
+    conclusion = conclude(collected)
+    (entry,) = with_details(collected, conclusion)
     assert entry["verdict"] == "supported"
     assert entry["effect"] == pytest.approx(0.7)
     assert entry["details"]["Runs counted"] == "7 of 10 against 0 of 10"

@@ -160,13 +160,14 @@ def _failures(counts: dict[str, Failures]) -> str:
 def _exact(claim: Claim, answer: Any) -> Fields:
     if (cases := answer.get("cases")) is None:
         return
+    # JSON has no NaN, so a value that is not a number is None there
+    worst = deviation(answer["effect"]) or ("NaN" if cases["counted"] else "")
     if "holding" in cases:
         yield "Seeds that hold", f"{cases['holding']} of {answer['pairs']}"
-        yield "Mean deviation", deviation(answer["effect"])
+        yield "Mean deviation", worst
     else:
         yield "Cases that hold", f"{cases['counted'] - cases['broken']} of {cases['counted']}"
-        end = "Smallest value" if claim["margin"] else "Largest deviation"
-        yield end, deviation(answer["effect"])
+        yield "Smallest value" if claim["margin"] else "Largest deviation", worst
     if claim["margin"]:
         yield "Needed value", f"{claim['margin']:g}"
     else:
