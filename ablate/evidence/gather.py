@@ -13,8 +13,10 @@ from ablate.errors import UserError
 from ablate.evidence.command import command
 from ablate.evidence.folder import Evidence, Groups, Rows
 from ablate.evidence.form import check_arms, check_runs
+from ablate.evidence.outcome import read_metrics
 from ablate.evidence.registration import digest
 from ablate.evidence.seal import read_about, read_json
+from ablate.evidence.threshold import threshold
 from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
 from ablate.record.label import say
@@ -71,11 +73,27 @@ def gather(sweep: Path) -> Evidence:
         registered=about["registered"],
         runs=runs,
         screening=[
-            _run(link, study["factors"], about["name"]) for link in read_links(sweep / SCREENING)
+            tuning_run(_run(link, study["factors"], about["name"]), study["tune"]["metric"])
+            for link in read_links(sweep / SCREENING)
         ],
         statistics=statistics,
         groups={split: numbers for link in links for split, numbers in _groups(link).items()},
     )
+
+
+def tuning_run(run: Run, metric: str) -> Run:
+    """Return a run that tuned a nuisance parameter, without what verdicts and reports do not use:
+    its curves, and metrics that the tuning does not compare.
+
+    Args:
+        run: the run.
+        metric: the metric that the tuning compares.
+    """
+    compared = read_metrics(metric)
+    metrics = {key: value for key, value in run["metrics"].items() if key in compared}
+    curve = run["curve"] if threshold(metric) else {}
+    left: Any = {key: value for key, value in run.items() if key != "training"}
+    return cast(Run, {**left, "metrics": metrics, "curve": curve})
 
 
 def _run(link: Link, factors: list[str], experiment: str) -> Run:

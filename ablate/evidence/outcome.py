@@ -55,3 +55,10 @@ def value(run: Run, metric: str) -> float:
     if number is None:  # files store null for a number that is not finite
         raise KeyError(metric)
     return float(number)
+
+
+def read_metrics(metric: str) -> set[str]:
+    """Return the metrics of a run that `value` reads for this metric."""
+    definition = METRICS.get(metric.rpartition("/")[2])
+    worst = definition.wrong if definition else None
+    return {metric, worst} if isinstance(worst, str) else {metric}

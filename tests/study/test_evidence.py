@@ -9,7 +9,8 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import _rounded, _training, kept
+from ablate.evidence.gather import _rounded, _training, kept, tuning_run
+from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import bleu
 from ablate.verdict.conclude import conclude
 from ablate.verdict.load import load_evidence
@@ -361,3 +362,21 @@ def test_a_probe_keeps_all_digits_as_some_values_differ_in_the_last_ones():
     assert kept(metrics, {}) == (metrics, {})
     trained = {"step": [2], "val/nll": [6.689844131469727]}
     assert kept(metrics, trained) == ({"cosine": 1.0}, {"step": [2], "val/nll": [6.68984413]})
+
+
+@pytest.mark.parametrize(("status", "shown"), [("finished", 2.0), ("collapsed", 5.0)])
+def test_a_tuning_run_keeps_the_score_that_tunes_and_nothing_else(run, status, shown):
+    metrics = {"val/nll": 2.0, "val/bleu": 30.0, "unigram_nll": 5.0, "gradient/first": 1.0}
+    whole = run({}, 901, status, **metrics) | {"curve": {"step": [1]}, "training": {"step": [1]}}
+    left = tuning_run(whole, "val/nll")
+    assert value(left, "val/nll") == shown
+    assert left["metrics"] == {"val/nll": 2.0, "unigram_nll": 5.0}
+    assert left["curve"] == {}
+    assert "training" not in left
+    assert left.keys() | {"training"} == whole.keys()
+
+
+def test_a_tuning_run_keeps_the_curve_from_which_its_score_is_computed(run):
+    whole = run({}, 901) | {"curve": {"step": [1, 2], "val/nll": [3.0, 1.0]}}
+    left = tuning_run(whole, "steps_to/nll_2")
+    assert value(left, "steps_to/nll_2") == value(whole, "steps_to/nll_2")
