@@ -91,6 +91,7 @@ def measure(sizes: Sizes, overrides: Sequence[str], *, turns: int, steps: int) -
         for process in sides.values():
             process.stdin.close()
             process.wait()
+            process.stdout.close()
     return Measured(seconds, grown_mib)
 
 

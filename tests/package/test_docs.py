@@ -128,7 +128,7 @@ def checkout(tmp_path, monkeypatch, here):
 
 def shrunk(words, small):
     """A command with sizes as small as they can be, where it trains."""
-    if words and words[0] != "plan" and "=" not in words[0]:
+    if words and words[0] != "plan" and not words[0].startswith("-") and "=" not in words[0]:
         return words
     given = {word.partition("=")[0] for word in words}
     other = "model" in given
