@@ -110,9 +110,26 @@ ELSEWHERE = {
     "reproduce dot_products": ("minutes", "tests/sweep/test_contest.py"),
     "data=multi30k model=tiny batch.tokens=4096": ("a download", "tests/data/test_multi30k.py"),
     "--cfg job": ("Hydra's own", "tests/cli/test_command_line.py"),
+    "scale=language data=huggingface data.path=json": (
+        "more of its line",
+        "tests/data/test_huggingface.py",
+    ),
+    **{
+        line: ("the files of the template", "tests/package/test_template.py")
+        for line in (
+            "plan --config-dir conf +experiment=scaled_positions",
+            "--config-dir conf +experiment=scaled_positions -m",
+            "--config-dir conf model/position=scaled logger=none",
+        )
+    },
 }
 COMMANDS = sorted({shlex.join(words) for words in typed()} - NAMED)
 QUICK = ["study.tune=null", "budget.seeds=2"]  # no sweep before the sweep
+LANGUAGE = [  # sizes of a language model
+    *("model.n_layers=1", "model.d_model=16", "model.d_ff=32", "model.n_heads=2"),
+    *("batch.context=16", "batch.tokens=64", "batch.eval_tokens=4096", "logger=none"),
+    *("budget.steps=8", "budget.warmup=2", "budget.validate_every=8"),
+]
 
 
 @pytest.fixture
@@ -122,6 +139,9 @@ def checkout(tmp_path, monkeypatch, here):
         shutil.copytree(ROOT / "experiments" / name, tmp_path / "experiments" / name)
     for name in ("docs", "results"):
         (tmp_path / name).mkdir()
+    (tmp_path / "novels").mkdir()
+    for name in ("novels/first.txt", "letters.txt"):
+        (tmp_path / name).write_text(f"{name} has a cat\n\nand a dog\n\n" * 50, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
 
@@ -131,6 +151,8 @@ def shrunk(words, small):
     if words and words[0] != "plan" and not words[0].startswith("-") and "=" not in words[0]:
         return words
     given = {word.partition("=")[0] for word in words}
+    if "scale=language" in words:
+        small = [*LANGUAGE, *(word for word in small if word.startswith("paths."))]
     other = "model" in given
     sizes = [word for word in small if not (other and word.startswith("model."))]
     sizes = [word for word in sizes if word.partition("=")[0] not in given]
