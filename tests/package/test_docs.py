@@ -104,11 +104,12 @@ def test_what_to_cite_is_this_version():
 
 
 # prose names them by their first words, without what they need
-NAMED = {"translate", "plan", "judge wandb"}
+NAMED = {"translate", "plan", "judge wandb", "site", "upload"}
 # what each would take, and the test that has it instead
 ELSEWHERE = {
     "reproduce dot_products": ("minutes", "tests/sweep/test_contest.py"),
     "data=multi30k model=tiny batch.tokens=4096": ("a download", "tests/data/test_multi30k.py"),
+    "upload results": ("a W&B server", "tests/tracking/test_upload.py"),
     "--cfg job": ("Hydra's own", "tests/cli/test_command_line.py"),
     "scale=language data=huggingface data.path=json": (
         "more of its line",

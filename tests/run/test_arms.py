@@ -15,7 +15,7 @@ from ablate.train.resolve import resolve
 # Probes train nothing; arms of other corpora, batches, beginnings or architectures share less; and
 # those of aa_null differ in their random numbers alone.
 OTHERS = re.compile(r"override /((probe|data|model|tokenizer):|scale: language)")
-OTHERWISE = ("data", "tokenizer", "batch", "initial", "adapt")
+OTHERWISE = ("data", "tokenizer", "batch", "initial", "adapt", "model.d_model")
 
 
 QUICK = 6  # number of sections of the config after which an experiment is a slow test
@@ -59,7 +59,9 @@ def swept(name):
         parser = OverridesParser.create(config_loader=loader)
         for key, values in whole.hydra.sweeper.params.items():
             if key != "seed":
-                levels = parser.parse_override(f"{key}={values}").sweep_string_iterator()
+                override = parser.parse_override(f"{key}={values}")
+                alone = not override.is_sweep_override()
+                levels = [values] if alone else override.sweep_string_iterator()
                 yield from [f"{key}={level}" for level in levels]
 
 
