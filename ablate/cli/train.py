@@ -135,7 +135,8 @@ def _chosen(config: DictConfig) -> str:
     choices_text = ", ".join(f"{group} {choices[group]}" for group in ("data", "model", "task"))
     if config.probe is not None:
         return f"the probe {choices['probe']}, {choices_text}"
-    return f"{choices_text}, {config.budget.steps:,} steps"
+    steps = OmegaConf.select(config, "budget.steps")  # None if budget is a number, refused later
+    return f"{choices_text}, {steps:,} steps" if steps else choices_text
 
 
 def _say_what_is_not_run(config: DictConfig) -> None:

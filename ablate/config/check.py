@@ -59,6 +59,16 @@ def check_study_keys(config: DictConfig) -> None:
         _walk(config.study, "study")
 
 
+def check_groups(config: DictConfig) -> None:
+    """Raise UserError if a single value stands in the place of a group of keys, such as `budget`.
+
+    OmegaConf refuses such a value, but not an interpolation that resolves to it.
+    """
+    for key, annotation in (_annotations(config, "") or {}).items():
+        if key in config:
+            _check_group(key, config[key], annotation)
+
+
 def _check_missing(node: DictConfig) -> None:
     """Raise UserError for keys without a value, written as on the command line:
     study.claims.0.source.
@@ -119,9 +129,16 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
         if annotations is not None and key not in annotations:
             raise UserError(unknown(full, [*annotations, *([] if path else groups(""))]))
         belongs = (annotations or {}).get(key, Any)
+        _check_group(full, node[key], belongs)
         if "_target_" in node:
             _check_kind(full, node[key], belongs)
         _walk(node[key], full, belongs)
+
+
+def _check_group(path: str, value: Any, annotation: Any) -> None:
+    group = any(map(dataclasses.is_dataclass, alternatives(annotation)))
+    if group and not (value is None or OmegaConf.is_dict(value)):
+        raise UserError(f"{path}={value}: it is a group of keys; set {path}.KEY=VALUE")
 
 
 def is_component(node: DictConfig, key: Any) -> bool:

@@ -3,6 +3,7 @@
 from omegaconf import DictConfig
 
 from ablate.config import precision, screen, warmup
+from ablate.config.check import check_groups
 
 
 def settle(config: DictConfig) -> None:
@@ -12,9 +13,10 @@ def settle(config: DictConfig) -> None:
     This must come before the identities (config digests) of runs are computed.
 
     Raises:
-        UserError: a screen is invalid, there is no GPU, or the command sets a warm-up longer than
-            the run.
+        UserError: a screen is invalid, there is no GPU, the command sets a warm-up longer than the
+            run, or a group of keys was replaced by a single value.
     """
+    check_groups(config)
     screen.expand(config)
     precision.settle(config)
     warmup.settle(config)

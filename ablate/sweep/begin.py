@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.config.check import check_study_keys
+from ablate.config.check import check_groups, check_study_keys
 from ablate.config.hydras import check_launcher
 from ablate.config.screen import expand
 from ablate.config.settle import settle
@@ -51,6 +51,7 @@ def checked(config: DictConfig) -> Study | None:
         UserError: no decision rule applies to the study, or the config selects a Hydra launcher
             other than ablate's.
     """
+    check_groups(config)
     check_name("name", config.name)
     for key in AT_LEAST_ONE:
         given = OmegaConf.select(config, key)

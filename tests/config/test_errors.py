@@ -143,6 +143,15 @@ def test_an_error_is_one_line_of_what_a_terminal_shows(text):
     assert str(UserError("\u65e5\u672c \U0001f642 e\u0301")) == "\u65e5\u672c \U0001f642 e\u0301"
 
 
+@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
+@pytest.mark.parametrize("key", ["study", "budget", "paths"])
+def test_a_look_up_of_a_single_value_replaces_no_group_of_keys(command, small, key, sweep):
+    status, _, error = command(*small, f"{key}='${{seed}}'", *sweep)
+    sentence = error.splitlines()[-1]
+    assert status == 2
+    assert f"{key}=1: " in sentence and f"{key}.KEY" in sentence
+
+
 def test_a_look_up_of_what_does_not_exist_is_named(command, small):
     for key, value in (
         ("model.norm.eps", "${oc.env:NO_SUCH_VARIABLE}"),

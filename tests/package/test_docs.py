@@ -104,12 +104,17 @@ def test_what_to_cite_is_this_version():
 
 
 # prose names them by their first words, without what they need
-NAMED = {"translate", "plan", "judge wandb", "site", "upload"}
+NAMED = {
+    *("evaluate", "generate", "join", "judge", "judge wandb", "plan", "power --test corrected"),
+    *("reproduce", "site", "translate", "upload"),
+}
 # what each would take, and the test that has it instead
 ELSEWHERE = {
     "reproduce dot_products": ("minutes", "tests/sweep/test_contest.py"),
     "data=multi30k model=tiny batch.tokens=4096": ("a download", "tests/data/test_multi30k.py"),
     "upload results": ("a W&B server", "tests/tracking/test_upload.py"),
+    "judge runs.csv study.yaml": ("a study", "tests/referee/test_designs.py"),
+    "register study.yaml": ("a study", "tests/referee/test_designs.py"),
     "--cfg job": ("Hydra's own", "tests/cli/test_command_line.py"),
     "scale=language data=huggingface data.path=json": (
         "more of its line",
@@ -118,6 +123,7 @@ ELSEWHERE = {
     **{
         line: ("the files of the template", "tests/package/test_template.py")
         for line in (
+            "options --config-dir conf",
             "plan --config-dir conf +experiment=scaled_positions",
             "--config-dir conf +experiment=scaled_positions -m",
             "--config-dir conf model/position=scaled logger=none",
@@ -138,11 +144,18 @@ def checkout(tmp_path, monkeypatch, here):
     """Work in a folder with two committed experiments, as a checkout has all of them."""
     for name in ("preln_vs_postln", "heads_param_count"):
         shutil.copytree(ROOT / "experiments" / name, tmp_path / "experiments" / name)
-    for name in ("docs", "results"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "novels").mkdir()
+    shutil.copytree(ROOT / "experiments" / "heads_param_count", tmp_path / "whole")  # joined
+    for name in ("docs", "results/runs", "novels"):
+        (tmp_path / name).mkdir(parents=True)
     for name in ("novels/first.txt", "letters.txt"):
         (tmp_path / name).write_text(f"{name} has a cat\n\nand a dog\n\n" * 50, encoding="utf-8")
+    rows = [
+        f"{variant},{norm},{seed},{loss + seed**2 / 1000},{30 - loss + seed / 10}\n"
+        for seed in range(6)
+        for variant, norm, loss in (("relu", "layer_norm", 1.5), ("swiglu", "rms_norm", 1.4))
+    ]
+    header = "variant,model/norm,seed,val_loss,test/bleu\n"
+    (tmp_path / "runs.csv").write_text(header + "".join(rows))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
 

@@ -148,7 +148,7 @@ def test_a_run_that_only_tests_holds_the_history_too(go, recorded, summed_up):
         note = json.loads((Path(result["evaluation"]) / "wandb.json").read_text())
         ids = {"identity": result["identity"], "training": folder.name, "project": "ablate"}
         # offline
-        assert note == {"id": result["identity"], "url": None, "group": "baseline", **ids}
+        assert note == {"id": result["identity"], "url": None, "group": "run", **ids}
 
 
 @pytest.mark.slow
