@@ -129,9 +129,10 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
         if annotations is not None and key not in annotations:
             raise UserError(unknown(full, [*annotations, *([] if path else groups(""))]))
         belongs = (annotations or {}).get(key, Any)
-        _check_group(full, node[key], belongs)
         if "_target_" in node:
             _check_kind(full, node[key], belongs)
+        else:
+            _check_group(full, node[key], belongs)
         _walk(node[key], full, belongs)
 
 

@@ -20,7 +20,10 @@ def sweep(start, small, tmp_path):
         paths = f"paths.results={tmp_path / results}"
         return start(*small, *TINY, *STUDY, paths, *overrides, "-m")
 
-    return started
+    # a job in the background of a shell ignores SIGINT, and so would all processes that it starts
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield started
+    signal.signal(signal.SIGINT, before)
 
 
 def ended(process):
