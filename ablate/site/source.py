@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -68,7 +69,7 @@ class Source:
         """
         return [*at_each_budget(self.verdict["claims"])] if self.well_formed else []
 
-    @property
+    @cached_property
     def answers(self) -> list[ReportedClaim]:
         """The verdicts in `entries`, completed by the fields of their claims in the study.
 
