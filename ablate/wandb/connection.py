@@ -1,6 +1,8 @@
 """Determine whether W&B can be reached, without a prompt and without waiting."""
 
+import contextlib
 import http.client
+import io
 import os
 import ssl
 import threading
@@ -138,8 +140,10 @@ def has_key() -> bool:
     """Return whether an API key of W&B is stored or set, without asking the user for a key."""
     # silent: otherwise login would contact the server
     wandb.setup(settings=wandb.Settings(silent=True))
+    # after an offline run of this process, it warns that it verifies nothing
     try:
-        return wandb.login(prompt=False, verify=False)
+        with contextlib.redirect_stderr(io.StringIO()):
+            return wandb.login(prompt=False, verify=False)
     except (wandb.Error, ValueError):  # a malformed key
         return False
 
