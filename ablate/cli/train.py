@@ -16,6 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ablate.cli.folders import config_folders
 from ablate.cli.streams import end_if_unwritable
+from ablate.config.check import check_groups
 from ablate.config.explain import explain, explain_bare
 from ablate.config.hydras import check_modes, check_words, expand_home, flags_last
 from ablate.config.location import CONF
@@ -30,6 +31,7 @@ def job(config: DictConfig) -> None:
     fast.
     """
     try:
+        check_groups(config)
         if "LOCAL_RANK" not in os.environ:  # only in the first process
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
         from ablate.train.memory import name_largest_numbers
@@ -135,8 +137,7 @@ def _chosen(config: DictConfig) -> str:
     choices_text = ", ".join(f"{group} {choices[group]}" for group in ("data", "model", "task"))
     if config.probe is not None:
         return f"the probe {choices['probe']}, {choices_text}"
-    steps = OmegaConf.select(config, "budget.steps")  # None if budget is a number, refused later
-    return f"{choices_text}, {steps:,} steps" if steps else choices_text
+    return f"{choices_text}, {config.budget.steps:,} steps"
 
 
 def _say_what_is_not_run(config: DictConfig) -> None:

@@ -3,7 +3,6 @@
 from omegaconf import DictConfig
 
 from ablate.config import precision, screen, warmup
-from ablate.config.check import check_groups
 
 
 def settle(config: DictConfig) -> None:
@@ -13,10 +12,9 @@ def settle(config: DictConfig) -> None:
     This must come before the identities (config digests) of runs are computed.
 
     Raises:
-        UserError: a screen is invalid, there is no GPU, the command sets a warm-up longer than the
-            run, or a group of keys was replaced by a single value.
+        UserError: a screen is invalid, there is no GPU, or the command sets a warm-up longer than
+            the run.
     """
-    check_groups(config)
     screen.expand(config)
     precision.settle(config)
     warmup.settle(config)

@@ -13,7 +13,7 @@ from ablate.errors import UserError
 from ablate.evidence.command import command
 from ablate.evidence.folder import Evidence, Groups, Rows
 from ablate.evidence.form import check_arms, check_runs
-from ablate.evidence.outcome import read_metrics
+from ablate.evidence.outcome import required_metrics
 from ablate.evidence.registration import digest
 from ablate.evidence.seal import read_about, read_json
 from ablate.evidence.threshold import threshold
@@ -82,15 +82,15 @@ def gather(sweep: Path) -> Evidence:
 
 
 def tuning_run(run: Run, metric: str) -> Run:
-    """Return a run that tuned a nuisance parameter, without what verdicts and reports do not use:
-    its curves, and metrics that the tuning does not compare.
+    """Return a run that tuned a nuisance parameter, reduced to what determines its score, because
+    verdicts and reports use no other metric and no curve of such a run.
 
     Args:
         run: the run.
         metric: the metric that the tuning compares.
     """
-    compared = read_metrics(metric)
-    metrics = {key: value for key, value in run["metrics"].items() if key in compared}
+    needed = required_metrics(metric)
+    metrics = {key: value for key, value in run["metrics"].items() if key in needed}
     curve = run["curve"] if threshold(metric) else {}
     left: Any = {key: value for key, value in run.items() if key != "training"}
     return cast(Run, {**left, "metrics": metrics, "curve": curve})

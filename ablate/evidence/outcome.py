@@ -46,10 +46,9 @@ def value(run: Run, metric: str) -> float:
         return float(is_unstable(run, metric))
     if nll := threshold(metric):
         return steps_to(run, nll)
-    definition = METRICS.get(metric.rpartition("/")[2])
-    if run["status"] in WENT_WRONG and definition and definition.wrong is not None:
-        wrong = definition.wrong
-        number = run["metrics"][wrong] if isinstance(wrong, str) else wrong
+    worst = _worst(metric)
+    if run["status"] in WENT_WRONG and worst is not None:
+        number = run["metrics"][worst] if isinstance(worst, str) else worst
     else:
         number = run["metrics"][metric]
     if number is None:  # files store null for a number that is not finite
@@ -57,8 +56,15 @@ def value(run: Run, metric: str) -> float:
     return float(number)
 
 
-def read_metrics(metric: str) -> set[str]:
-    """Return the metrics of a run that `value` reads for this metric."""
-    definition = METRICS.get(metric.rpartition("/")[2])
-    worst = definition.wrong if definition else None
+def required_metrics(metric: str) -> set[str]:
+    """Return the metrics that a run must have so that `value` can return this metric."""
+    worst = _worst(metric)
     return {metric, worst} if isinstance(worst, str) else {metric}
+
+
+def _worst(metric: str) -> float | str | None:
+    """Return what a diverged or collapsed run gets for a metric: a number, the name of another
+    metric, or None if nothing is defined.
+    """
+    definition = METRICS.get(metric.rpartition("/")[2])
+    return definition.wrong if definition else None

@@ -113,9 +113,13 @@ class Exact:
     def worst(self) -> float | None:
         """The measured distance from 0 that comes closest to violating the claim: the smallest
         distance of a claim with a margin, the largest distance of a claim with a tolerance.
+
+        A value that is NaN violates every claim, so the result is NaN if there is such a value.
         """
-        pick = min if self.margin else max
-        return pick(map(self.distance, self.counted), default=None)
+        distances = [self.distance(case) for case in self.counted]
+        if any(map(math.isnan, distances)):
+            return math.nan
+        return (min if self.margin else max)(distances, default=None)
 
     @property
     def control(self) -> float | None:

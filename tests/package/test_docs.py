@@ -123,7 +123,6 @@ ELSEWHERE = {
     **{
         line: ("the files of the template", "tests/package/test_template.py")
         for line in (
-            "options --config-dir conf",
             "plan --config-dir conf +experiment=scaled_positions",
             "--config-dir conf +experiment=scaled_positions -m",
             "--config-dir conf model/position=scaled logger=none",
@@ -155,6 +154,7 @@ def checkout(tmp_path, monkeypatch, here):
         for variant, norm, loss in (("relu", "layer_norm", 1.5), ("swiglu", "rms_norm", 1.4))
     ]
     header = "variant,model/norm,seed,val_loss,test/bleu\n"
+    shutil.copytree(ROOT / "docs" / "template" / "conf", tmp_path / "conf")
     (tmp_path / "runs.csv").write_text(header + "".join(rows))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))

@@ -53,3 +53,19 @@ def test_an_exact_claim_counts_its_cases(details, changes, expected):
     holding, worst, deviation, bound, size = expected
     assert fields["Cases that hold"] == holding
     assert (fields[worst], fields[bound]) == (deviation, size)
+
+
+def test_a_deviation_that_is_no_number_is_written_as_such(details):
+    alone = {"kind": "exact", "metric": "probe/x", "treatment": {}, "baseline": {}, "margin": 0.0}
+    fields = details({1: [0.0, None]}, **alone, tolerance=0.0)  # null in the files
+    assert fields["Largest deviation"] == "NaN"
+
+
+@pytest.mark.parametrize("values", [[0.0, None], [None, 0.0]])
+@pytest.mark.parametrize("bound", [{"tolerance": 0.1}, {"margin": 0.1}], ids=str)
+def test_no_tolerance_and_no_margin_supports_what_is_no_number(evidence, claim, run, values, bound):
+    runs = [run({}, seed, **{"probe/x": value}) for seed, value in enumerate(values)]
+    alone = {"kind": "exact", "metric": "probe/x", "treatment": {}, "baseline": {}, "margin": 0.0}
+    (entry,) = conclude(evidence(runs, claim(**(alone | bound)), factors=[]))["claims"]
+    assert entry["verdict"] == "refuted"
+    assert [band["verdict"] for band in entry["sensitivity"]] == ["refuted"]

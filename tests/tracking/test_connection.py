@@ -6,6 +6,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+import wandb
 
 from ablate.errors import UserError
 from ablate.wandb import connection
@@ -88,6 +89,12 @@ def test_a_name_that_is_looked_up_for_ever_is_not_waited_for(monkeypatch):
 @pytest.mark.parametrize("url", ["http://", "no url", "http://127.0.0.1:99999"])
 def test_a_wrong_address_is_not_reached(url):
     assert not reachable(url)
+
+
+def test_whether_there_is_a_key_is_asked_silently_after_an_offline_run(monkeypatch, capfd):
+    monkeypatch.setattr(wandb.setup().settings, "mode", "offline")
+    assert not connection.has_key()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

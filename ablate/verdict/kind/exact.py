@@ -3,6 +3,7 @@
 See ablate.verdict.exact for the rule.
 """
 
+import math
 from typing import Any
 
 from ablate.errors import UserError
@@ -100,6 +101,8 @@ class ExactKind(Kind):
             return distinct(estimate.turns(alpha))
         if estimate.worst is None:
             return []
+        if not math.isfinite(estimate.worst):  # violates the claim at every tolerance and margin
+            return [MarginThreshold(0.0, Decision(REFUTED))]
         near, far = (
             MarginThreshold(0.0, Decision(REFUTED)),
             MarginThreshold(estimate.worst, Decision(SUPPORTED)),
