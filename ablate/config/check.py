@@ -60,9 +60,9 @@ def check_study_keys(config: DictConfig) -> None:
 
 
 def check_groups(config: DictConfig) -> None:
-    """Raise UserError if a single value stands in the place of a group of keys, such as `budget`.
+    """Raise UserError if a group of keys, such as `budget`, was replaced by a single value.
 
-    OmegaConf refuses such a value, but not an interpolation that resolves to it.
+    OmegaConf itself refuses `budget=1`, but accepts an interpolation whose value is 1.
     """
     for key, annotation in (_annotations(config, "") or {}).items():
         if key in config:
@@ -139,7 +139,7 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
 def _check_group(path: str, value: Any, annotation: Any) -> None:
     group = any(map(dataclasses.is_dataclass, alternatives(annotation)))
     if group and not (value is None or OmegaConf.is_dict(value)):
-        raise UserError(f"{path}={value}: it is a group of keys; set {path}.KEY=VALUE")
+        raise UserError(f"{path}={value}: {path} is a group of keys; set {path}.KEY=VALUE")
 
 
 def is_component(node: DictConfig, key: Any) -> bool:
@@ -211,7 +211,7 @@ def _check_component(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
     if all(isinstance(kind, type) for kind in kinds) and not {*kinds} & {*PLAIN, *unsaid}:
         alias = ALIASES.get(key.rpartition(".")[2], "")
         override = f"{alias}={value}" if alias.startswith(f"{key}.") else f"{key}.KEY="
-        raise UserError(f"{key}={value}: it is a group of keys; set {override}")
+        raise UserError(f"{key}={value}: {key} is a group of keys; set {override}")
 
 
 def _check_limits(key: str, value: Any, annotation: Any) -> None:

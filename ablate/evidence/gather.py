@@ -82,12 +82,13 @@ def gather(sweep: Path) -> Evidence:
 
 
 def tuning_run(run: Run, metric: str) -> Run:
-    """Return a run that tuned a nuisance parameter, reduced to what determines its score, because
-    verdicts and reports use no other metric and no curve of such a run.
+    """Return the record of a tuning run with only the values from which its score is computed.
+
+    Verdicts and reports use no other metrics and no curves of tuning runs.
 
     Args:
-        run: the run.
-        metric: the metric that the tuning compares.
+        run: a run that was made to choose a nuisance parameter, such as the learning rate.
+        metric: the score, that is, the metric by which the parameter is chosen.
     """
     needed = required_metrics(metric)
     metrics = {key: value for key, value in run["metrics"].items() if key in needed}

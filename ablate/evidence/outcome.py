@@ -63,8 +63,10 @@ def required_metrics(metric: str) -> set[str]:
 
 
 def _worst(metric: str) -> float | str | None:
-    """Return what a diverged or collapsed run gets for a metric: a number, the name of another
-    metric, or None if nothing is defined.
+    """Return what replaces a metric of a diverged or collapsed run: a number, or the name of the
+    metric whose value is used instead.
+
+    The result is None if the table of metrics defines no replacement.
     """
     definition = METRICS.get(metric.rpartition("/")[2])
     return definition.wrong if definition else None

@@ -285,13 +285,14 @@ class Entry(Question, Answer):
 
 
 class ReportedClaim(Entry):
-    """A claim in verdict.json, with three fields of the study that a report needs in addition, and
-    the details of its answer.
+    """A claim in verdict.json, completed for reports by three fields of the study and by the
+    details of its result.
 
-    `tolerance` is the largest absolute value, or the largest difference of the arms, that an exact
-    claim allows. `measures` describes the metric of the claim in words, and `control_measures`
-    describes the control of an exact claim in words. `details` are the numbers of the answer as
-    text, by name.
+    The fields of the study: `tolerance` is the largest absolute value, or the largest difference
+    between the arms, that an exact claim allows. `measures` describes the metric of the claim in
+    words, and `control_measures` describes the control of an exact claim in words.
+
+    `details` has the numbers of the result as text, such as {"Margin": "2"}.
     """
 
     tolerance: float

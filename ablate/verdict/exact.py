@@ -111,10 +111,10 @@ class Exact:
 
     @property
     def worst(self) -> float | None:
-        """The measured distance from 0 that comes closest to violating the claim: the smallest
-        distance of a claim with a margin, the largest distance of a claim with a tolerance.
+        """The distance from 0 of the case that comes closest to violating the claim, or violates it
+        most: the smallest distance for a claim with a margin, the largest for one with a tolerance.
 
-        A value that is NaN violates every claim, so the result is NaN if there is such a value.
+        NaN violates every claim, so the result is NaN if the value of a case is NaN.
         """
         distances = [self.distance(case) for case in self.counted]
         if any(map(math.isnan, distances)):

@@ -15,6 +15,7 @@ from ablate.site.wording import changes
 
 pytestmark = pytest.mark.xdist_group("site")  # one process builds it
 LARGEST = 520_000  # bytes of a page, and of a script that is loaded
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 CLAIM = "preln_solves_gradient_problem"
 HARM = '"><script>alert(1)</script><img src=x onerror=alert(1)></script>{{ 7 * 7 }}'
 
@@ -85,6 +86,22 @@ def test_a_claim_has_its_verdicts_its_effects_and_what_would_change_them(committ
     assert "../experiments/preln_vs_postln.html" in page.links
     written = page.path.read_text()
     assert re.findall(r'class="band (\w+)"', written)[:3] == ["supported", "supported", "refuted"]
+
+
+def test_an_experiment_with_two_budgets_says_after_how_many_steps_each_answer_holds(committed):
+    page = (committed / "experiments" / "preln_vs_postln_2.html").read_text()
+    answers = page.split('<ul class="answers">')[1].split("</ul>")[0].split("<li ")[1:]
+    verdict = json.loads((EXPERIMENTS / "preln_vs_postln_2" / "verdict.json").read_text())
+    tags = [
+        f"after {answer['steps']:,} steps"
+        for claim in verdict["claims"]
+        for answer in (claim, claim["short"])
+    ]
+    assert len(answers) == len(tags)
+    assert all(tag in answer for tag, answer in zip(tags, answers, strict=True))
+    late = [answer for tag, answer in zip(tags, answers, strict=True) if "2,400" in tag]
+    improving = [answer for answer in answers if "still improving" in answer]
+    assert improving and {*improving} <= {*late}
 
 
 def test_an_open_question_says_what_would_decide_it(site):

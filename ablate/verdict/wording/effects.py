@@ -18,7 +18,7 @@ SHORT = 3  # largest number of words of a metric's name that is repeated
 HOLM = "After the correction for several claims (Holm)"
 BRIEF_HOLM = "After Holm's correction"
 WEAKER = {  # what the correction leaves open, by the grade that remains
-    DIRECTION: "this one may not",
+    DIRECTION: "it may be smaller",
     SMALL: "the direction is uncertain",
     "": "the claim is undecided",
 }
