@@ -162,6 +162,15 @@ class Layer(nn.Module):
         self.cell = CELLS[cell](d_model, width, batch_first=True, bidirectional=directions == 2)
         self.forget_bias = forget_bias
 
+    def train(self, mode: bool = True) -> "Layer":
+        """Set the mode of this layer; its cell, which has no dropout, stays in training mode.
+
+        cuDNN computes gradients of a cell in training mode only.
+        """
+        super().train(mode)
+        self.cell.train()
+        return self
+
     def forward(
         self, x: Float[Tensor, "B T D"], states: States
     ) -> tuple[Float[Tensor, "B T D"], States]:

@@ -1,7 +1,7 @@
 """The interface of search algorithms, and the methods that they require of a model."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -35,9 +35,11 @@ class Model(Protocol):
         token.
         """
 
-    @property
-    def head(self) -> Any:
-        """The output layer, which maps hidden states to logits."""
+    if TYPE_CHECKING:  # from Python 3.12 on, isinstance does not see the submodules of a module
+
+        @property
+        def head(self) -> Any:
+            """The output layer, which maps hidden states to logits."""
 
 
 class Search(ABC):

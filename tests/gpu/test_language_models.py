@@ -84,6 +84,6 @@ def test_muons_steps_are_those_of_the_processor_to_the_precision_of_bfloat16(dev
         parameter.grad = gradient.to(place)
         settings = {"lr": 0.1, "momentum": 0.9, "steps": 5, "weight_decay": 0.1}
         Orthogonal([Trained(parameter, "matrices")], **settings).step()
-        assert orthogonalised(parameter.grad, 5).device.type == device.type
+        assert orthogonalised(parameter.grad, 5).device.type == place.type
         stepped.append(parameter.detach().cpu())
     torch.testing.assert_close(*stepped, rtol=0.02, atol=0.02)

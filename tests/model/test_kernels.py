@@ -72,6 +72,21 @@ def test_few_keys_are_written_out_and_many_are_not(monkeypatch):
     assert seen == [49]
 
 
+def test_the_kernel_gets_an_entry_of_the_mask_for_every_key(monkeypatch):
+    """CUDA's kernels refuse a mask with a single column for all keys."""
+    masks_seen = []
+
+    def spy(q, k, v, keep, rate, *, scale):
+        masks_seen.append(keep)
+        return torch.zeros_like(q)
+
+    monkeypatch.setattr("torch.nn.functional.scaled_dot_product_attention", spy)
+    for mask in ("rows", "columns", "both"):
+        fused()(*tensors(49), masks(49)[mask], None)
+    fused()(*tensors(49), masks(49)["rows"], torch.zeros(1, 3, 5, 1))
+    assert [(keep.size(3), keep.stride(3)) for keep in masks_seen] == [(49, 1)] * 4
+
+
 def test_float64_stays_float64():
     q, k, v = (tensor.detach().double() for tensor in tensors(6))
     out = explicit()(q, k, v, masks(6)["none"], None)

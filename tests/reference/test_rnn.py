@@ -134,3 +134,9 @@ def test_a_wrong_value_is_one_sentence(compose, option, words):
 
     with pytest.raises(UserError, match=words):
         recurrent(compose, **option)
+
+
+def test_cells_stay_in_training_mode_where_cudnn_computes_gradients(compose, batch):
+    model = recurrent(compose).eval()
+    assert [layer.cell.training for layer in (*model.encoder, *model.decoder)] == [True] * 4
+    assert torch.equal(model(batch), model.train()(batch))

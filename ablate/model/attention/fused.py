@@ -67,6 +67,9 @@ class Fused(Kernel):
         if bias is not None:
             added = bias if added is None else bias.masked_fill(~added, -torch.inf)
             added = added.to(q.dtype)
+        if added is not None and added.size(3) != k.size(2):
+            # CUDA's kernels do not repeat a column of the mask for all keys
+            added = added.expand(-1, -1, -1, k.size(2)).contiguous()
         return F.scaled_dot_product_attention(q, k, v, added, rate, scale=self.scale)
 
     def extra_repr(self) -> str:
