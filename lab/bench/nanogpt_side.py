@@ -4,7 +4,9 @@
 
 SIZES is layers,heads,width,context,batch. Of each line on stdin, a number of steps, the answer is a
 line with the seconds of processor time that they took, and by how many MiB the process has grown
-since it had its libraries, at its largest. `by_hand` is the loop of `lab.bench.nanogpt_loop`.
+since it had its libraries, at its largest. With `trainer=gpu` among the overrides, all sides run on
+a GPU in bfloat16; seconds are wall-clock time then, and MiB is the largest memory that torch
+allocated on the GPU. `by_hand` is the loop of `lab.bench.nanogpt_loop`.
 `ablate` is the whole run of `python -m ablate scale=nanogpt`, held up between two steps. `products`
 makes the matrix products of the linear maps of a step, forward and backward, as the overrides of
 `ablate` have it, and does nothing else.
@@ -16,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -33,6 +36,7 @@ from lab.bench.ours import compose, peak_mib
 
 ENDLESS = 1_000_000  # steps of a run that is ended from outside
 BEFORE = peak_mib()  # of the libraries, which are the same for all sides
+DEVICE = torch.device("cuda" if "trainer=gpu" in sys.argv else "cpu")
 
 
 class Sizes(NamedTuple):
@@ -54,15 +58,30 @@ def serve(step: Callable[[], object]) -> None:
     """Make as many steps as each line asks for, and answer with the time that they took."""
     step()
     for line in sys.stdin:
-        start = time.process_time()
+        start = clock()
         for _ in range(int(line)):
             step()
-        answer(time.process_time() - start)
+        answer(clock() - start)
+
+
+def clock() -> float:
+    """Return the seconds of processor time, or on a GPU of wall-clock time after all its work."""
+    if DEVICE.type == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def grown_mib() -> float:
+    """Return the largest memory that the steps have taken."""
+    if DEVICE.type == "cpu":
+        return peak_mib() - BEFORE
+    return torch.cuda.max_memory_allocated() / 2**20
 
 
 def answer(seconds: float) -> None:
     """Write a line about the steps that were asked for."""
-    figures = {"seconds": seconds, "grown_mib": peak_mib() - BEFORE}
+    figures = {"seconds": seconds, "grown_mib": grown_mib()}
     print(json.dumps(figures), file=sys.__stdout__, flush=True)
 
 
@@ -79,12 +98,12 @@ class Turns(pl.Callback):
         """Answer where a turn has ended, and wait for the next one."""
         if not self.left:
             if self.start is not None:
-                answer(time.process_time() - self.start)
+                answer(clock() - self.start)
             line = sys.stdin.readline()
             if not line:
                 raise SystemExit
             self.left = int(line)
-            self.start = time.process_time()
+            self.start = clock()
         self.left -= 1
 
 
@@ -92,13 +111,15 @@ def by_hand(sizes: Sizes) -> None:
     """Serve steps of the loop written by hand."""
     text, _, vocab = read_text()
     *shape, batch = sizes
-    net = Gpt(vocab, **dict(zip(Sizes._fields, shape, strict=False)))
+    net = Gpt(vocab, **dict(zip(Sizes._fields, shape, strict=False))).to(DEVICE)
     optimizer = make_optimizer(net)
-    serve(
-        lambda: nanogpt_loop.step(
-            net, optimizer, draw(text, sizes.context, batch), nanogpt_loop.PEAK
-        )
-    )
+
+    def step() -> None:
+        ids = draw(text, sizes.context, batch).to(DEVICE)
+        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=DEVICE.type != "cpu"):
+            nanogpt_loop.step(net, optimizer, ids, nanogpt_loop.PEAK)
+
+    serve(step)
 
 
 def by_command(sizes: Sizes, overrides: Sequence[str]) -> None:
@@ -124,14 +145,16 @@ def by_command(sizes: Sizes, overrides: Sequence[str]) -> None:
 def products(sizes: Sizes, overrides: Sequence[str]) -> None:
     """Serve the matrix products of the linear maps of a step."""
     choose_products("onednn" if "products=onednn" in overrides else "blas")
-    dtype = torch.bfloat16 if "trainer.precision=bf16-mixed" in overrides else torch.float32
+    in_bfloat16 = {"trainer.precision=bf16-mixed", "trainer=gpu"} & set(overrides)
+    dtype = torch.bfloat16 if in_bfloat16 else torch.float32
     _, _, vocab = read_text()
     rows, width = sizes.tokens, sizes.width
     maps = [(3 * width, width), (width, width), (4 * width, width), (width, 4 * width)]
     shapes = [*(maps * sizes.layers), (vocab, width)]
-    weights = [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
-    inputs = [torch.randn(rows, inner, dtype=dtype, requires_grad=True) for _, inner in shapes]
-    gradients = [torch.randn(rows, outer, dtype=dtype) for outer, _ in shapes]
+    random = partial(torch.randn, dtype=dtype, device=DEVICE)
+    weights = [random(shape, requires_grad=True) for shape in shapes]
+    inputs = [random(rows, inner, requires_grad=True) for _, inner in shapes]
+    gradients = [random(rows, outer) for outer, _ in shapes]
 
     def multiply() -> None:
         results = [linear(x, weight, None) for x, weight in zip(inputs, weights, strict=True)]

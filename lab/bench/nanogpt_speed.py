@@ -4,12 +4,13 @@
     python -m lab.bench.nanogpt_speed what=growth [pairs=3] [steps=2]
 
 Rows: laptop (4 layers, width 128, context 64, 12 contexts), wide (6 layers, width 384, context 256,
-4 contexts), each also in bfloat16 beside the loop in float32. All sides of a row are processes that
-live at the same time; of a turn, each makes some steps while the others wait. Seconds are processor
-time. `products` makes the matrix products of the linear maps of a step alone, as the loop does, and
-as oneDNN does them. `growth` varies width, depth and context, keeps its points in
-lab/bench/nanogpt_speed.json, where a second call adds what is missing, and draws
-docs/images/nanogpt_speed.svg.
+4 contexts), each also in bfloat16 beside the loop in float32. The row gpu (6 layers, width 384,
+context 256, 64 contexts, all sides in bfloat16) needs a GPU and is measured only if `what` names
+it. All sides of a row are processes that live at the same time; of a turn, each makes some steps
+while the others wait. Seconds are processor time, on a GPU wall-clock time. `products` makes the
+matrix products of the linear maps of a step alone, as the loop does, and as oneDNN does them.
+`growth` varies width, depth and context, keeps its points in lab/bench/nanogpt_speed.json, where a
+second call adds what is missing, and draws docs/images/nanogpt_speed.svg.
 """
 
 import json
@@ -35,6 +36,7 @@ ROWS = {
     "wide_blas": (WIDE, ()),
     "wide_bfloat16": (WIDE, BFLOAT16),
 }
+ON_GPU = {"gpu": (WIDE._replace(batch=64), ("trainer=gpu", "trainer.precision=bf16-mixed"))}
 GROWTH = {
     "width": [LAPTOP._replace(width=width) for width in (64, 128, 256, 512)],
     "layers": [LAPTOP._replace(layers=layers) for layers in (1, 2, 4, 8)],
@@ -75,8 +77,8 @@ def measure(sizes: Sizes, overrides: Sequence[str], *, turns: int, steps: int) -
     """
     shape = ",".join(map(str, sizes))
     sides = {
-        side: start(["-m", "lab.bench.nanogpt_side", side, shape, *more], environment(1))
-        for side, more in (("by_hand", ()), ("ablate", overrides), ("products", overrides))
+        side: start(["-m", "lab.bench.nanogpt_side", side, shape, *overrides], environment(1))
+        for side in ("by_hand", "ablate", "products")
     }
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     grown_mib = {}
@@ -140,13 +142,14 @@ def grow(given: dict[str, Any], overrides: Sequence[str]) -> None:
 @exit_on_user_error
 def main() -> None:
     """Measure the rows asked for and print them, or the growth."""
-    names = [*ROWS, "growth"]
+    all_rows = ROWS | ON_GPU
+    names = [*all_rows, "growth"]
     given, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(ROWS)}, names)
-    rows = [name for name in given["what"] if name in ROWS]
+    rows = [name for name in given["what"] if name in all_rows]
     if rows:
         print(f"{HEAD}\n{RULE}", flush=True)
     for name in rows:
-        sizes, overrides = ROWS[name]
+        sizes, overrides = all_rows[name]
         how = {"turns": given["pairs"], "steps": given["steps"]}
         print(row(name, measure(sizes, [*overrides, *rest], **how)), flush=True)
     if "growth" in given["what"]:
