@@ -93,7 +93,8 @@ class Stack(nn.Module):
         """
         if positions is None or not len(x):
             positions = torch.arange(x.size(1), device=x.device)[None]
-        padded = x.device.type != "cpu" or not bool(real.all())  # a check would wait for a GPU
+        # on a GPU, a decoder's check would wait for the encoder
+        padded = (memory is not None and x.device.type != "cpu") or not bool(real.all())
         at = LayerContext(positions, self.position, real, memory, prefix, documents, [], padded)
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
         return self._run(self.position.embed(x, positions), at, calls)

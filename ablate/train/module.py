@@ -83,8 +83,9 @@ class Training(pl.LightningModule):
         nll.
         """
         counted = self.loss.counted(batch.targets)
+        all_counted = bool(counted.all())  # before the model, so that the check waits for no GPU
         states = self.model(self.task.read(self.model, batch.inputs))
-        if counted.all():  # avoids a copy of the states and of their gradient
+        if all_counted:  # avoids a copy of the states and of their gradient
             states, targets = states.flatten(0, 1), batch.targets.flatten()
         else:
             states, targets = states[counted], batch.targets[counted]
