@@ -124,7 +124,7 @@ def test_a_claim_is_shown_with_a_verdict_that_a_correction_for_all_claims_leaves
 
 
 def test_a_claim_begins_with_its_answer_and_folds_the_rest(committed):
-    text = (committed / "claims/learned_equals_sinusoidal.html").read_text()
+    text = (committed / "claims/no_pe_order_errors.html").read_text()
     order = ['<h1 class="statement">', "Said in", 'class="answer mixed"', "<figure", "Why believe"]
     places = [text.index(part) for part in (*order, '<details class="finding"')]
     assert places == sorted(places)
