@@ -1,8 +1,12 @@
 """The LightningModule of a run: it calls the components in order and computes nothing itself."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.core.optimizer import LightningOptimizer
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
@@ -125,6 +129,19 @@ class Training(pl.LightningModule):
         if not finite:
             self.diverged = True
             self.trainer.should_stop = True
+
+    def optimizer_step(
+        self,
+        epoch: int,
+        batch_idx: int,
+        optimizer: torch.optim.Optimizer | LightningOptimizer,
+        optimizer_closure: Callable[[], Any] | None = None,
+    ) -> None:
+        """Update the weights and free the gradients, which Lightning would keep during the next
+        forward pass.
+        """
+        super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
+        optimizer.zero_grad()
 
     def on_validation_epoch_start(self) -> None:
         """Move the sums of the validation scores to the model's device, and pass the texts of the

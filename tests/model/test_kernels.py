@@ -87,6 +87,14 @@ def test_the_kernel_gets_an_entry_of_the_mask_for_every_key(monkeypatch):
     assert [(keep.size(3), keep.stride(3)) for keep in masks_seen] == [(49, 1)] * 4
 
 
+def test_only_torchs_kernel_reads_heads_that_are_not_contiguous():
+    dropping, cpu = fused(dropout=0.1), torch.device("cpu")
+    assert fused().reads_strided(49, cpu) and not fused().reads_strided(48, cpu)
+    assert dropping.eval().reads_strided(49, cpu) and not dropping.train().reads_strided(49, cpu)
+    assert dropping.reads_strided(1, torch.device("cuda"))
+    assert not explicit().reads_strided(49, cpu)
+
+
 def test_float64_stays_float64():
     q, k, v = (tensor.detach().double() for tensor in tensors(6))
     out = explicit()(q, k, v, masks(6)["none"], None)

@@ -53,6 +53,12 @@ class Kernel(nn.Module, ABC):
         """
         return
 
+    def reads_strided(self, n_keys: int, device: torch.device) -> bool:
+        """Return whether the kernel is as fast if the vectors of a head are not contiguous in
+        memory.
+        """
+        return False
+
     def finish(
         self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
     ) -> Float[Tensor, "B H Q W"]:

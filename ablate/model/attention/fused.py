@@ -47,6 +47,11 @@ class Fused(Kernel):
         self.rate = dropout
         self.explicit = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
 
+    def reads_strided(self, n_keys: int, device: torch.device) -> bool:
+        """Return whether torch's kernel computes the heads, which reads any strides."""
+        drops = self.training and self.rate > 0
+        return device.type != "cpu" or not (drops or n_keys <= FEW)
+
     def forward(
         self,
         q: Float[Tensor, "B H Q E"],
@@ -56,9 +61,9 @@ class Fused(Kernel):
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
         """Return, for each query and head, the weighted sum of the values."""
-        rate = self.rate if self.training else 0.0
-        if q.device.type == "cpu" and (rate or k.size(2) <= FEW):
+        if not self.reads_strided(k.size(2), q.device):
             return self.explicit(q, k, v, mask, bias)
+        rate = self.rate if self.training else 0.0
         if mask.is_causal_alone and bias is None and q.size(2) == k.size(2):
             return F.scaled_dot_product_attention(
                 q, k, v, None, rate, is_causal=True, scale=self.scale

@@ -77,8 +77,10 @@ class MultiHeadAttention(Sublayer):
         """
         n_maps = len(packed[0]) // (self.n_heads * self.d_head)
         parts = linear(x, *packed).view(*x.shape[:2], n_maps, self.n_heads, self.d_head)
-        # a single copy here; each product that needs contiguous rows would make its own
-        return parts.permute(2, 0, 3, 1, 4).contiguous().unbind()
+        heads = parts.permute(2, 0, 3, 1, 4)
+        if not self.kernel.reads_strided(x.size(1), x.device):
+            heads = heads.contiguous()  # one copy; each product would make its own
+        return heads.unbind()
 
     def scaled(self, queries: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
         """Return the queries times `query_factor`."""
