@@ -57,7 +57,7 @@ def value(run: Run, metric: str) -> float:
 
 
 def required_metrics(metric: str) -> set[str]:
-    """Return the metrics that a run must have so that `value` can return this metric."""
+    """Return the metrics that must be recorded for a run so that `value` can compute `metric`."""
     worst = _worst(metric)
     return {metric, worst} if isinstance(worst, str) else {metric}
 

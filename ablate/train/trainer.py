@@ -63,6 +63,7 @@ def check_trainer(job: Job) -> None:
             f"trainer.strategy={strategy} shards a model among GPUs, but this machine has none: "
             "set trainer.strategy=ddp, which also works with processes on a CPU"
         )
+    check_graphics(job.config.trainer.get("accelerator"))
     with building("trainer", job.config.trainer):
         trainer = job.trainer(
             logger=False,
@@ -74,6 +75,19 @@ def check_trainer(job: Job) -> None:
     check_ignored(trainer, job.config.trainer)
     check_processes(trainer)
     check_nodes(trainer)
+
+
+def check_graphics(accelerator: str | None) -> None:
+    """Raise UserError if `trainer.accelerator` is a GPU, but torch finds none on this machine."""
+    usable = {
+        "cuda": torch.cuda.is_available(),
+        "gpu": torch.cuda.is_available() or torch.backends.mps.is_available(),
+    }
+    if not usable.get(str(accelerator), True):
+        raise UserError(
+            f"trainer.accelerator={accelerator}: torch finds no such GPU on this machine; "
+            "trainer=cpu trains on its processor"
+        )
 
 
 def check_launcher(trainer: pl.Trainer) -> None:

@@ -111,8 +111,8 @@ class Exact:
 
     @property
     def worst(self) -> float | None:
-        """The distance from 0 of the case that comes closest to violating the claim, or violates it
-        most: the smallest distance for a claim with a margin, the largest for one with a tolerance.
+        """The distance of the worst case from 0: the smallest distance if the claim has a margin,
+        the largest if it has a tolerance.
 
         NaN violates every claim, so the result is NaN if the value of a case is NaN.
         """

@@ -5,8 +5,9 @@
 SIZES is layers,heads,width,context,batch. Of each line on stdin, a number of steps, the answer is a
 line with the seconds of processor time that they took, and by how many MiB the process has grown
 since it had its libraries, at its largest. With `trainer=gpu` among the overrides, all sides run on
-a GPU in bfloat16; seconds are wall-clock time then, and MiB is the largest memory that torch
-allocated on the GPU. `by_hand` is the loop of `lab.bench.nanogpt_loop`.
+a GPU; seconds are wall-clock time then, and MiB is the largest memory that torch has allocated on
+the GPU. `by_hand` is the loop of `lab.bench.nanogpt_loop`, in float32 on a processor, and on a GPU
+in the precision of `ablate`.
 `ablate` is the whole run of `python -m ablate scale=nanogpt`, held up between two steps. `products`
 makes the matrix products of the linear maps of a step, forward and backward, as the overrides of
 `ablate` have it, and does nothing else.
@@ -36,6 +37,7 @@ from lab.bench.ours import compose, peak_mib
 
 ENDLESS = 1_000_000  # steps of a run that is ended from outside
 BEFORE = peak_mib()  # of the libraries, which are the same for all sides
+BFLOAT16 = "trainer.precision=bf16-mixed"
 DEVICE = torch.device("cuda" if "trainer=gpu" in sys.argv else "cpu")
 
 
@@ -65,7 +67,9 @@ def serve(step: Callable[[], object]) -> None:
 
 
 def clock() -> float:
-    """Return the seconds of processor time, or on a GPU of wall-clock time after all its work."""
+    """Return a time in seconds: processor time, or, with a GPU, wall-clock time after waiting for
+    the work that it has been given.
+    """
     if DEVICE.type == "cpu":
         return time.process_time()
     torch.cuda.synchronize()
@@ -73,7 +77,9 @@ def clock() -> float:
 
 
 def grown_mib() -> float:
-    """Return the largest memory that the steps have taken."""
+    """Return, in MiB, the largest memory so far without that of the libraries; on a GPU, the
+    largest memory that torch has allocated there.
+    """
     if DEVICE.type == "cpu":
         return peak_mib() - BEFORE
     return torch.cuda.max_memory_allocated() / 2**20
@@ -107,8 +113,9 @@ class Turns(pl.Callback):
         self.left -= 1
 
 
-def by_hand(sizes: Sizes) -> None:
+def by_hand(sizes: Sizes, overrides: Sequence[str]) -> None:
     """Serve steps of the loop written by hand."""
+    half = DEVICE.type == "cuda" and BFLOAT16 in overrides
     text, _, vocab = read_text()
     *shape, batch = sizes
     net = Gpt(vocab, **dict(zip(Sizes._fields, shape, strict=False))).to(DEVICE)
@@ -116,7 +123,7 @@ def by_hand(sizes: Sizes) -> None:
 
     def step() -> None:
         ids = draw(text, sizes.context, batch).to(DEVICE)
-        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=DEVICE.type != "cpu"):
+        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=half):
             nanogpt_loop.step(net, optimizer, ids, nanogpt_loop.PEAK)
 
     serve(step)
@@ -145,8 +152,7 @@ def by_command(sizes: Sizes, overrides: Sequence[str]) -> None:
 def products(sizes: Sizes, overrides: Sequence[str]) -> None:
     """Serve the matrix products of the linear maps of a step."""
     choose_products("onednn" if "products=onednn" in overrides else "blas")
-    in_bfloat16 = {"trainer.precision=bf16-mixed", "trainer=gpu"} & set(overrides)
-    dtype = torch.bfloat16 if in_bfloat16 else torch.float32
+    dtype = torch.bfloat16 if BFLOAT16 in overrides else torch.float32
     _, _, vocab = read_text()
     rows, width = sizes.tokens, sizes.width
     maps = [(3 * width, width), (width, width), (4 * width, width), (width, 4 * width)]
@@ -169,10 +175,8 @@ def main() -> None:
     sizes = Sizes(*map(int, sizes_text.split(",")))
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    if side == "by_hand":
-        by_hand(sizes)
-    else:
-        {"ablate": by_command, "products": products}[side](sizes, overrides)
+    serve_side = {"by_hand": by_hand, "ablate": by_command, "products": products}[side]
+    serve_side(sizes, overrides)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,14 @@ def test_a_model_is_not_sharded_without_gpus(compose, monkeypatch):
         resolve(compose("trainer=ddp", "trainer.strategy=fsdp"))
 
 
+@pytest.mark.parametrize("accelerator", ["gpu", "cuda"])
+def test_a_gpu_that_is_missing_is_one_sentence(compose, monkeypatch, accelerator):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    with pytest.raises(UserError, match=rf"trainer.accelerator={accelerator}: .* trainer=cpu"):
+        resolve(compose("trainer=gpu", f"trainer.accelerator={accelerator}"))
+
+
 def test_whatever_a_constructor_raises_names_its_node():
     config = OmegaConf.create({"parts": {"mine": {"_target_": "zoneinfo.ZoneInfo", "key": "/x"}}})
     with pytest.raises(UserError, match=r"^parts\.mine\.key=/x: .*/x"):

@@ -95,6 +95,17 @@ def test_only_torchs_kernel_reads_heads_that_are_not_contiguous():
     assert not explicit().reads_strided(49, cpu)
 
 
+@pytest.mark.parametrize(("length", "copied"), [(48, True), (49, False)])
+def test_heads_are_copied_only_for_explicit_attention(length, copied):
+    from ablate.model.attention.multi_head import SelfAttention
+    from ablate.model.padding.columns import Columns
+
+    sizes = {"d_model": 12, "n_heads": 3, "d_head": 4}
+    attention = SelfAttention(**sizes, kernel=fused(), padding=Columns(), causal=True)
+    heads = attention.project(torch.randn(2, length, 12), attention.packed())
+    assert [head.is_contiguous() for head in heads] == [copied] * 3
+
+
 def test_float64_stays_float64():
     q, k, v = (tensor.detach().double() for tensor in tensors(6))
     out = explicit()(q, k, v, masks(6)["none"], None)

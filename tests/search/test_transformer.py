@@ -1,5 +1,7 @@
 """The searches on the real model: its caches, its padding, its batches."""
 
+import inspect
+
 import pytest
 import torch
 
@@ -8,6 +10,7 @@ from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
 from ablate.model.build import build
+from ablate.search import base
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy
 
@@ -36,6 +39,13 @@ def src():
         ids[row, row + 1] = EOS
         ids[row, row + 2 :] = PAD
     return ids
+
+
+def test_isinstance_sees_what_a_search_requires_of_a_model(model):
+    """From Python 3.12 on, it looks attributes up as `getattr_static` does."""
+    required = [name for name in vars(base.Model) if not name.startswith("_")]
+    assert {*required} >= {"start", "step"}
+    assert all(callable(inspect.getattr_static(model, name)) for name in required)
 
 
 @pytest.mark.parametrize("size", [1, 4])

@@ -54,8 +54,9 @@ class Kernel(nn.Module, ABC):
         return
 
     def reads_strided(self, n_keys: int, device: torch.device) -> bool:
-        """Return whether the kernel is as fast if the vectors of a head are not contiguous in
-        memory.
+        """Return whether the kernel reads the output of a linear map as it is.
+
+        The vectors of the heads are interleaved there; other kernels need a copy, head by head.
         """
         return False
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +12,8 @@ from ablate.model.build import build
 from lab.bench import nanogpt_loop
 from lab.bench.nanogpt import Side, kept, line, mean, standard_error
 from lab.bench.nanogpt_loop import Gpt, evaluate, rate
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_both_sides_have_the_same_parts(compose):
@@ -78,3 +81,21 @@ def test_a_run_that_is_in_the_file_is_not_repeated(tmp_path):
     path.write_text(path.read_text()[:-9])  # the process was killed while it wrote
     assert [kept(path, key, train) for key in keys] == runs[:2] + runs[3:]
     assert [kept(path, key, train) for key in keys] == runs[:2] + runs[3:]
+
+
+def test_the_scale_of_a_gpu_drops_values_where_nanogpt_does(compose):
+    dropout = compose("scale=language_gpu").model.dropout
+    assert (dropout.residual, dropout.attention, dropout.embedding) == (0.2, 0.2, 0.2)
+    assert dropout.feed_forward == 0  # between its two linear maps, nanoGPT has none
+
+
+def test_the_page_has_the_losses_of_the_runs_on_a_gpu():
+    recorded = json.loads((ROOT / "lab" / "bench" / "language_gpu.json").read_text())
+    page = (ROOT / "docs" / "howto" / "language_models.md").read_text()
+    for run in recorded["runs"]:
+        losses = run["validation_nll"]
+        step = min(losses, key=losses.__getitem__)
+        row = f"| {run['seed']} | {losses[step]:.4f} | {int(step):,} | {losses['5000']:.4f} |"
+        assert row in page
+    seconds = [run["training_seconds"] for run in recorded["runs"]]
+    assert f"{min(seconds):.0f} to {max(seconds):.0f} seconds" in page
