@@ -23,21 +23,24 @@ PR_SET_PDEATHSIG = 1  # of prctl.h
 
 
 def keep_memory() -> None:
-    """Keep freed memory in the heap, and limit the number of kernels that oneDNN caches.
+    """Keep memory that is freed from now on in the heap, and limit the number of kernels that
+    oneDNN caches.
 
     glibc returns every freed tensor above 128 KB to the system. The next tensor then causes a page
-    fault for each 4 KB, which takes up to a third of a training step on a CPU. Without glibc, this
-    setting has no effect. oneDNN, which multiplies in bfloat16, caches a compiled kernel with its
-    memory for each of the last 1024 shapes; `PROGRAMS` kernels are enough for shapes that recur
-    (ablate.model.linear). This function must be called before the first matrix product. Environment
-    variables of the user take precedence.
+    fault for each 4 KB, which takes up to a third of a training step on a CPU. Memory that is free
+    before the call is returned to the system, because few tensors would fit into its gaps. Without
+    glibc, memory is treated as before. oneDNN, which multiplies in bfloat16, caches a compiled
+    kernel with its memory for each of the last 1024 shapes; `PROGRAMS` kernels are enough for
+    shapes that recur (ablate.model.linear). This function must be called before the first matrix
+    product. Environment variables of the user take precedence.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(PROGRAMS))
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt:
-        mallopt(MMAP_MAX, 0)
-        mallopt(TRIM_THRESHOLD, -1)
-        mallopt(TOP_PAD, GROWTH)
+    if sys.platform != "linux" or not hasattr(system := ctypes.CDLL(None), "malloc_trim"):
+        return
+    system.malloc_trim(0)
+    system.mallopt(MMAP_MAX, 0)
+    system.mallopt(TRIM_THRESHOLD, -1)
+    system.mallopt(TOP_PAD, GROWTH)
 
 
 def exempt_imports() -> None:

@@ -9,6 +9,7 @@ What differs: in bfloat16 on a CPU, training pads inputs with zeros to a multipl
 What to expect: the results of torch.nn.Linear in less time.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.model.product import OneDnnLinear, is_by_onednn
+from ablate.model.product import StackedLinear, is_by_onednn, stack
 
 BLOCK = 256  # rows
 
@@ -33,17 +34,36 @@ def linear(
     x: Float[Tensor, "*N D"], weight: Float[Tensor, "E D"], bias: Float[Tensor, " E"] | None
 ) -> Float[Tensor, "*N E"]:
     """Return x weight^T + bias."""
-    map_of: type[torch.autograd.Function]
-    if is_compiled(x):
-        if not torch.is_grad_enabled():
-            return F.linear(x, weight, bias)
-        map_of = _Blocks
-    elif is_by_onednn(x):
-        map_of = OneDnnLinear
-    else:
-        return F.linear(x, weight, bias)
-    product: Tensor = map_of.apply(x.reshape(-1, x.size(-1)), weight, bias)  # type: ignore[no-untyped-call]
-    return product.view(*x.shape[:-1], len(weight))
+    return stacked_linear(x, [weight], bias)
+
+
+def stacked_linear(
+    x: Float[Tensor, "*N D"],
+    weights: Sequence[Float[Tensor, "_ D"]],
+    bias: Float[Tensor, " E"] | None,
+) -> Float[Tensor, "*N E"]:
+    """Return x W^T + bias, where the rows of W are the rows of all weights.
+
+    A single matrix product computes all maps. In float32 on a CPU, W is not stored for the backward
+    pass.
+    """
+    if is_compiled(x) and torch.is_grad_enabled():
+        return _apply(_Blocks, x, bias, stack(weights))
+    several_on_cpu = len(weights) > 1 and x.device.type == "cpu" and not is_compiled(x)
+    if is_by_onednn(x) or several_on_cpu:
+        return _apply(StackedLinear, x, bias, *weights)
+    return F.linear(x, stack(weights), bias)
+
+
+def _apply(
+    product: type[torch.autograd.Function],
+    x: Float[Tensor, "*N D"],
+    bias: Float[Tensor, " E"] | None,
+    *weights: Float[Tensor, "_ D"],
+) -> Float[Tensor, "*N E"]:
+    """Return the result of an autograd function for matrices x, in the shape of x."""
+    rows: Tensor = product.apply(x.reshape(-1, x.size(-1)), bias, *weights)  # type: ignore[no-untyped-call]
+    return rows.view(*x.shape[:-1], rows.size(-1))
 
 
 def remove_biases(module: nn.Module) -> None:
@@ -90,7 +110,7 @@ class _Blocks(torch.autograd.Function):
     """A linear map, with its gradients, whose input is padded to a multiple of BLOCK rows."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def forward(ctx: Any, x: Tensor, bias: Tensor | None, weight: Tensor) -> Tensor:
         dtype = product_dtype(x)
         rows, columns = blocks(x, dtype, BLOCK), weight.to(dtype)
         ctx.save_for_backward(rows, columns)
@@ -100,12 +120,12 @@ class _Blocks(torch.autograd.Function):
         return torch.addmm(bias.to(dtype), rows, columns.T)[: len(x)]
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         rows, columns = ctx.saved_tensors
         to_x, to_weight, to_bias = ctx.dtypes
         gradient = blocks(grads[0], rows.dtype, BLOCK)
         return (
             (gradient @ columns)[: len(grads[0])].to(to_x),
-            (gradient.T @ rows).to(to_weight),
             None if to_bias is None else gradient.sum(0).to(to_bias),
+            (gradient.T @ rows).to(to_weight),
         )

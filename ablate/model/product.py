@@ -11,6 +11,7 @@ What to expect: with `onednn` the same results as with `blas` except for roundin
     processors about the same speed.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -56,36 +57,58 @@ def is_by_onednn(x: Tensor) -> bool:
     return _chosen == "onednn" and x.device.type == "cpu" and x.dtype == torch.float32
 
 
-class OneDnnLinear(torch.autograd.Function):
-    """A linear map whose forward product and two gradient products are computed by oneDNN."""
+class StackedLinear(torch.autograd.Function):
+    """A linear map whose weight consists of the rows of several weights.
+
+    The chosen library computes the product of the forward pass and the two products of the backward
+    pass. Each pass stacks the weights, so that no copy of them is stored between both.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, x: Float[Tensor, "N D"], weight: Float[Tensor, "E D"], bias: Tensor | None
+        ctx: Any, x: Float[Tensor, "N D"], bias: Tensor | None, *weights: Float[Tensor, "_ D"]
     ) -> Float[Tensor, "N E"]:
-        """Return x weight^T + bias."""
-        ctx.save_for_backward(x, weight)
+        """Return x W^T + bias for the stacked weights W."""
+        ctx.save_for_backward(x, *weights)
         ctx.biased = bias is not None
-        return _times(x, weight, bias)
+        return _times(x, stack(weights), bias)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients of the inputs that need one."""
-        x, weight = ctx.saved_tensors
+        x, *weights = ctx.saved_tensors
         gradient = grads[0].contiguous()
-        to_x, to_weight, to_bias = ctx.needs_input_grad
-        return (
-            _times(gradient, weight.T) if to_x else None,
-            _times(gradient.T, x.T) if to_weight else None,
-            gradient.sum(0) if to_bias and ctx.biased else None,
+        to_x, to_bias, *to_weights = ctx.needs_input_grad
+        of_x = _times(gradient, stack(weights).T) if to_x else None
+        of_bias = gradient.sum(0) if to_bias and ctx.biased else None
+        rows = [len(weight) for weight in weights]
+        of_weights = (
+            torch.split(_outer(gradient, x), rows) if any(to_weights) else [None] * len(rows)
         )
+        return of_x, of_bias, *of_weights
+
+
+def _outer(a: Float[Tensor, "N E"], b: Float[Tensor, "N D"]) -> Float[Tensor, "E D"]:
+    """Return a^T b.
+
+    oneDNN copies its first operand if its rows are not contiguous. The smaller operand is therefore
+    the first one.
+    """
+    if is_by_onednn(a) and b.size(1) < a.size(1):
+        return _times(b.T, a.T).T
+    return _times(a.T, b.T)
+
+
+def stack(weights: Sequence[Float[Tensor, "_ D"]]) -> Float[Tensor, "E D"]:
+    """Return a matrix with the rows of all weights; a single weight is returned without a copy."""
+    return weights[0] if len(weights) == 1 else torch.cat(list(weights))
 
 
 def _times(
     a: Float[Tensor, "N D"], b: Float[Tensor, "E D"], bias: Tensor | None = None
 ) -> Float[Tensor, "N E"]:
     """Return a b^T + bias."""
-    if not (a.numel() and len(b)):  # oneDNN refuses empty tensors
+    if not is_by_onednn(a) or not (a.numel() and len(b)):  # oneDNN refuses empty tensors
         return torch.nn.functional.linear(a, b, bias)
     product: Tensor = torch.ops.mkldnn._linear_pointwise(a, b, bias, "none", [], "")
     return product

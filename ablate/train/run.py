@@ -57,9 +57,9 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
     check_loggers(job)
     torch.set_num_threads(job.config.threads)
     choose_products(job.config.products)
-    keep_memory()
     data = prepare_data(job)
     check_inputs(job, data)
+    keep_memory()
     record = make_record(job, data)
     with Interruption() as interruption, record.locked():
         give_name(record, short=longer is not None)

@@ -3,14 +3,15 @@
     python -m lab.bench.nanogpt_side by_hand|ablate|products SIZES [OVERRIDES...]
 
 SIZES is layers,heads,width,context,batch. Of each line on stdin, a number of steps, the answer is a
-line with the seconds of processor time that they took, and by how many MiB the process has grown
-since it had its libraries, at its largest. With `trainer=gpu` among the overrides, all sides run on
-a GPU; seconds are wall-clock time then, and MiB is the largest memory that torch has allocated on
-the GPU. `by_hand` is the loop of `lab.bench.nanogpt_loop`, in float32 on a processor, and on a GPU
-in the precision of `ablate`.
-`ablate` is the whole run of `python -m ablate scale=nanogpt`, held up between two steps. `products`
-makes the matrix products of the linear maps of a step, forward and backward, as the overrides of
-`ablate` have it, and does nothing else.
+line with the seconds of processor time that they took, and the MiB of memory that the process has
+taken since it had its libraries. Pages of files are not counted: the code of libraries and mapped
+token ids. With `trainer=gpu` among the overrides, all sides run on a GPU; seconds are wall-clock
+time then, and MiB is the largest memory that torch has allocated on the GPU.
+
+`by_hand` is the loop of `lab.bench.nanogpt_loop`, in float32 on a processor, and on a GPU in the
+precision of `ablate`. `ablate` is the whole run of `python -m ablate scale=nanogpt`, held up
+between two steps. `products` makes the matrix products of the linear maps of a step, forward and
+backward, as the overrides of `ablate` have it, and does nothing else.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -33,10 +35,9 @@ from ablate.train.run import run
 from ablate.train.trainer import hush_lightning
 from lab.bench import nanogpt_loop
 from lab.bench.nanogpt_loop import Gpt, draw, make_optimizer, read_text
-from lab.bench.ours import compose, peak_mib
+from lab.bench.ours import compose
 
 ENDLESS = 1_000_000  # steps of a run that is ended from outside
-BEFORE = peak_mib()  # of the libraries, which are the same for all sides
 BFLOAT16 = "trainer.precision=bf16-mixed"
 DEVICE = torch.device("cuda" if "trainer=gpu" in sys.argv else "cpu")
 
@@ -76,12 +77,22 @@ def clock() -> float:
     return time.perf_counter()
 
 
+def anonymous_mib() -> float:
+    """Return the MiB of memory of this process that are not pages of files."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    (kib,) = (line.split()[1] for line in lines if line.startswith("RssAnon:"))
+    return int(kib) / 1024
+
+
+BEFORE = anonymous_mib()  # of the libraries, which are the same for all sides
+
+
 def grown_mib() -> float:
-    """Return, in MiB, the largest memory so far without that of the libraries; on a GPU, the
-    largest memory that torch has allocated there.
+    """Return, in MiB, the memory without that of the libraries; on a GPU, the largest memory that
+    torch has allocated there.
     """
     if DEVICE.type == "cpu":
-        return peak_mib() - BEFORE
+        return anonymous_mib() - BEFORE
     return torch.cuda.max_memory_allocated() / 2**20
 
 

@@ -53,7 +53,7 @@ FIGURE = Path(__file__).parents[2] / "docs" / "images" / "nanogpt_speed.svg"
 
 
 class Measured(NamedTuple):
-    """Seconds of a step of each turn, and the memory at the end, by side."""
+    """Seconds of a step of each turn, and the largest memory after a turn, by side."""
 
     seconds: dict[str, list[float]]
     grown_mib: dict[str, float]
@@ -81,12 +81,12 @@ def measure(sizes: Sizes, overrides: Sequence[str], *, turns: int, steps: int) -
         for side in ("by_hand", "ablate", "products")
     }
     seconds: dict[str, list[float]] = {side: [] for side in sides}
-    grown_mib = {}
+    grown_mib = dict.fromkeys(sides, 0.0)
     try:
         for turn in range(turns + 1):  # the first one warms up
             for side in list(sides)[:: 1 if turn % 2 else -1]:
                 figures = ask(sides[side], steps)
-                grown_mib[side] = figures["grown_mib"]
+                grown_mib[side] = max(grown_mib[side], figures["grown_mib"])
                 if turn:
                     seconds[side].append(figures["seconds"] / steps)
     finally:

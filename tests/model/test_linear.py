@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.model.linear import BLOCK, Linear, blocks
+from ablate.model.linear import BLOCK, Linear, blocks, stacked_linear
 from ablate.model.product import choose_products
 
 
@@ -49,6 +49,55 @@ def test_without_autocast_it_is_torchs():
     results, expected = (parts(f, (5, 3), torch.float32) for f in (ours, F.linear))
     for part, reference in zip(results, expected, strict=True):
         assert torch.equal(part, reference)
+
+
+def three_maps(dtype=torch.float32):
+    """Return inputs and three weights with 2, 3 and 2 rows, and a bias for all of them."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(2, 5, 12), (2, 12), (3, 12), (2, 12), (7,)]
+    x, *weights, bias = (torch.randn(shape, generator=generator).to(dtype) for shape in shapes)
+    return (
+        x.requires_grad_(),
+        [weight.requires_grad_() for weight in weights],
+        bias.requires_grad_(),
+    )
+
+
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("frozen", [(), (1,), (0, 1, 2)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_stacked_weights_give_what_their_matrix_gives(biased, frozen, dtype):
+    choose_products("blas")  # whatever an earlier run of this process chose
+    x, weights, bias = three_maps(dtype)
+    for i in frozen:
+        weights[i].requires_grad_(False)
+    trained = [x, *(weight for weight in weights if weight.requires_grad), *([bias] * biased)]
+    results = []
+    for multiply in (stacked_linear, lambda x, parts, bias: F.linear(x, torch.cat(parts), bias)):
+        y = multiply(x, weights, bias if biased else None)
+        results.append([y, *torch.autograd.grad((y**2).sum(), trained)])
+    assert all(map(torch.equal, *results))
+
+
+def test_gradients_of_stacked_weights_have_gradients():
+    choose_products("blas")
+    x, weights, bias = three_maps(torch.float64)
+
+    def multiply(x, bias, *weights):
+        return stacked_linear(x, weights, bias)
+
+    assert torch.autograd.gradgradcheck(multiply, (x, bias, *weights))
+
+
+@pytest.mark.parametrize("library", ["blas", "auto"])
+def test_stacked_weights_are_not_stored_for_the_backward_pass(library):
+    x, weights, bias = three_maps()
+    stored = []
+    choose_products(library)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: stored.append(t) or t, lambda t: t):
+        stacked_linear(x, weights, bias)
+    choose_products("blas")
+    assert {part.data_ptr() for part in stored} == {part.data_ptr() for part in (x, *weights)}
 
 
 @pytest.mark.parametrize(("n", "rows"), [(1, 4), (4, 4), (5, 4), (5, 1)])

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from ablate.train.prepare import prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 
@@ -25,6 +26,16 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(30):
     torch.ones(4_000_000)  # 3,906 pages
 print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) // 3906)
+"""
+GAPS = """
+from ablate.process import keep_memory
+def resident_mib():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+blocks = [bytearray(100_000) for _ in range(2000)]
+del blocks[::2], blocks[::3]  # a third of the blocks is left, between gaps
+before = resident_mib()
+keep_memory()
+print(before - resident_mib())
 """
 
 
@@ -47,16 +58,26 @@ def test_most_tensors_take_the_pages_of_those_before():
     assert run_script(FAULTS, "keep", MALLOC_MMAP_THRESHOLD_="131072") < 15
 
 
-def test_a_run_keeps_its_memory_before_it_does_anything_large(small, compose, monkeypatch):
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator")
+def test_memory_that_was_free_before_is_returned_to_the_system():
+    assert run_script(GAPS) > 100
+
+
+def test_a_run_keeps_its_memory_between_reading_the_data_and_making_the_model(
+    small, compose, monkeypatch
+):
     class KeptError(Exception):
         pass
 
     def kept():
         raise KeptError
 
+    prepared = []
     monkeypatch.setattr("ablate.train.run.keep_memory", kept)
     monkeypatch.setattr(
-        "ablate.train.run.prepare_data", lambda config: pytest.fail("data came first")
+        "ablate.train.run.prepare_data", lambda job: prepared.append(job) or prepare_data(job)
     )
+    monkeypatch.setattr("ablate.train.run.make_model", lambda *_: pytest.fail("the model is made"))
     with pytest.raises(KeptError):
         run(resolve(compose(*small)))
+    assert prepared

@@ -3,7 +3,7 @@
 Source: arXiv:1706.03762, section 3.2.2.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,9 +14,10 @@ from torch.nn import functional as F
 
 from ablate.model.attention.base import Kernel
 from ablate.model.cache import Cache
-from ablate.model.linear import linear
+from ablate.model.linear import stacked_linear
 from ablate.model.padding.base import Mask, Padding
 from ablate.model.position.base import Position
+from ablate.model.product import stack
 from ablate.model.projections.base import Map, Projections
 from ablate.model.projections.separate import Separate
 from ablate.model.sublayer import VECTOR, LayerContext, Memory, Slots, Sublayer
@@ -25,7 +26,18 @@ from ablate.model.values.separate import Separate as SeparateValues
 
 SEPARATE = partial(Separate, output="learned")
 
-Packed = tuple[Float[Tensor, "N D"], Float[Tensor, " N"] | None]  # weight and bias of several maps
+
+class Packed(NamedTuple):
+    """Several linear maps that a single matrix product computes: their weights, and their biases as
+    one vector.
+    """
+
+    weights: Sequence[Float[Tensor, "_ D"]]
+    bias: Float[Tensor, " N"] | None
+
+    def stacked(self) -> "Packed":
+        """Return the same maps with one weight, which repeated products need not stack again."""
+        return Packed([stack(self.weights)], self.bias)
 
 
 class MultiHeadAttention(Sublayer):
@@ -70,17 +82,13 @@ class MultiHeadAttention(Sublayer):
     def project(
         self, x: Float[Tensor, "B L D"], packed: Packed
     ) -> tuple[Float[Tensor, "B H L E"], ...]:
-        """Return x mapped to heads by each of several linear maps, which are packed into one
-        matrix.
-
-        A single matrix product computes all maps.
-        """
-        n_maps = len(packed[0]) // (self.n_heads * self.d_head)
-        parts = linear(x, *packed).view(*x.shape[:2], n_maps, self.n_heads, self.d_head)
-        heads = parts.permute(2, 0, 3, 1, 4)
-        if not self.kernel.reads_strided(x.size(1), x.device):
-            heads = heads.contiguous()  # one copy; each product would make its own
-        return heads.unbind()
+        """Return x mapped to heads by each of several linear maps."""
+        maps = torch.split(stacked_linear(x, *packed), self.n_heads * self.d_head, -1)
+        shape = *x.shape[:2], self.n_heads, self.d_head
+        heads = [part.view(shape).transpose(1, 2) for part in maps]
+        if self.kernel.reads_strided(x.size(1), x.device):
+            return tuple(heads)
+        return torch.stack(heads).unbind()  # one copy; each product would make its own
 
     def scaled(self, queries: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
         """Return the queries times `query_factor`."""
@@ -156,9 +164,9 @@ class SelfAttention(MultiHeadAttention):
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
         """Return the cache for decoding before the first step. The cache contains no keys and
-        values yet, but the query, key and value projection matrices, packed into one matrix.
+        values yet, but the query, key and value projection matrices, stacked.
         """
-        return SelfCache(self.packed(), self.kernel.cache(slots))
+        return SelfCache(self.packed().stacked(), self.kernel.cache(slots))
 
     def step(
         self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
@@ -172,12 +180,12 @@ class SelfAttention(MultiHeadAttention):
         return self.merge(self.kernel.step(self.scaled(q), k, v, slots, cache.past, bias), x)
 
     def packed(self) -> Packed:
-        """Return the linear maps to queries, keys and values as one matrix and one bias."""
+        """Return the linear maps to queries, keys and values."""
         return pack(self.query, self.key, self.value)
 
 
 class SelfCache(NamedTuple):
-    """The cache of self-attention: packed projection matrices, and the state of the kernel."""
+    """The cache of self-attention: stacked projection matrices, and the state of the kernel."""
 
     packed: Packed
     past: Cache
@@ -269,10 +277,7 @@ class CrossCache:
 
 
 def pack(*maps: Map) -> Packed:
-    """Return the weights of several linear maps as one matrix, and their biases as one vector.
-
-    A single product with the matrix computes all maps.
-    """
-    weight = torch.cat([part.weight for part in maps])
+    """Return several linear maps as the operands of a single matrix product."""
     biases = [part.bias for part in maps if part.bias is not None]
-    return weight, torch.cat(biases) if len(biases) == len(maps) else None
+    bias = torch.cat(biases) if len(biases) == len(maps) else None
+    return Packed([part.weight for part in maps], bias)
