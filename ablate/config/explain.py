@@ -89,14 +89,21 @@ def _explain(error: Exception, words: Sequence[str]) -> str:
         full = re.search(r"full_key: (\S+)", f"{cause}\n{text}")
         return _explain_key(full[1] if full else named[1], cause)
     if group:
-        return _explain_group(group[1], cause)
+        return _explain_group(group[1], cause, words)
     return _explain_value(text, cause, words)
 
 
-def _explain_group(name: str, cause: Any) -> str:
-    if "/" in name:
-        return unknown(name, groups(name.rpartition("/")[0]))
-    return _explain_key(name, cause)
+def _explain_group(name: str, cause: Any, words: Sequence[str]) -> str:
+    parent, _, leaf = name.rpartition("/")
+    if not parent:
+        return _explain_key(name, cause)
+    if leaf not in groups(parent):
+        return unknown(name, groups(parent))
+    chosen = next((word for word in words if word.startswith(f"{parent}=")), parent)
+    return (
+        f"{chosen} has no part {name}, but the command, its scale or its experiment chooses an "
+        f"option for it; choose another {parent}, or leave {name} out"
+    )
 
 
 def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:

@@ -79,6 +79,18 @@ def test_what_the_user_is_told(override, words):
     assert "append" not in message  # Hydra's own advice is wrong here
 
 
+@pytest.mark.parametrize(
+    ("overrides", "chosen", "part"),
+    [
+        (("model=rnn", "model/position=rotary"), "model=rnn", "model/position"),
+        (("scale=language", "model=rnn"), "model=rnn", "model/position"),
+        (("model=rnn", "model/residual=pre_ln"), "model=rnn", "model/residual"),
+    ],
+)
+def test_a_model_without_a_part_that_is_chosen_is_named(overrides, chosen, part):
+    assert complaint(*overrides).startswith(f"{chosen} has no part {part}, but the command, its ")
+
+
 def test_a_misspelt_key_in_an_experiment_file(tmp_path):
     (tmp_path / "experiment").mkdir()
     text = "# @package _global_\nstudy:\n  factors: [seed]\n  claims: []\n  seads: 3\n"
