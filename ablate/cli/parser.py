@@ -51,7 +51,7 @@ def _existing(text: str) -> Path:
 
 
 def whole(least: int) -> Kind:
-    """Return the type of whole numbers that are at least `least`."""
+    """Return the argument type for whole numbers of at least `least`."""
 
     def convert(text: str) -> int:
         if int(text) < least:
@@ -62,7 +62,7 @@ def whole(least: int) -> Kind:
 
 
 def one_of(*words: str) -> Kind:
-    """Return the type of a value that must be one of `words`."""
+    """Return an argument type that accepts only the given words."""
 
     def convert(text: str) -> str:
         if text not in words:
@@ -73,8 +73,8 @@ def one_of(*words: str) -> Kind:
 
 
 def several(kind: Kind) -> Kind:
-    """Return the type of comma-separated values of type `kind`; they may be in brackets, as in an
-    override.
+    """Return the argument type for comma-separated values of type `kind`; the list may be in
+    brackets, as in an override.
     """
 
     def convert(text: str) -> list[Any]:

@@ -23,8 +23,8 @@ PART = 1 << 17  # pairs processed at a time, which bounds the memory for interme
 
 @dataclass(frozen=True)
 class Sizes:
-    """Line numbers and lengths (tokens, including EOS) of the sentence pairs of a split that are
-    used.
+    """The sentence pairs of a split that are used: the line number of each pair, and the lengths of
+    both sides in tokens, including EOS.
     """
 
     rows: Rows

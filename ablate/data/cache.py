@@ -174,8 +174,8 @@ def key(corpus: Corpus, scheme: Scheme | Given) -> str:
 
 
 def damage(folder: Path) -> str:
-    """Return a description of what is damaged in the folder of a cache; "" if all files match the
-    manifest.
+    """Return a description of the first missing or damaged file in the folder of a cache; "" if all
+    files match the manifest.
     """
     try:
         for name, about in read_sealed(folder / MANIFEST)["files"].items():

@@ -28,7 +28,7 @@ INVISIBLE = re.compile(
 
 
 class Lines:
-    """A counter of lines with some property, which also keeps the number of the first such line."""
+    """A counter of lines that have some property; it also stores the first such line's number."""
 
     def __init__(self, flags: Iterable[bool] = (), unit: str = "line") -> None:
         self.count = 0
@@ -38,7 +38,7 @@ class Lines:
         self.extend(flags)
 
     def extend(self, flags: Iterable[bool]) -> None:
-        """Process further lines, and count each line whose flag is true."""
+        """Count further lines; `flags` says of each line whether it has the property."""
         for flag in flags:
             self._seen += 1
             if flag:

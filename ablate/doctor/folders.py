@@ -19,14 +19,14 @@ UNFINISHED, DAMAGED = "unfinished", "damaged"
 
 
 def look_at_cache(cache: Path) -> Diagnosis:
-    """Return the size of the cache, the free disk space, and whether the cache can be written."""
+    """Diagnose the cache folder: its size, the free disk space, and whether it can be written."""
     seen = f"{size(_bytes(cache))} in {cache}, {_free(cache)} free on its disk"
     return Diagnosis("cache", seen, *_trouble(cache, "paths.cache"))
 
 
 def look_at_results(results: Path) -> Diagnosis:
-    """Return the number of runs by state, and how many were made with other versions of code or
-    libraries.
+    """Diagnose the results folder: the number of runs by state, the number of runs made with other
+    versions of code or libraries, and the first problem, with advice.
     """
     runs = [path for path in sorted(results.glob("runs/*")) if path.is_dir()]
     states = Counter(_state(run) for run in runs)

@@ -211,7 +211,7 @@ def _training(folder: Path) -> Curve:
 
 
 def _rounded(value: Any, digits: int) -> Any:
-    """Round a float to significant digits; return any other value, or a whole number, unchanged."""
+    """Round a float to significant digits; return whole numbers and other values unchanged."""
     counts = not isinstance(value, float) or value.is_integer()
     return value if counts else float(f"{value:.{digits}g}")
 

@@ -293,7 +293,7 @@ def _numbered(runs: Iterator[Run], first: int) -> list[Run]:
 
 
 def _seeds(runs: Sequence[Run]) -> set[int]:
-    """Return the seeds with which every arm has a run."""
+    """Return the seeds for which every arm has a run."""
     arms: dict[str, set[int]] = {}
     for run in runs:
         arms.setdefault(run["arm"], set()).add(run["seed"])
@@ -311,7 +311,8 @@ def _sentences(pieces: Sequence[Piece]) -> dict[str, int]:
 def _registration(
     pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]
 ) -> Registration:
-    """Return the earliest registration of the study, with the joined history of its questions.
+    """Return the registration of the joined study: the time of the earliest registration, and the
+    earlier analyses of each claim in all parts.
 
     Args:
         pieces: the parts of the study, such as those of several machines.
@@ -364,7 +365,7 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
 
 
 def _judged_seeds(piece: Piece) -> list[int]:
-    """Return the seeds with which a part of a study has results."""
+    """Return the seeds for which a part of a study has results."""
     return sorted({run["seed"] for run in piece.runs.values()})
 
 

@@ -30,13 +30,16 @@ Runs = list[Run]
 
 
 def write_about(folder: Path, about: About, registered: Mapping[str, object], seal: Seal) -> None:
-    """Write study.json with its seal (the digests by which later changes are detected), and
-    registered.json with everything that decided the verdicts when the study was registered.
+    """Write study.json and registered.json.
+
+    study.json gets a seal: digests by which later changes of the evidence are detected.
+    registered.json has the study as it was registered before the runs, that is, every setting that
+    decides a verdict.
 
     Args:
         folder: the folder of the evidence.
         about: the content of study.json, with the keys `PARTS`.
-        registered: the content of registered.json; empty if it is not known, so that no file is
+        registered: the content of registered.json; if it is empty (unknown), this file is not
             written.
         seal: the digests of the other files.
     """

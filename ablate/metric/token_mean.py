@@ -10,9 +10,9 @@ class TokenMean(Metric):
     """The mean of a quantity over the tokens of all batches, given each batch's mean and size.
 
     The result does not depend on the order of batches or the number of devices, because the sums
-    are exact in float64. This holds as long as the total stays below 2^30 times the smallest mean,
-    rounded down to a power of two; for means above 1/32, up to a total of 33 million nats. If a
-    mean is NaN or infinite, so is the result.
+    are exact in float64. If every batch has a mean of at least 1/32 nat, they are exact up to a
+    total of 33 million nats. In general, if every mean is at least 2^-k, they are exact up to a
+    total of 2^(30 - k). If a mean is NaN or infinite, so is the result.
     """
 
     full_state_update = False

@@ -135,7 +135,7 @@ def listening(model: Model, readings: list[Reading]) -> Iterator[None]:
 
 
 def noting(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Given:
-    """Replace the sub-layer in the arguments of a forward method by one that records what it does.
+    """Replace the sub-layer in the arguments of a forward method by a recording sub-layer.
 
     This function is a forward pre-hook of the residual connections. The new sub-layer computes the
     same output. It appends its input, its output and the residual stream to `readings`.
@@ -167,7 +167,7 @@ def ratio(reading: Reading) -> Float[Tensor, " N"]:
 def moments_of(x: Float[Tensor, "N D"]) -> Float[Tensor, "2 D"]:
     """Return mean and variance over all tokens for each channel of x.
 
-    A variance is at least LEAST.
+    Variances below 1e-12 (LEAST) are raised to this value.
     """
     var, mean = torch.var_mean(x, 0, correction=0)
     return torch.stack([mean, var.clamp(min=LEAST)])

@@ -85,7 +85,9 @@ def _without(node: Any, path: list[str]) -> Any:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A test of an earlier run: its duration, metrics, identity (a hash) and folder."""
+    """The evaluation of an earlier run on test data: its duration in seconds, its metrics, its
+    identity (a hash) and its folder.
+    """
 
     seconds: float
     metrics: Metrics
@@ -98,8 +100,8 @@ class Row:
     """An earlier run: its signature, results and durations.
 
     `per_update` is the time of an optimiser step, `per_validation` the time of a validation, and
-    `rest` the time of everything else in training, all in seconds. `tested` has the tests of the
-    run, by a digest of the test's settings.
+    `rest` the time of everything else in training, all in seconds. `tested` has the evaluations of
+    the run on test data, by a digest of their settings.
     """
 
     kin: RunSignature
@@ -111,7 +113,7 @@ class Row:
     per_update: float
     per_validation: float
     rest: float
-    here: bool  # whether the machine is like this one
+    here: bool  # whether the run was made on a machine like this one
     sample: bool  # whether the run has only a few steps, for timing
     folder: Path
     tested: dict[str, Evaluated] = field(default_factory=dict)

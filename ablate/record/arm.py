@@ -59,7 +59,7 @@ def _level(
 
 
 def _given(node: Any) -> Levels:
-    """Return the overrides of a run whose value is a list or a mapping, as key to value.
+    """Return the values of those overrides of a run that are lists or mappings, by key.
 
     These overrides are parsed here, because Hydra's record of the chosen options
     (hydra.runtime.choices) does not contain options that were chosen as a list.
@@ -79,10 +79,12 @@ def arm(config: DictConfig) -> str:
 
 
 def distinct_levels(config: DictConfig, *, tuned: bool) -> Levels:
-    """Return the levels that distinguish this run from others of its name, without the seed.
+    """Return the levels that distinguish this run from other runs of the experiment, except the
+    seed.
 
-    With a study, the levels are those of its factors and, with `tuned`, the tuned values of
-    nuisance parameters. Without a study, the levels are all overrides.
+    If there is a study, the result has the levels of its factors. If `tuned` is true, it also has
+    the overrides of nuisance parameters, such as a learning rate that is being tuned. Without a
+    study, the result has all overrides that make arms.
     """
     if not HydraConfig.initialized():
         return levels(config)

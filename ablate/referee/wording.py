@@ -73,7 +73,7 @@ class Wording:
         return f"These runs do not settle whether {self._claimed()}"
 
     def _claimed(self) -> str:
-        """Return what the claim states as a clause, such as "A is better than B"."""
+        """Return the statement of the claim as a clause, such as "A has a higher bleu than B"."""
         treatment, baseline, metric = self._treatment, self._baseline, self._metric
         changes = "falls" if self.design.lower else "rises"
         if self.claim.kind == "trend" and self.claim.minus:
@@ -330,7 +330,7 @@ class Wording:
 
     @property
     def _places(self) -> str:
-        """The two sets of runs whose differences an interaction compares, in words."""
+        """The two settings of an interaction, as the end of a comparison: "at A than at B"."""
         second = {**self.claim.where, **self.claim.minus}
         first = {key: value for key, value in self.claim.where.items() if key in self.claim.minus}
         where = f"at {label(first)}" if first else "in all runs"

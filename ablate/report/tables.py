@@ -164,8 +164,11 @@ def fields_of(claim: ReportedClaim) -> Table:
 
 
 def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
-    """Return a table of the steps that each baseline needs to reach the score of its treatment at
-    `budget.short` steps.
+    """Return a table of times to target: the number of training steps after which the validation
+    nll of a baseline has fallen to that of its treatment at the short budget.
+
+    The short budget (`budget.short`) is the smaller of the two numbers of training steps after
+    which the runs were tested. The result is None if no claim has a time to target.
     """
     rows = [
         [title, *_target(claim, short["steps"], target, evidence)]

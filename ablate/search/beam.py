@@ -121,8 +121,8 @@ class _Beams:
         return ((5 + length) / 6) ** self.alpha
 
     def advance(self, logits: Float[Tensor, "R V"]) -> Int[Tensor, " R"]:
-        """Extend every hypothesis by one token; return for each new hypothesis the row it
-        continues.
+        """Extend every hypothesis by one token; return, for each new hypothesis, the row of the
+        hypothesis that it continues.
         """
         n, size = self.score.shape
         log_p = logits.float().log_softmax(-1)
@@ -139,11 +139,13 @@ class _Beams:
         return (torch.arange(n, device=at.device)[:, None] * size + parent).flatten()
 
     def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
-        """Store, for each sentence, the best hypothesis that ends now if it beats all earlier ones.
+        """Store, for each sentence, the best hypothesis that ends now, if its score is higher than
+        the scores of all hypotheses that ended earlier.
 
         Args:
-            ended: log-probabilities of the K hypotheses of each sentence, if they end now.
-            score: log-probabilities of the K best continuations that do not end.
+            ended: for each sentence, the log-probabilities of its K hypotheses if they end now.
+            score: for each sentence, the log-probabilities of the K best continuations that do not
+                end.
         """
         length, last_place = self.prefix.size(2), self._last_place(ended, score)
         value, row = ended.max(1)

@@ -57,10 +57,11 @@ def _key_of(config: DictConfig, limit: int) -> str:
 
 
 def _needs(job: Job, data: TextData) -> Iterator[tuple[Need, Need]]:
-    """Yield pairs of encoder and decoder requirements: a length in tokens, and the sequences that
-    need it.
+    """Yield pairs of requirements: the largest number of tokens for the encoder and the decoder,
+    each with the name of the texts that have so many tokens.
 
-    There are pairs for training, validation and each test split.
+    There is a pair for training, for validation and for each test split. If the task generates
+    text, there is also a pair for the decoding search on validation and on each test split.
     """
     src, tgt = job.task.longest(*data.longest("train"))
     yield (src, "the sources of train"), (tgt, "the targets of train")

@@ -1,4 +1,4 @@
-"""Find the interim analyses of a claim, with the fraction of the planned seeds that each had."""
+"""Find the interim analyses of a claim, and the fraction of the planned seeds in each analysis."""
 
 from collections.abc import Collection
 
@@ -28,11 +28,11 @@ def asked_of(claim: Question, evidence: Evidence) -> Asked:
 
 
 def looks_of(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:
-    """Return the fraction of the planned seeds at each interim analysis; the current one is last.
+    """Return the fraction of the planned seeds at each analysis; the current analysis is last.
 
-    An earlier analysis does not count if it had none, or all, of the present seeds. After an
-    analysis of all planned seeds no alpha is left. A later analysis is then judged as if it were
-    the only one, and is exploratory.
+    An earlier analysis counts only if it had some of the present seeds, but not all of them. An
+    analysis of all planned seeds leaves no alpha for later analyses. A later analysis is then
+    judged like a single analysis, and its verdict is exploratory.
 
     Args:
         claim: the claim.

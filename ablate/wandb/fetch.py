@@ -97,7 +97,7 @@ def asking(what: str) -> Iterator[None]:
     """Convert every error of W&B's client, which raises errors of many types, to a UserError.
 
     Args:
-        what: for the message, the object that is requested from W&B inside of the context.
+        what: for the message, the name of the object that is requested from W&B.
     """
     try:
         yield

@@ -99,7 +99,7 @@ def softmax_of_rows(x: Matrix) -> Matrix:
 
 
 def look_up(table: Matrix, tokens: Matrix) -> Matrix:
-    """Return the rows of an embedding table for all tokens, sentence after sentence."""
+    """Return a matrix with one row per token, its embedding; the sentences follow each other."""
     embedding = Table(*table.shape, scaled=False).double()
     embedding.load_state_dict({"weight": table})
     return embedding(tokens.long()).flatten(0, 1)

@@ -24,7 +24,7 @@ from ablate.observe.heads import distance
 from ablate.seeding import stream
 
 CHOICE = 4  # minimum number of keys that a decoder query must see to count
-FARTHEST = 20  # largest distance in tokens; larger ones are clamped
+FARTHEST = 20  # largest distance in tokens; larger distances are clamped
 SHUFFLES = 5
 TINY = 0.001
 
@@ -151,9 +151,11 @@ def at_distances(weights: Float[Tensor, "B H L L"]) -> Float[Tensor, "B L H O"]:
 
 
 def divergence(profiles: Float[Tensor, "N H O"]) -> float:
-    """Return the mean Jensen-Shannon divergence, in bits, between the mean profiles of two heads.
+    """Return how much heads differ in their mean weight at each distance.
 
-    `profiles` has the weight of each of N queries and H heads at each of O distances.
+    The result is the Jensen-Shannon divergence between two heads in bits, averaged over all pairs
+    of heads. `profiles` has the weight of each of N queries and H heads at each of O distances. The
+    mean weight is a mean over the queries.
     """
     # as one sentence with one query, whose keys are distances
     mean = profiles.mean(0)[None, :, None]

@@ -1,4 +1,4 @@
-"""Tokenise sentences of known words, and average attention over the tokens of each word."""
+"""Tokenise sentences word by word, and average attention over the tokens of each word."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Read(NamedTuple):
 
 
 def read(sentences: Sequence[Gold], tokenizers: Tokenizers) -> Read:
-    """Return sentences as padded token ids."""
+    """Return sentence pairs as padded token ids, with the range of tokens of each word."""
     sources, src = zip(
         *(pieces(sentence.src, tokenizers.src) for sentence in sentences), strict=True
     )

@@ -26,7 +26,9 @@ FIRST = "reading the evidence"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the source of the runs, and the folder of the report."""
+    """Declare the source of the runs, the study file of a table, the W&B project and group, and the
+    outputs: JSON, and the folders of the report and of the tables.
+    """
     parser.add_argument(
         "source",
         metavar="SOURCE",

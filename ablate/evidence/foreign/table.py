@@ -275,7 +275,7 @@ class Collector:
             self.dropped, self.numbers, self.codes, self.texts = True, [], [], {}
 
     def _add_mixed(self, cells: Sequence[Cell]) -> None:
-        """Add cells of which some are texts or empty; equal cells are parsed once."""
+        """Add a chunk of cells that may include texts and empty cells; parse equal cells once."""
         numbers: dict[Cell, float] = {}
         codes: dict[Cell, int] = {}
         for cell in dict.fromkeys(cells):

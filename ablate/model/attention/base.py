@@ -54,9 +54,10 @@ class Kernel(nn.Module, ABC):
         return
 
     def reads_strided(self, n_keys: int, device: torch.device) -> bool:
-        """Return whether the kernel reads the output of a linear map as it is.
+        """Return whether the kernel can read queries, keys and values as strided views.
 
-        The vectors of the heads are interleaved there; other kernels need a copy, head by head.
+        In the output of a projection, the vectors of the heads are interleaved. A kernel that
+        cannot read a view of this output gets a contiguous copy, head by head.
         """
         return False
 
@@ -103,7 +104,7 @@ class Kernel(nn.Module, ABC):
 
 
 class KeysValues:
-    """A cache of the keys and values of past tokens; `slots` assigns each token an index."""
+    """A cache of the keys and values of past tokens, stored at the indices that `slots` assigns."""
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots

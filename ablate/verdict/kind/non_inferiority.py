@@ -60,11 +60,13 @@ class NonInferiority(Sameness):
 
 
 def losses(low: float, high: float) -> list[MarginThreshold]:
-    """Return the decision on "the deterioration is below the margin" for every margin from 0 on.
+    """Return the margins at which the decision changes, each with the decision from there on.
+
+    The decision is on the claim that the deterioration is below the margin. The first margin is 0.
 
     Args:
-        low: lower end of the interval of the difference.
-        high: upper end.
+        low: lower end of the confidence interval of the difference; negative values are worse.
+        high: upper end of this interval.
     """
     return distinct(
         [

@@ -17,7 +17,7 @@ from ablate.verdict.wording.details import direction, unit_of
 SHORT = 3  # largest number of words of a metric's name that is repeated
 HOLM = "After the correction for several claims (Holm)"
 BRIEF_HOLM = "After Holm's correction"
-WEAKER = {  # what the correction leaves open, by the grade that remains
+WEAKER = {  # the part of the answer that the correction leaves open, by the grade that remains
     DIRECTION: "it may be smaller",
     SMALL: "the direction is uncertain",
     "": "the claim is undecided",
@@ -75,9 +75,10 @@ def arm_names(claim: Claim) -> list[str]:
 
 
 def _estimates(claim: Claim, answer: Answer) -> list[str]:
-    """Return the effect as a change of the metric, so that a fall of a loss is negative.
+    """Return three wordings of the effect and its interval, from the longest to the shortest.
 
-    Later wordings leave out the number of sentences, then the explanation of the unit.
+    The second wording leaves out the number of test sentences. The third also leaves out the
+    explanation of the unit. The effect is the change of the metric, so a falling loss is negative.
     """
     return [_effect(claim, answer, without) for without in ("", "sentences", "sentences, unit")]
 
@@ -138,7 +139,9 @@ def _comparison(claim: Claim, *, shared: bool) -> str:
 
 
 def _places(claim: Claim) -> tuple[Levels, Levels]:
-    """Return the levels at which an interaction takes its two differences; {} without one."""
+    """Return the two settings whose differences an interaction compares, as levels; both are {} if
+    the claim is no interaction.
+    """
     where = claim["where"]
     there = {k: v for k, v in claim["minus"].items() if where.get(k, ...) != v}
     return {k: v for k, v in where.items() if k in there}, there
@@ -152,7 +155,7 @@ def interval_text(ends: list[float] | None, level: float, unit: Metric, sign: in
     """Return a confidence interval as text, such as "95 % CI 9.69 to 17.21".
 
     Args:
-        ends: lower and upper end of the interval; None without one.
+        ends: lower and upper end of the interval; None if there is no interval.
         level: confidence level, such as 0.95.
         unit: the metric, which decides on the number of decimals.
         sign: -1 to change the sign of both ends, else 1.
@@ -240,9 +243,9 @@ def _planned(claim: Claim, effect: float) -> str:
 
 
 def _rates(claim: Claim, answer: Answer) -> list[str]:
-    """Return how many runs of each arm ended in the way that the claim counts."""
+    """Return the numbers of failed runs in both arms of a stability claim, as a single wording."""
     arms = arm_names(claim)
-    if claim["better"] == "lower":  # then the baseline counts as plus
+    if claim["better"] == "lower":  # then the rates of the baseline come first
         arms.reverse()
     counts = zip(answer["rates"], arms, strict=True)
     name = claim_metric(claim).name.removesuffix(" runs")

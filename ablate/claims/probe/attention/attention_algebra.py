@@ -4,9 +4,9 @@ Equation: head_h(x_i) = sum_j a_ij v_j, a_ij = exp(q_i k_j / sqrt(d_head)) / sum
     = x W_Q + b_Q and so on for each head; MultiHead = [head_1 ... head_H] W_O + b_O.
 Source: arXiv:1706.03762, sections 3.2.1 and 3.2.2.
 What differs: random weights, biases and words in float64; nothing is learned.
-What to expect: modules and loops agree up to rounding. A head returns averages of the values, but
-    the output projection does not. Queries are X W, not W X. With a causal mask, the mean of the
-    values differs between queries.
+What to expect: modules and loops agree up to rounding. The output of a head is a weighted average
+    of the values; after the output projection it is not. If the rows of X are words, queries are
+    X W, not W X. Uniform attention gives all queries the same output, unless the mask is causal.
 """
 
 import copy
@@ -261,10 +261,13 @@ def rows(kernel: Kernel, heads: Heads, across: Float[Tensor, "H R S"]) -> dict[s
     """Return measurements of the axes of the score matrix: a row belongs to a query, a column to a
     key.
 
-    not_square and cross_not_square: whether the scores of a sentence with itself, or with another,
-    are not square; other_rows: change of the rows of other queries when one query changes;
-    row_control: change of this query's row. unequal_accepted: how many of two value lists of wrong
-    length the kernel accepts.
+    Returns:
+        not_square: 1 if the scores of a sentence with itself are not a square matrix, else 0.
+        cross_not_square: 1 if the scores between two sentences are not a square matrix, else 0.
+        other_rows: largest change of the weights of all other queries if one query changes.
+        row_control: largest change of the weights of the query that changes.
+        unequal_accepted: number of tested calls with fewer values than keys that the kernel
+            accepts.
     """
     q, k, v = heads
     asked = q.clone()
@@ -300,14 +303,16 @@ def raises(compute: Callable[[], Tensor]) -> bool:
 def projections(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], square: Float[Tensor, "D D"]
 ) -> dict[str, float]:
-    """Return the deviations of alternative matrix products from the queries; W is the projection to
-    queries, and the rows of X are words.
+    """Compare several ways to compute queries; W is the weight of the projection, and the rows of X
+    are words.
 
-    left_refused: whether W X fails if the number of words differs from the width; left_error:
-    deviation of W X from the queries if number and width are equal; columns_error: deviation of W^T
-    X^T for words as columns. layer_error: deviation of queries from a linear layer applied to each
-    word; layer_control: from this layer applied to another word; bias_moves: deviation of queries
-    from X W.
+    Returns:
+        left_refused: 1 if W X raises an error because the number of words is not the width, else 0.
+        left_error: deviation of W X from X W if the number of words is the width.
+        columns_error: deviation of W^T X^T, which has words as columns, from (X W)^T.
+        layer_error: deviation of the queries from a linear layer that is applied word by word.
+        layer_control: deviation of the queries from this layer, applied to another word each time.
+        bias_moves: deviation of the queries from X W, which is due to the bias.
     """
     weight = attention.query.weight.T
     queries, plain = attention.query(x), square @ weight
@@ -326,8 +331,10 @@ def means(kernel: Kernel, heads: Heads) -> dict[str, float]:
     """Return how much the outputs of attention differ between queries: the largest difference from
     the first query's output.
 
-    mean_spread: for attention to the mean of all values; causal_mean_spread: for attention to the
-    mean of preceding words; softmax_spread: for the model's kernel.
+    Returns:
+        mean_spread: difference if all words have equal weights.
+        causal_mean_spread: difference if a word and all earlier words have equal weights.
+        softmax_spread: difference with the weights of the model.
     """
     q, k, v = (of[None] for of in heads)
     uniform = Uniform(d_head=q.size(3), dropout=0.0)

@@ -45,8 +45,8 @@ class BatchCost(RandomModels):
         lines: number of lines.
         tokens: tokens per batch, including padding.
         repeats: number of passes over all lines for the median time, after a warm-up pass.
-        draws: number of models with random weights for which a batch is compared with its sentences
-            alone.
+        draws: number of models with random weights; for each model, the states of a batch are
+            compared with the states of the same sentences one at a time.
         seed: seed of batches and weights.
 
     Raises:

@@ -21,7 +21,7 @@ from ablate.model.sublayer import Sublayer
 from ablate.model.transformer import Transformer
 
 SUBLAYERS = {"encoder": 2, "decoder": 3}  # number of sub-layers per layer
-# by stack: replacement for the stream before this sub-layer
+# by stack: the number of a sub-layer, and the residual stream that replaces its input
 Held = Mapping[str, tuple[int, Tensor]]
 
 
@@ -48,7 +48,7 @@ class Trace(NamedTuple):
 def trace(
     model: Transformer, inputs: Seq2Seq, fixed: Held | None = None, memory: Tensor | None = None
 ) -> Trace:
-    """Run a model, and return its activations, with some of them replaced.
+    """Run a model with some activations replaced, and return all recorded activations.
 
     Args:
         model: the model.
@@ -131,14 +131,14 @@ def moved(first: Tensor, other: Tensor) -> Tensor:
 
 
 def farthest(first: Heads, other: Heads) -> Tensor:
-    """Return the largest of three differences between two attentions: the differences between their
-    queries, between their keys, and between their values.
+    """Compare an attention in two forward passes: return the change of its queries, of its keys or
+    of its values, whichever is largest.
     """
     return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).max()
 
 
 def nearest(first: Heads, other: Heads) -> Tensor:
-    """Return the smallest of three differences between two attentions: the differences between
-    their queries, between their keys, and between their values.
+    """Compare an attention in two forward passes: return the change of its queries, of its keys or
+    of its values, whichever is smallest.
     """
     return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).min()

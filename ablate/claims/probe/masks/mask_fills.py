@@ -27,7 +27,7 @@ TYPES = {
 }
 SPREAD = 3.0
 ROWS = 16
-FAR = 200.0  # a score lower by this has a weight that float32 cannot represent
+FAR = 200.0  # a score that is lower by FAR has a weight that float32 cannot represent
 
 
 class MaskFills(RandomModels):
@@ -47,8 +47,8 @@ class MaskFills(RandomModels):
         """Return attention weights for random scores, number types and fill values; each value is
         the largest over all random score matrices, except `unmasked`.
 
-        A fill value either replaces a masked score, or is added to it. TYPE is a number type, such
-        as float16.
+        A fill value is applied in two ways: it replaces a masked score, or it is added to the
+        score. TYPE is a number type, such as float16.
 
         Returns:
             weight_TYPE: largest weight on a masked key, over all fill values and both ways; NaN if
@@ -100,15 +100,16 @@ class MaskFills(RandomModels):
 def applied(
     scores: Float[Tensor, "R K"], masked: Bool[Tensor, "R K"]
 ) -> dict[tuple[str, float], Tensor | None]:
-    """Return the attention weights after masked scores got a fill value.
+    """Return the attention weights for each fill value, applied to the masked scores in two ways.
 
     Args:
-        scores: attention scores, whose number type is used.
+        scores: attention scores, in the number type to be tested.
         masked: True at masked keys.
 
     Returns:
-        weights by (way, fill value): "filled" if the value replaces a masked score, "added" if the
-            value is added to it. None if torch rejects the value for the number type.
+        weights by ("filled", fill value) if the fill value replaces each masked score, and by
+            ("added", fill value) if it is added to each masked score. The weights are None if torch
+            raises an error because the number type cannot represent the fill value.
     """
     weights: dict[tuple[str, float], Tensor | None] = {}
     for fill in FILLS:

@@ -58,7 +58,7 @@ class PaddingPlaces(RandomModels):
         or left: padding comes after or before the sentence.
 
         Returns:
-            SIDE_none: largest change over the draws if no mask of padding is missing.
+            SIDE_none: largest change over the draws if all three attentions mask padding.
             SIDE_encoder, SIDE_decoder, SIDE_cross: smallest change over the draws if the mask of
                 padding is missing in one attention: the encoder's self-attention, the decoder's
                 self-attention, or the cross-attention.

@@ -43,7 +43,7 @@ class PaddedBatches(RandomModels):
         task: task that creates the batches.
         tokens: tokens per batch, including padding.
         bucket: whether sentences of similar lengths share a batch.
-        draws: number of random weights for gradients.
+        draws: number of models with random weights for which gradients are computed.
         seed: seed of batches and weights.
 
     Raises:
