@@ -91,9 +91,22 @@ def check(config: DictConfig) -> None:
             raise UserError(f"trainer.{key} cannot be set: {instead}")
     _walk(config.budget, "budget")  # first, because other keys refer to these values
     _walk(config, "")
+    _check_steps(config)
     if not config.test_splits and not OmegaConf.select(config, "study.tune"):
         # only screening runs are never tested; all other runs need a test for the claims' metrics
         raise UserError("test_splits=[]: it must not be empty")
+
+
+def _check_steps(config: DictConfig) -> None:
+    """Raise UserError if the trainer has another number of steps than the budget, on which the
+    schedule of the learning rate depends.
+    """
+    steps, given = OmegaConf.select(config, "budget.steps"), config.trainer.get("max_steps")
+    if isinstance(given, int) and given != steps:
+        raise UserError(
+            f"trainer.max_steps={given} cannot be set, because budget.steps is {steps}: "
+            f"set budget.steps={given}"
+        )
 
 
 def _resolvable(config: DictConfig) -> None:

@@ -73,6 +73,8 @@ def _check_claims(cells: list[Cell], study: Study) -> None:
         wanted = [claim["where"] | claim[part] for part in ("treatment", "baseline")]
         if claim["minus"]:
             wanted += [levels | claim["minus"] for levels in wanted]
+        if loses := claim.get("loses"):
+            wanted.append(claim["where"] | loses)
         for levels in wanted:
             if not any(cell.levels.items() >= levels.items() for cell in cells):
                 missing = ", ".join(f"{f}={value_text(level)}" for f, level in levels.items())

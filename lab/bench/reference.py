@@ -87,7 +87,7 @@ def page(run: Finished, tried: Sequence[Path] = ()) -> Iterator[str]:
     tokens = run.metrics["steps"] * run.config.batch.tokens / 1e6
     yield (
         f"`python -m ablate scale=reference`: {int(run.metrics['parameters']):,} parameters, "
-        f"{int(run.metrics['steps']):,} updates of up to {run.config.batch.tokens:,} target "
+        f"{int(run.metrics['steps']):,} steps of up to {run.config.batch.tokens:,} target "
         f"tokens, {tokens:.0f} million in all, {run.seconds / 60:.0f} minutes of training; tested "
         f"on {len(run.translations):,} sentences. This page is made by "
         "`python -m lab.bench.reference`."
@@ -96,10 +96,10 @@ def page(run: Finished, tried: Sequence[Path] = ()) -> Iterator[str]:
         ["| score | here | published | signature |", "|---|---:|---:|---|", *scores(run)]
     )
     yield SETTING
-    yield "![validation nll and BLEU against updates](curve.svg)"
+    yield "![validation nll and BLEU against steps](curve.svg)"
     if tried:
         yield "## What was tried before, in short runs"
-        head = "| differs by | updates | val nll | val BLEU |\n|---|---:|---:|---:|"
+        head = "| differs by | steps | val nll | val BLEU |\n|---|---:|---:|---:|"
         yield "\n".join([head, *trials(tried)])
     yield "## Ten translations, at equal distances through the test"
     every = len(run.translations) // 10

@@ -28,6 +28,7 @@ from ablate.train.resolve import resolve
         ("devices={a: 1}", "a whole number"),
         ("num_nodes=100000000000", "at most"),
         ("max_steps=10000000000000000000", "at most"),
+        ("max_steps=5", "set budget.steps=5"),
         ("min_steps=-2", "at least 1"),
         ("min_steps=9999999", "budget.steps=9999999"),
         ("limit_train_batches=1e30", "at most"),

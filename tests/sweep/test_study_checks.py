@@ -77,6 +77,13 @@ def test_the_arms_of_a_claim_must_exist(checked):
         checked(POST, ("model/residual=none",))
 
 
+def test_the_arm_that_must_lose_must_exist(checked):
+    claim = CLAIM | {"kind": "non_inferiority", "loses": {"model/residual": "none"}, "margin": 1.0}
+    with pytest.raises(UserError, match=r"claims, mine: no run has model/residual=none"):
+        checked(POST, PRE, claims=[claim])
+    assert checked(POST, PRE, ("model/residual=none",), claims=[claim]) is None
+
+
 @pytest.mark.parametrize(
     ("claim", "words"),
     [

@@ -31,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
     data.add_argument("--csv", action="store_true", help="print a row for each verdict")
     parser.add_key("word", "claims that contain this text")
     parser.add_key(
-        "state", "supported, refuted, inconclusive, depends, no run decides, not tested, tested"
+        "state", "supported, refuted, undecided, mixed, not testable, not tested, tested"
     )
     parser.add_key("document", "claims of documents whose title contains this")
     parser.add_key("experiment", "claims of experiments whose name contains this")
