@@ -26,7 +26,9 @@ class OtherLoad:
 
 
 def seconds_of_others() -> float | None:
-    """Return the processor seconds of all other processes since boot."""
+    """Return the processor seconds of all other processes since boot; None if the system does not
+    report them.
+    """
     if not STAT.exists():
         return None
     fields = STAT.read_text(encoding="utf-8").splitlines()[0].split()

@@ -17,9 +17,15 @@ class ParameterCount(Probe):
     measures = ("attention_block", "attention_all", "model", "block_excess")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the counts by name. `block_excess` is the difference between the parameters of one
-        attention block and 4 d_model^2 + 4 d_model; 0 means that the number of heads does not
-        matter.
+        """Return numbers of parameters.
+
+        Returns:
+            attention_block: parameters of the largest attention block.
+            attention_all: parameters of all attention blocks.
+            model: parameters of the whole model.
+            block_excess: parameters of one attention block minus 4 d_model^2 + 4 d_model, for the
+                block with the largest absolute difference. 0 means that the number of heads does
+                not matter.
         """
         blocks = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
         sizes = {sum(p.numel() for p in block.parameters()) for block in blocks}

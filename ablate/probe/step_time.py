@@ -67,9 +67,17 @@ class StepTime(Probe):
         self.device = device_of(self.accelerator)
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the seconds of a training step, of a forward pass and of one self-attention; the
-        number of parameters; the number of cores used by other processes (`others`); and on a GPU
-        the peak memory in bytes (`peak_bytes`).
+        """Return the time of a training step and of its parts, and the memory that it needs.
+
+        Returns:
+            step: seconds of a training step, without the optimiser.
+            forward: seconds of a forward pass without gradient.
+            attention: seconds of the forward and backward pass of one self-attention. Only a
+                Transformer has this value.
+            parameters: number of parameters of the model.
+            others: number of cores that other processes used. The value is missing if the system
+                does not report it.
+            peak_bytes: peak memory in bytes. Only a GPU has this value.
         """
         model = model.to(self.device)
         generator = torch.Generator().manual_seed(0)
@@ -123,7 +131,10 @@ class StepTime(Probe):
         return torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None)
 
     def seconds(self, model: Model, works: Works) -> dict[str, float]:
-        """Return the median time in seconds of each function; the functions are called in turn."""
+        """Return the median time in seconds of each function, by name.
+
+        The functions are called in turn, so that other load affects all of them.
+        """
         times: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(WARM_UP + self.repeats):
             for name, (training, work) in works.items():
@@ -146,7 +157,11 @@ class StepTime(Probe):
 
 
 def device_of(accelerator: str) -> torch.device:
-    """Return the device that the trainer would use."""
+    """Return the device that the trainer would use.
+
+    Raises:
+        UserError: the accelerator is unknown, or there is no GPU.
+    """
     if accelerator not in ("cpu", "gpu", "cuda", "auto"):
         raise UserError(f"probe.accelerator is {accelerator}: allowed is cpu, gpu, cuda or auto")
     there = torch.cuda.is_available()
@@ -156,8 +171,8 @@ def device_of(accelerator: str) -> torch.device:
 
 
 def loss(model: Any, src: Tensor, tgt: Tensor) -> Tensor:
-    """Return the cross-entropy of predicting every target token from the source and the preceding
-    target tokens.
+    """Return the mean cross-entropy of the target tokens, each predicted from the source and the
+    preceding target tokens.
     """
     states = model(Seq2Seq(src, tgt)).flatten(0, 1)
     return model.head.score(CrossEntropy(), states, tgt.roll(-1, 1).flatten())[0]

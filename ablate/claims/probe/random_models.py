@@ -15,7 +15,7 @@ from ablate.data.vocabulary import EOS
 from ablate.probe.base import Probe
 from ablate.seeding import stream
 
-NOISE = 0.1  # standard deviation
+NOISE = 0.1  # standard deviation of the noise that is added to parameters
 Part = TypeVar("Part", bound=nn.Module)  # a model, or a part of it
 
 
@@ -66,8 +66,8 @@ def seeded(generator: torch.Generator) -> Iterator[None]:
 
 
 def each_replaced(ids: Int[Tensor, "1 L"]) -> Int[Tensor, "M L"]:
-    """Return the sentence and M - 1 = L variants of it, in each of which one token is replaced by
-    another.
+    """Return a sentence, followed by L variants of it (M = L + 1): in variant i, another token
+    replaces token i.
     """
     replacements = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
     diagonal = torch.eye(ids.size(1), dtype=torch.bool)

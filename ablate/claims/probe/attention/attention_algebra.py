@@ -98,15 +98,17 @@ class AttentionAlgebra(RandomModels):
         """Return one value of each measurement over all random models: the smallest value if
         `LEAST` names the measurement, otherwise the largest value.
 
-        The functions of this module describe their measurements.
+        The functions of this module and the function `divisibility` describe their measurements.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         return extremes(measurements, LEAST) | divisibility()
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, which the functions of this module describe, for one model with
-        random weights, on sentences of two lengths.
+        """Return the measurements for one model with random weights, on random word vectors of two
+        sentences of different lengths.
+
+        The functions of this module describe their measurements.
         """
         width = model.embedding.output_weight().size(1)
         first, apart = (
@@ -135,7 +137,9 @@ class AttentionAlgebra(RandomModels):
 
 
 def attentions(model: Transformer) -> tuple[SelfAttention, SelfAttention, CrossAttention]:
-    """Return the first self-attention, causal self-attention and cross-attention of a model."""
+    """Return three attention modules of a model: its first self-attention without a causal mask,
+    its first causal self-attention, and its first cross-attention.
+    """
     modules = [part for part in model.modules() if isinstance(part, SelfAttention)]
     causal = next(part for part in modules if part.causal)
     cross = next(part for part in model.modules() if isinstance(part, CrossAttention))
@@ -185,11 +189,12 @@ def shapes(
     y: Float[Tensor, "K D"],
     wider: MultiHeadAttention,
 ) -> dict[str, float]:
-    """Return how many outputs of attention have another shape than the input.
+    """Return whether attention keeps the shape of its input, also if its heads together have
+    another width.
 
     Returns:
-        shape_changes: number of attentions whose output has another shape than x. One of them is
-            `wider`, whose heads together are wider than x.
+        shape_changes: number of attention modules (`modules` and `wider`) whose output has another
+            shape than x.
         free_width_changes: 1 if the heads of `wider` together have another width than x, else 0.
     """
     outs = [read(attention, x, y) for attention in (*modules, wider)]
@@ -208,13 +213,14 @@ def averages(
         average_error: the largest of three numbers: the deviation of a head's output from the
             weighted sum of the values, the size of the most negative weight, and the distance of an
             output from the convex hull of the values.
-        average_control: the deviation from the weighted sum of the values of other words.
-        block_excess: distance from the convex hull of the values after the output projection of all
-            heads.
+        average_control: the deviation of a head's output from the weighted sum of the values of
+            other words.
+        block_excess: the distance of the module's output, after the output projection, from the
+            convex hull of the values, which are the concatenated values of all heads.
         row_error, dropout_row_error: deviation of the row sums of the weights from 1, in evaluation
             and with dropout.
-        float16_zeros: number of weights that are 0 in float16, of the two weights of a query whose
-            scores with two keys differ by APART.
+        float16_zeros: number of weights that are 0 in float16, for a query with two keys whose
+            scores differ by APART.
     """
     q, k, v = (of[None] for of in heads)
     out, weights = (
@@ -248,7 +254,9 @@ def dropped(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 def outside(
     points: Float[Tensor, "*H Q W"], values: Float[Tensor, "*H K W"], generator: torch.Generator
 ) -> float:
-    """Return how far points are outside the convex hull of the values, in any tested direction."""
+    """Return the largest distance by which a point lies outside the convex hull of the values,
+    along any tested direction.
+    """
     width = values.size(-1)
     drawn = torch.randn(width, DIRECTIONS, generator=generator, dtype=values.dtype)
     axes = torch.eye(width, dtype=values.dtype)
@@ -258,8 +266,13 @@ def outside(
 
 
 def rows(kernel: Kernel, heads: Heads, across: Float[Tensor, "H R S"]) -> dict[str, float]:
-    """Return measurements of the axes of the score matrix: a row belongs to a query, a column to a
-    key.
+    """Return measurements of the score matrix, in which each row belongs to a query and each column
+    to a key.
+
+    Args:
+        kernel: the attention kernel.
+        heads: queries, keys and values of one sentence.
+        across: scores between the words of two sentences.
 
     Returns:
         not_square: 1 if the scores of a sentence with itself are not a square matrix, else 0.
@@ -292,7 +305,7 @@ def refused(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> bool:
 
 
 def raises(compute: Callable[[], Tensor]) -> bool:
-    """Return whether a computation raises an error of torch."""
+    """Return whether a computation raises a RuntimeError or a TypeError."""
     try:
         compute()
     except (RuntimeError, TypeError):  # from torch, or from shape checks
@@ -303,16 +316,17 @@ def raises(compute: Callable[[], Tensor]) -> bool:
 def projections(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], square: Float[Tensor, "D D"]
 ) -> dict[str, float]:
-    """Compare several ways to compute queries; W is the weight of the projection, and the rows of X
-    are words.
+    """Return the largest differences between several ways to compute queries.
+
+    W is the weight of the projection, and the rows of X are words.
 
     Returns:
-        left_refused: 1 if W X raises an error because the number of words is not the width, else 0.
-        left_error: deviation of W X from X W if the number of words is the width.
-        columns_error: deviation of W^T X^T, which has words as columns, from (X W)^T.
-        layer_error: deviation of the queries from a linear layer that is applied word by word.
-        layer_control: deviation of the queries from this layer, applied to another word each time.
-        bias_moves: deviation of the queries from X W, which is due to the bias.
+        left_refused: 1 if W X raises an error when the number of words is not the width, else 0.
+        left_error: difference between W X and X W if the number of words is the width.
+        columns_error: difference between W^T X^T, which has words as columns, and (X W)^T.
+        layer_error: difference between the queries and a linear layer applied word by word.
+        layer_control: difference between the queries and this layer applied to other words.
+        bias_moves: difference between the queries and X W. It is due to the bias.
     """
     weight = attention.query.weight.T
     queries, plain = attention.query(x), square @ weight

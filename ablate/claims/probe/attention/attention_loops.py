@@ -13,6 +13,7 @@ from ablate.model.position.none import NoPosition
 from ablate.model.projections.base import Map
 from ablate.model.sublayer import LayerContext, Memory
 
+# queries, keys and values of all heads
 Heads = tuple[Float[Tensor, "H Q E"], Float[Tensor, "H K E"], Float[Tensor, "H K E"]]
 
 
@@ -53,9 +54,10 @@ def by_position(
     *,
     causal: bool,
 ) -> Float[Tensor, "Q D"]:
-    """Compute attention for one word and one head at a time, by the vector formula.
+    """Return the output of attention, computed by the vector formula for one word and one head at a
+    time.
 
-    Keys come from y and values from `valued`, which are the same in real attention.
+    Keys come from y, and values come from `valued`. Real attention has the same vectors in both.
     """
     heads = []
     for h in range(attention.n_heads):
@@ -70,8 +72,9 @@ def by_position(
 
 
 def vector(of: Map, h: int, width: int, word: Tensor) -> Tensor:
-    """Return the query, key or value of a word in head h, depending on the projection `of`; `width`
-    is the head width.
+    """Return the query, key or value of a word in head h.
+
+    `of` is the projection to queries, keys or values, and `width` is the width of a head.
     """
     rows = slice(h * width, (h + 1) * width)
     return of.weight[rows] @ word + of.bias[rows]
@@ -91,7 +94,7 @@ def one_query(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 def by_head(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
 ) -> Float[Tensor, "Q D"]:
-    """Compute attention with separate projections for each head, one head at a time."""
+    """Return the output of attention, computed one head at a time with separate projections."""
     heads = []
     for h in range(attention.n_heads):
         rows = slice(h * attention.d_head, (h + 1) * attention.d_head)
@@ -120,6 +123,8 @@ def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def merged(attention: MultiHeadAttention, heads: Float[Tensor, "Q W"]) -> Float[Tensor, "Q D"]:
-    """Return the module's output projection of the concatenated outputs of the heads."""
+    """Apply the output projection of an attention module to the concatenated outputs of its
+    heads.
+    """
     out: Tensor = attention.output(heads)
     return out

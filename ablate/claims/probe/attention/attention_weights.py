@@ -46,8 +46,8 @@ class AttentionWeights(RandomModels):
         Returns:
             row_error: largest deviation of a row sum from 1.
             future: largest weight on a later target token.
-            past: largest weight on the current or an earlier target token in the layer and head
-                (of all random models) in which this weight is smallest.
+            past: largest weight of one layer and head on the current or an earlier target token.
+                The smallest such value over all layers, heads and random models is returned.
             padding: largest total weight of a row on padding, in any attention.
             padding_cross, padding_target: largest total weight of a row on padding in
                 cross-attention, and in the decoder's self-attention.
@@ -58,7 +58,11 @@ class AttentionWeights(RandomModels):
         return extremes(measurements, LEAST)
 
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements that `__call__` describes, for one model with random weights."""
+        """Return the measurements that `__call__` describes, for one model with random weights.
+
+        Raises:
+            UserError: an attention of the model has no weights that sum to 1 over the keys.
+        """
         lengths = [self.length, self.length // 2]
         src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))
         sides = {

@@ -21,14 +21,21 @@ ROUNDING = 1e-9
 
 
 def divisibility() -> dict[str, float]:
-    """Return for how many combinations of width and number of heads two rules fail, tried on all
-    combinations.
+    """Check rules for the number of heads on all combinations of width and number of heads.
 
-    divisible_wrong: combinations that torch's module or this project rejects although the number of
-    heads divides the width, or accepts although it does not; divisible_reversed: the same for the
-    rule that the width divides the number of heads. For combinations in which the number does not
-    divide the width: undivided: fraction in which attention with an independent head width equals
-    the loop over heads; unchecked: number that `view` splits without an error.
+    A combination breaks a rule if torch's module or this project accepts what the rule forbids, or
+    rejects what the rule allows. A combination is uneven if the number of heads does not divide the
+    width.
+
+    Returns:
+        divisible_wrong: number of combinations that break the rule that the number of heads must
+            divide the width.
+        divisible_reversed: number of combinations that break the rule that the width must divide
+            the number of heads.
+        undivided: fraction of the uneven combinations in which attention with an independent head
+            width equals a loop over the heads.
+        unchecked: number of the uneven combinations in which `view` splits vectors into heads
+            without an error.
     """
     pairs = list(itertools.product(SIZES, SIZES))
     taken = {pair: (taken_by_torch(*pair), taken_here(*pair)) for pair in pairs}
@@ -76,7 +83,9 @@ def taken_here(width: int, heads: int) -> bool:
 
 
 def with_heads(width: int, heads: int, d_head: int, generator: torch.Generator) -> SelfAttention:
-    """Return self-attention with heads of any width and random weights."""
+    """Return self-attention without a causal mask, with random weights and with heads of width
+    `d_head`, which need not be `width / heads`.
+    """
     kernel = Explicit(d_head=d_head, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
     sizes: Any = {"d_model": width, "n_heads": heads, "d_head": d_head}
     attention = SelfAttention(**sizes, kernel=kernel, padding=Columns(), causal=False)
@@ -95,7 +104,7 @@ def computed(width: int, heads: int, generator: torch.Generator) -> bool:
 
 
 def splits(width: int, heads: int) -> bool:
-    """Return whether `view` splits vectors of this width into heads of the rounded-down width
+    """Return whether `view` splits WORDS vectors of this width into heads of width `width // heads`
     without an error.
     """
     part = width // heads

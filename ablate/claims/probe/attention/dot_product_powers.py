@@ -73,8 +73,9 @@ class DotProductPowers(RandomModels):
 
     @torch.no_grad()
     def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements of attention scores, which the functions of this module describe,
-        for one attention with random weights.
+        """Return the measurements for one attention with random weights.
+
+        Each function that makes measurements explains their names.
         """
         width = attention.d_model
         x = torch.randn(self.length, width, generator=generator, dtype=torch.float64)
@@ -135,15 +136,18 @@ def three_maps(attention: SelfAttention) -> tuple[SelfAttention, SelfAttention, 
 
 
 def largest_with_itself(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Return by how much another vector can have a larger score with a word than the word with
-    itself.
+    """Return by how much the score of a word with another vector can exceed the score of the word
+    with itself.
+
+    The other vector has the same norm as the word, except in `unequal_excess`.
 
     Returns:
-        equal_excess: for vectors of equal length, without projections.
-        tied_excess: with one projection for queries and keys.
-        separate_excess: with two projections.
-        unequal_excess: without projections, for a vector twice as long.
-        random_missed: whether among random words another word ever has the largest score.
+        equal_excess: excess without projections.
+        tied_excess: excess with one projection for queries and keys.
+        separate_excess: excess with two projections.
+        unequal_excess: excess without projections, for the word's vector times 2.
+        random_missed: 1 if a random word has a larger score with another random word than with
+            itself (without projections), else 0.
     """
     plain, tied, separate = three_maps(attention)
     itself = scores(plain, x, x).diagonal()
@@ -157,10 +161,10 @@ def largest_with_itself(attention: SelfAttention, x: Float[Tensor, "L D"]) -> di
 
 
 def worst(attention: SelfAttention, x: Float[Tensor, "L D"]) -> float:
-    """Return how much higher a vector can score with a word than the word with itself, if the
-    vector has the same norm as the word.
+    """Return the largest difference between the score of a word with a vector of the same norm and
+    the score of the word with itself.
 
-    The result is the largest such difference over all words and all vectors.
+    The result is the maximum over the words in x and over all vectors with the word's norm.
     """
     towards = F.normalize(attention.query(x) @ attention.key.weight, dim=1)
     best = towards * x.norm(dim=1, keepdim=True)
@@ -170,15 +174,16 @@ def worst(attention: SelfAttention, x: Float[Tensor, "L D"]) -> float:
 def similarity(
     attention: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
 ) -> dict[str, float]:
-    """Compare the order of keys by attention score with their order by cosine; a value is 1 minus
-    the rank correlation.
+    """Compare the order of keys by attention score with their order by cosine with the query.
+
+    Each value is 1 minus the rank correlation of the two orders.
 
     Returns:
-        equal_order: without projections, for keys of equal length.
-        unequal_order: without projections, for keys of random lengths.
-        cosine_order: for keys of random lengths, with the weights of cosine attention in place of
-            the scores.
-        opposed_order: for keys of equal length with W_K = -W_Q.
+        equal_order: for keys of equal norm, without projections.
+        unequal_order: for keys of random norms, without projections.
+        cosine_order: for keys of random norms, with the weights of cosine attention in place of the
+            scores.
+        opposed_order: for keys of equal norm, with W_K = -W_Q.
     """
     plain, _, _ = three_maps(attention)
     same = plain.query.weight

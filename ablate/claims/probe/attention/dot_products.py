@@ -49,9 +49,12 @@ class DotProducts(Probe):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return moments of the dot products, and mean traces of the softmax's Jacobian.
 
-        variance_ratio: variance divided by d_head; variance_error: its deviation from 1; kurtosis:
-        excess kurtosis; trace and trace_scaled: without and with division of the scores by
-        sqrt(d_head).
+        Returns:
+            variance_ratio: variance of the dot products divided by d_head.
+            variance_error: absolute difference between variance_ratio and 1.
+            kurtosis: excess kurtosis of the dot products.
+            trace: mean trace of the Jacobian of a softmax over the dot products.
+            trace_scaled: mean trace if the dot products are divided by sqrt(d_head).
         """
         width = next(m for m in model.modules() if isinstance(m, MultiHeadAttention)).d_head
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))

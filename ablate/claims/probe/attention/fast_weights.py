@@ -70,8 +70,9 @@ class FastWeights(RandomModels):
         return extremes(measurements, LEAST)
 
     def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements, which the functions of this module describe, for one attention
-        with random weights.
+        """Return the measurements for one attention with random weights.
+
+        The functions of this module describe their measurements.
         """
         width = attention.d_model
         x, wanted = torch.randn(2, self.length, width, generator=generator, dtype=torch.float64)
@@ -117,8 +118,8 @@ def programmed(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tenso
 
 
 def apart(first: Tensor, other: Tensor) -> float:
-    """Return the largest difference between two tensors, divided by the largest number if that
-    number is above 1.
+    """Return the largest absolute difference between two tensors, divided by the largest absolute
+    value of `first` if this value is above 1.
     """
     return float((first - other).abs().max() / first.abs().max().clamp(min=1))
 
@@ -129,12 +130,13 @@ def forms(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]
 
     Returns:
         one_matrix_error: difference of the outputs if W is the only state of the programmer.
-        two_states_error: the same, if the programmer also has the sum of the keys' features as a
-            second state for normalisation.
-        uncausal_error: the same as one_matrix_error, if each query of linear attention reads all
-            words instead of the preceding words.
-        roles_swapped: smallest difference if keys, values and queries are exchanged in the
-            programmer: keys with values, keys with queries, or the two sides of the outer product.
+        two_states_error: difference of the outputs if the programmer also has the sum of the keys'
+            features as a second state. Only normalised attention needs this state.
+        uncausal_error: difference of the outputs if W is the only state, and if each query of
+            linear attention reads all words instead of only the words up to its own.
+        roles_swapped: smallest difference of the outputs over three wrong programmers, in which
+            keys are exchanged with values, keys with queries, or the two sides of the outer
+            product with each other.
     """
     kernel = attention.kernel
     assert isinstance(kernel, LinearAttention)
@@ -160,8 +162,9 @@ def other_kernels(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str
     an outer product to a weight matrix at each step.
 
     Returns:
-        softmax_error: difference between softmax attention and the programmer with one matrix.
-        delta_error: difference between the delta rule and a programmer that only adds.
+        softmax_error: difference between softmax attention and the function `programmed`.
+        delta_error: difference between the delta rule and a programmer that only adds outer
+            products.
     """
     heads = projected(attention, x, x)
     q, k, v = (of[None] for of in heads)
@@ -188,7 +191,8 @@ def gradients(
     Returns:
         gradient_error: relative difference between the gradients of a squared error with respect to
             the three projections (the slow network).
-        gradient_size: smallest over the projections of the largest gradient entry.
+        gradient_size: largest absolute entry of the gradient through the programmer, for the
+            projection in which this entry is smallest.
     """
     slow = [attention.query.weight, attention.key.weight, attention.value.weight]
     through = [

@@ -19,7 +19,7 @@ from ablate.model.padding.base import Mask
 from ablate.model.padding.columns import Columns
 
 LOGIT = 50.0
-RELEVANT = (1, 2, 4)  # numbers of keys that share the weight
+RELEVANT = (1, 2, 4)  # numbers of words that share the attention weight of a query
 WIDTHS = (2, 3, 5)  # widths of convolutions
 CONTENT = 3  # number of content features of a word, before its position features
 WORDS = 9
@@ -27,12 +27,16 @@ INNER = slice(1, WORDS - 1)  # words with neighbours on both sides
 
 
 def sharing(generator: torch.Generator) -> dict[str, float]:
-    """Return how well one query can attend to several words equally.
+    """Return how well a query can attend equally to several marked words.
 
-    sharing_gap: largest deviation of the weights from 1/m on each of m words and 0 on the others;
-    sum_gap: deviation of the output from the sum of the values of these words; above_half: largest
-    excess of a row's second largest weight over 1/2; sigmoid_above_half: the same with a sigmoid
-    instead of a softmax.
+    Returns:
+        sharing_gap: largest deviation of the weights from 1/m on the m marked words and from 0 on
+            all other words.
+        sum_gap: largest deviation of the output from the sum of the values of the marked words.
+        above_half: largest difference between the second largest weight of a query and 1/2; 0 if
+            it is negative.
+        sigmoid_above_half: smallest difference between the second largest weight of a query and
+            1/2, for two or more marked words, if weights are sigmoids of the scores.
     """
     gaps, sums, seconds, sigmoids = [], [], [], []
     for m in RELEVANT:
@@ -70,9 +74,12 @@ def patterns(generator: torch.Generator) -> dict[str, float]:
     """Return how well one head can attend to the previous word from words of one kind, and to the
     next word from words of another kind.
 
-    pattern_gap: largest deviation of the weights from this pattern; pattern_moves: smallest change
-    of a row when its word changes its kind. Scores are higher by LOGIT * WORDS on both neighbours,
-    and increase or decrease by LOGIT per position, depending on the kind of the query's word.
+    The scores of both neighbours are higher by LOGIT * WORDS. In addition, scores increase or
+    decrease by LOGIT per position, depending on the kind of the query's word.
+
+    Returns:
+        pattern_gap: largest deviation of the weights from this pattern.
+        pattern_moves: smallest change of a query's weights if its word changes its kind.
     """
     place, index = torch.eye(WORDS), torch.arange(WORDS, dtype=torch.float32)
     both = place.roll(1, 0) + place.roll(-1, 0)
@@ -94,10 +101,12 @@ def patterns(generator: torch.Generator) -> dict[str, float]:
 
 
 def two_values(generator: torch.Generator) -> dict[str, float]:
-    """Return whether one head, and two heads, can return the values of both neighbours of a word.
+    """Return how much the output at a word changes if a vector is subtracted from its left
+    neighbour and added to its right neighbour.
 
-    blind_spot: change of the output of one head when the left neighbour loses what the right
-    neighbour gains; two_heads_move: the same for two heads of half the width.
+    Returns:
+        blind_spot: change of the output of one head that attends equally to both neighbours.
+        two_heads_move: change of the output of two heads that attend to one neighbour each.
     """
     maps = torch.randn(2, CONTENT, CONTENT, generator=generator)
     single = looking_at([(-1, 1)], maps[:1])
@@ -112,10 +121,12 @@ def two_values(generator: torch.Generator) -> dict[str, float]:
 
 
 def convolutions(generator: torch.Generator) -> dict[str, float]:
-    """Represent a convolution of width w by w heads that attend to one offset each.
+    """Compare a circular convolution of width w with w heads that attend to one offset each.
 
-    conv_error: largest deviation from the circular convolution; conv_fewer_heads: smallest
-    deviation without the last head.
+    Returns:
+        conv_error: largest deviation of the heads from the convolution, over all widths.
+        conv_fewer_heads: deviation without the last head, for the width with the smallest
+            deviation.
     """
     errors: list[float] = []
     fewer: list[float] = []
@@ -132,7 +143,7 @@ def convolutions(generator: torch.Generator) -> dict[str, float]:
 
 
 def standing(content: Float[Tensor, "L C"]) -> Float[Tensor, "L D"]:
-    """Return the words with a one-hot vector of their position appended."""
+    """Return the vectors of words, each followed by a one-hot vector of the word's position."""
     return torch.cat([content, torch.eye(len(content), dtype=content.dtype)], 1)
 
 
@@ -140,8 +151,8 @@ def looking_at(offsets: list[tuple[int, ...]], maps: Float[Tensor, "H C C"]) -> 
     """Return self-attention whose heads attend to fixed offsets.
 
     Args:
-        offsets: offsets of the words to which each head attends equally.
-        maps: value projection of each head.
+        offsets: for each head, the offsets of the words to which the head attends equally.
+        maps: for each head, the projection of its values. The output is the sum over the heads.
     """
     place = torch.eye(WORDS)
     query = torch.cat(
@@ -178,6 +189,6 @@ def by_hand(
 def weights_and_scores(
     head: SelfAttention, x: Float[Tensor, "L D"]
 ) -> tuple[Float[Tensor, "L L"], Float[Tensor, "L L"]]:
-    """Return the weights of a single-head attention, and its unscaled scores."""
+    """Return the attention weights of a module with a single head, and its unscaled scores."""
     q, k, v = projected(head, x, x)
     return weights_of(head.kernel, q[None], k[None], v[None], Mask(), None)[0, 0], (q @ k.mT)[0]

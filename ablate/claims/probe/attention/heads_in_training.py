@@ -99,10 +99,10 @@ def begin(model: Transformer, name: str) -> None:
 
     Args:
         model: the model, whose weights are changed in place.
-        name: the experiment. With "alike" and "dropped", all heads get the query, key and value
-            projections of the first head, and its part of the output projection. With
-            "other_outputs", all heads get the projections of the first head, but keep different
-            parts of the output projection. With "independent", nothing is changed.
+        name: the experiment. For "alike" and "dropped", all heads receive the query, key and value
+            projections of the first head, and its part of the output projection. For
+            "other_outputs", all heads receive the projections of the first head, but keep different
+            parts of the output projection. For "independent", nothing is changed.
     """
     for attention, rows in _heads(model):
         if name in ALIKE:

@@ -45,7 +45,7 @@ class InitialScores(Probe):
         seed: seed of the projections and sentences.
 
     Raises:
-        UserError: `draws` is below 1.
+        UserError: `draws` is below 1, or `maps` is unknown.
     """
 
     measures = ("deviation", "error", "log2_deviation", "log2_four_heads", "own", "unscaled")
@@ -64,12 +64,12 @@ class InitialScores(Probe):
         Returns:
             deviation: standard deviation with as many heads as fit into d_model, the usual number.
             log2_deviation: binary logarithm of this standard deviation.
-            error: largest difference of one of the standard deviations from 1.
+            error: largest absolute difference between a standard deviation and 1.
             log2_four_heads: binary logarithm of the standard deviation with four heads, whatever
                 d_model is.
-            own: mean score of a vector with itself, divided by the standard deviation.
-            unscaled: smallest difference of one of the standard deviations from 1 if scores are not
-                divided by sqrt(d_head).
+            own: mean score of a query vector with itself, divided by the standard deviation.
+            unscaled: smallest absolute difference between a standard deviation and 1 if scores are
+                not divided by sqrt(d_head).
         """
         fixed = copy.deepcopy(model).double().eval()
         width = next(m for m in fixed.modules() if isinstance(m, SelfAttention)).d_head
@@ -86,10 +86,12 @@ class InitialScores(Probe):
 
     @torch.no_grad()
     def draw(self, model: Transformer, width: int, number: int) -> list[float]:
-        """Return three numbers for one set of random projections and random sentences: the standard
-        deviation of scaled attention scores if the projections to queries and keys have d_model
-        outputs, this standard deviation if they have the outputs of four heads, and the mean score
-        of a query vector with itself.
+        """Return a list of three statistics of scaled attention scores, for one set of random
+        projections and random sentences.
+
+        The first is the standard deviation if the projections to queries and keys have d_model
+        outputs. The second is the standard deviation if they have the outputs of four heads. The
+        third is the mean score of a query vector with itself.
 
         Args:
             model: the model, which gives the input of the projections.
@@ -107,8 +109,10 @@ class InitialScores(Probe):
     def heads(
         self, x: Float[Tensor, "B L D"], rows: int, width: int, generator: torch.Generator
     ) -> Float[Tensor, "B H L E"]:
-        """Return x projected by a new random matrix with `rows` outputs, split into heads of
-        `width` numbers.
+        """Return random queries or keys, split into heads of `width` numbers: x projected by a new
+        random matrix with `rows` outputs.
+
+        If `maps` is "unit", return independent standard normal numbers instead.
         """
         if self.maps == "unit":
             shape = (len(x), rows // width, x.size(1), width)

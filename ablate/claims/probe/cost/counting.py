@@ -29,12 +29,17 @@ Shape = torch.Size
 
 
 def fused_products(q: Shape, k: Shape, v: Shape, *_others: Any, **named: Any) -> int:
-    """Count the products of fused attention on the CPU; torch counts only those on GPUs."""
+    """Return the number of operations in the matrix products of fused attention on the CPU.
+
+    torch's own counter includes fused attention only on GPUs.
+    """
     return int(sdpa_flop_count(q, k, v))  # type: ignore[no-untyped-call]
 
 
 def linear_products(x: Shape, weight: Shape, *_others: Any, **_named: Any) -> int:
-    """Count the operations of a linear map that oneDNN computes; torch's counter omits them."""
+    """Return the number of operations of a linear map that oneDNN computes; torch's own counter
+    omits them.
+    """
     return 2 * x.numel() * weight[0]
 
 
@@ -57,7 +62,16 @@ def tensors(tree: Any) -> Iterator[Tensor]:
 
 
 class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """A context manager that counts the operations of torch; live memory is tracked by storage."""
+    """A context manager that counts the operations of torch, and the memory of the tensors that
+    they create.
+
+    Attributes:
+        calls: number of operations.
+        numbers: number of elements that operations wrote, except matrix products.
+        live: bytes of the storages that were created and not yet freed.
+        peak: largest value of `live` so far.
+        depth: for each storage, the length of the longest chain of operations that led to it.
+    """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -78,7 +92,7 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         targets = [t.untyped_storage() for t in made]
         kept = {id(s) for s in sources}
         if all(id(s) in kept for s in targets) and not func._schema.is_mutable:
-            return  # an unlabelled view
+            return  # a view that torch does not mark as a view
         self.calls += 1
         if func.overloadpacket not in PRODUCTS and func.overloadpacket not in flop_registry:
             self.numbers += sum(t.numel() for t in made)
@@ -106,11 +120,18 @@ class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def counted(work: Callable[[], object]) -> dict[str, float]:
-    """Return the cost of a computation: the numbers of operations, written elements, bytes,
-    dependent steps and calls (see COUNTS). Recurrent layers are counted step by step.
+    """Return the cost of a computation.
 
-    The number of dependent steps is the length of the longest chain of operations that must run one
-    after the other to compute the tensors that `work` returns or leaves, such as gradients.
+    Recurrent layers are counted step by step.
+
+    Returns:
+        products: operations in matrix products.
+        numbers: elements that all other operations write.
+        peak_bytes: largest number of bytes, at any time, of the tensors that the computation
+            created.
+        steps: length of the longest chain of operations that must run one after the other, for the
+            tensors that `work` returns or leaves, such as gradients.
+        calls: number of operations.
     """
     with (
         in_single_steps(),
@@ -145,8 +166,10 @@ def dependent_steps(work: Callable[[], object]) -> float:
 
 @contextmanager
 def in_single_steps() -> Iterator[None]:
-    """Compute recurrent layers step by step, because oneDNN's kernel hides their operations."""
-    # (the context manager `flags` warns about switches that do not change)
+    """Switch oneDNN off within a `with` block, so that torch computes recurrent layers step by
+    step. oneDNN's kernel would hide their operations.
+    """
+    # The context manager torch.backends.mkldnn.flags would warn about flags that do not change.
     before, *_ = torch.backends.mkldnn.set_flags(False)  # type: ignore[no-untyped-call]
     try:
         yield
@@ -155,5 +178,8 @@ def in_single_steps() -> Iterator[None]:
 
 
 def without_values(wanted: bool) -> AbstractContextManager[Any]:
-    """Return a context in which tensors have only shapes, so that any size is possible."""
+    """Return a context in which tensors have shapes but no values, so that any size is possible.
+
+    If `wanted` is false, the context does nothing.
+    """
     return FakeTensorMode() if wanted else nullcontext()

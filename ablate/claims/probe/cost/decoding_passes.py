@@ -44,9 +44,13 @@ class DecodingPasses(RandomModels):
     sentences: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the mean number of decoder passes per sentence for greedy search (greedy) and for
-        Jacobi decoding (jacobi), the difference of the two (saved), and the fraction of
-        translations that differ (different).
+        """Return numbers of decoder passes, and how often the two searches disagree.
+
+        Returns:
+            greedy: mean number of decoder passes per sentence for greedy search.
+            jacobi: mean number of decoder passes per sentence for Jacobi decoding.
+            saved: greedy minus jacobi.
+            different: fraction of sentences for which the two translations differ.
         """
         greedy, jacobi = Greedy(**LIMITS), Jacobi(**LIMITS)  # type: ignore[arg-type]
         passes, different = [], []

@@ -53,7 +53,7 @@ class DependentSteps(Probe):
 
         Returns:
             encoding: the encoder reads the sources.
-            encoding_in_training: the same, in training mode and with gradients.
+            encoding_in_training: the encoder reads the sources in training mode, with gradients.
             training: forward and backward pass of a training step.
             whole_target: a forward pass over sources and whole targets.
             decoding: greedy search, which generates the targets token by token.

@@ -18,11 +18,16 @@ from ablate.probe.base import Probe
 class OfWork(Probe):
     """A probe of a workload with given sizes; it ignores the model of the run.
 
-    Every such probe has these arguments: `work`, one of WORKS; its Sizes, which are `length` in
-    tokens, `sentences` per batch, `d_model` and `n_heads`; and the `seed` of inputs and weights.
+    Args:
+        work: name of the workload, a key of WORKS.
+        length: tokens of a sentence.
+        sentences: sentences of a batch.
+        d_model: width of the token vectors.
+        n_heads: number of attention heads; must divide `d_model`.
+        seed: seed of the inputs and weights of the workload.
 
     Raises:
-        UserError: an unknown work, a number below 1, or heads that do not divide d_model.
+        UserError: `work` is unknown, a number is below 1, or `n_heads` does not divide `d_model`.
     """
 
     needs = Model
@@ -44,8 +49,15 @@ class OfWork(Probe):
 
 
 def made(work: str, sizes: Sizes, seed: int, dtype: torch.dtype = torch.float32) -> Work:
-    """Return a workload with random weights and inputs from a seed; workloads that EQUAL lists as a
-    pair get the same inputs.
+    """Return a workload with random weights and inputs, which depend on a seed.
+
+    Two workloads that EQUAL lists as a pair receive the same inputs.
+
+    Args:
+        work: name of the workload, a key of WORKS.
+        sizes: sizes of the inputs.
+        seed: seed of the weights and inputs.
+        dtype: number type of the weights and inputs.
     """
     before = torch.get_default_dtype()
     try:

@@ -58,10 +58,10 @@ class Operations(OfWork):
 
     def __call__(self, model: Any) -> dict[str, float]:
         """Return the costs of the workload (operations, memory, dependent steps), their growth with
-        the length, and the errors of the workload.
+        the length, and the difference between the workload and an alternative implementation.
 
-        An error compares the workload with another implementation on random inputs, of which there
-        are `draws`; it is the largest value over these inputs.
+        Differences are relative: see `apart`. Only a workload in EQUAL has an alternative
+        implementation, and differences are measured on `draws` random inputs.
 
         Returns:
             products, numbers, peak_bytes, steps, calls: the costs that
@@ -72,10 +72,10 @@ class Operations(OfWork):
                 of equal sizes.
             COST_exponent: exponent with which the cost grows with the length.
             COST_from_N: this exponent minus N.
-            error_TYPE: largest difference between the results of two implementations of the
-                workload, in a number type such as float32.
-            control: smallest difference over all inputs if the tokens of the last input of one
-                implementation, such as the values of attention, are shifted by one token.
+            error_TYPE: largest difference over all inputs between the results of the workload and
+                of the alternative, in a number type such as float32.
+            control: smallest difference over all inputs if the tokens in the last input of the
+                alternative, such as the values of attention, are shifted by one token.
         """
         costs, half = (self.counts(sizes) for sizes in (self.sizes, self.halved()))
         rest = counts_of("rest", self.sizes, self.seed)["products"]
@@ -96,15 +96,14 @@ class Operations(OfWork):
         return counts_of(self.work, sizes, self.seed)
 
     def halved(self) -> Sizes:
-        """Return the sizes with half the length."""
+        """Return the sizes of the workload with half the length, but at least one token."""
         return self.sizes._replace(length=max(1, self.sizes.length // 2))
 
     @torch.no_grad()
     def errors(self) -> dict[str, float]:
-        """Return the largest difference between the workload and the workload with an equal result
-        (its partner in `EQUAL`) for each number type, and the control.
+        """Return `error_TYPE` for each number type, and `control`; `__call__` describes both.
 
-        The result is empty if the workload has no partner, or if `draws` is 0.
+        The result is empty if EQUAL has no alternative to the workload, or if `draws` is 0.
         """
         if self.work not in EQUAL or not self.draws:
             return {}
@@ -136,15 +135,18 @@ def counts_of(work: str, sizes: Sizes, seed: int) -> dict[str, float]:
 
 
 def exponent(whole: float, half: float) -> float:
-    """Return the exponent with which a cost grows with the length, from the costs at the whole and
-    at half of the length; 0 for a cost of 0.
+    """Return the exponent with which a cost grows with the length; 0 for a cost of 0.
+
+    Args:
+        whole: the cost at a length.
+        half: the cost at half of this length.
     """
     return math.log2(whole / half) if half else 0.0
 
 
 def apart(first: Tensor, other: Tensor) -> float:
-    """Return the largest difference between two tensors, divided by the largest number if that
-    number is above 1.
+    """Return the largest absolute difference between two tensors, divided by the largest absolute
+    value of `other` if this value is above 1.
     """
     difference = (first.double() - other.double()).abs().max()
     return float(difference / other.double().abs().max().clamp(min=1))

@@ -37,7 +37,9 @@ class PeakMemory(OfWork):
     measures = ("resident_bytes",)
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the peak resident bytes during the workload, minus the resident bytes before."""
+        """Return `resident_bytes`: the peak resident bytes during the workload, minus the resident
+        bytes before the workload.
+        """
         if not OWN.exists():
             raise UserError("probe=peak_memory reads /proc/self, which exists only on Linux")
         question = json.dumps({"work": self.work, "sizes": self.sizes, "seed": self.seed})
@@ -56,19 +58,21 @@ class PeakMemory(OfWork):
 
 
 def main() -> None:
-    """Read a workload from standard input, run it, and print its additional resident bytes."""
+    """Run the workload that standard input describes as JSON, and print its additional resident
+    bytes.
+    """
     question = json.load(sys.stdin)
     torch.set_num_threads(1)
     print(resident_bytes(question["work"], Sizes(*question["sizes"]), question["seed"]))
 
 
 def resident_bytes(work: str, sizes: Sizes, seed: int) -> int:
-    """Run a workload in this process, and return the peak resident bytes during the workload minus
-    the resident bytes before.
+    """Run a workload in this process, and return the peak resident bytes during the workload, minus
+    the resident bytes before the workload. The result is at least PAGE.
     """
     ready = made(work, sizes, seed)
     with torch.no_grad():
-        # allocations that torch makes only once
+        # A first run on small inputs makes the allocations that torch makes only once.
         made(work, sizes._replace(length=min(64, sizes.length)), seed)()
         (OWN / "clear_refs").write_text("5", encoding="utf-8")
         before = status("VmRSS")

@@ -39,8 +39,13 @@ class Seconds(OfWork):
     repeats: Count
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the time of the workload in seconds, its binary logarithm, and the number of cores
-        used by other processes.
+        """Return the time of the workload.
+
+        Returns:
+            seconds: median time of a call in seconds.
+            log2_seconds: binary logarithm of this time.
+            others: number of cores that other processes used. The value is missing if the system
+                does not report it.
         """
         work, times, other_load = made(self.work, self.sizes, self.seed), [], OtherLoad()
         with torch.no_grad():

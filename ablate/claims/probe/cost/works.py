@@ -53,12 +53,16 @@ class Sizes(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A workload, that is, a function with its inputs, whose cost is measured.
+    """A workload whose cost is measured: a function with its inputs.
 
-    If another workload should give the same result (EQUAL lists such pairs), both get the same
-    inputs, and the last input must be a tensor of tokens, such as the values of attention: the
-    comparison of the results is repeated with its tokens exchanged, to show that the comparison can
-    fail.
+    EQUAL lists pairs of workloads that should give the same result for the same inputs. The last
+    input of such a workload must be a tensor of tokens, such as the values of attention. A probe
+    compares the results again after it has shifted these tokens in one of the workloads, to show
+    that the comparison can fail.
+
+    Attributes:
+        do: the function.
+        inputs: its inputs.
     """
 
     do: Callable[..., Tensor]
@@ -70,7 +74,7 @@ class Work(NamedTuple):
 
 
 def heads(sizes: Sizes, count: int) -> tuple[Float[Tensor, "B H L E"], ...]:
-    """Return `count` random tensors that are split into heads, such as queries, keys and values."""
+    """Return `count` random tensors split into heads, such as queries, keys and values."""
     shape = (sizes.sentences, sizes.n_heads, sizes.length, sizes.d_head)
     return tuple(torch.randn(shape) for _ in range(count))
 
@@ -102,7 +106,9 @@ def additive(sizes: Sizes) -> Kernel:
 
 
 def linformer(rank: int, sizes: Sizes) -> Kernel:
-    """Return a kernel for Linformer attention with `rank` linear combinations of keys."""
+    """Return a kernel for Linformer attention, which replaces the keys by `rank` linear
+    combinations of the keys, and the values by as many combinations of the values.
+    """
     kernel = Linformer(
         d_head=sizes.d_head,
         dropout=0.0,
@@ -116,7 +122,7 @@ def linformer(rank: int, sizes: Sizes) -> Kernel:
 
 
 def flash(sizes: Sizes) -> Work:
-    """Return a workload: attention by torch's flash kernel, for any length."""
+    """Return a workload: attention by torch's flash-attention kernel, whatever the length."""
 
     def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
@@ -126,7 +132,7 @@ def flash(sizes: Sizes) -> Work:
 
 
 def loop(sizes: Sizes) -> Work:
-    """Return a workload: attention computed one position at a time."""
+    """Return a workload: softmax attention, computed for one query at a time."""
 
     def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         rows = []
@@ -139,8 +145,10 @@ def loop(sizes: Sizes) -> Work:
 
 
 def third_order(sizes: Sizes) -> Work:
-    """Return a workload: attention of a query to pairs of tokens, whose scores are products of
-    three vectors.
+    """Return a workload: attention of a query to pairs of tokens.
+
+    The score of a pair is the sum of the products of the entries of three vectors: the query, the
+    key of the first token, and a key of the second token.
     """
 
     def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
@@ -152,8 +160,10 @@ def third_order(sizes: Sizes) -> Work:
 
 
 def third_order_of_pairs(sizes: Sizes) -> Work:
-    """Return a workload: attention of a query to pairs of tokens, whose scores are sums of two dot
-    products.
+    """Return a workload: attention of a query to pairs of tokens.
+
+    The score of a pair is the sum of two dot products: of the query with the key of the first
+    token, and of the query with a key of the second token.
     """
 
     def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
@@ -167,8 +177,8 @@ def third_order_of_pairs(sizes: Sizes) -> Work:
 def mixed_pairs(
     scores: Float[Tensor, "B H L L L"], w: Float[Tensor, "B H L E"], v: Float[Tensor, "B H L E"]
 ) -> Float[Tensor, "B H L E"]:
-    """Return for each query the sum of v_j * w_k over all pairs j, k, weighted by the softmax of
-    their scores.
+    """Return for each query the sum of v_j * w_k over all pairs j, k of tokens, weighted by a
+    softmax of the scores over all pairs.
     """
     weights = scores.flatten(3).softmax(3).view_as(scores)
     inner = (weights.flatten(2, 3) @ w).view(*scores.shape[:4], -1)
@@ -213,7 +223,7 @@ def multi_head(sizes: Sizes) -> Work:
 
 
 def norm_step(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
-    """Return a workload: a norm in training, with its gradients."""
+    """Return a workload: the forward and backward pass of a norm in training mode."""
     made = norm(sizes.d_model)
 
     def do(x: Tensor, gradient: Tensor) -> Tensor:
@@ -228,13 +238,16 @@ def norm_step(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
 
 
 def normed_linear(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
-    """Return a workload: a norm in evaluation, followed by a linear map."""
+    """Return a workload: a norm in evaluation mode, followed by a linear map."""
     made, matrix = trained(norm(sizes.d_model)), nn.Linear(sizes.d_model, sizes.d_model)
     return Work(lambda x: matrix(made(x.flatten(0, 1))), (tokens(sizes),))
 
 
 def folded(sizes: Sizes) -> Work:
-    """Return a workload: a linear map into which a preceding batch norm in evaluation is folded."""
+    """Return a workload: a linear map whose weights include those of the batch norm before it.
+
+    In evaluation mode, a batch norm is an affine map, so one linear map can replace both.
+    """
     norm, matrix = trained(nn.BatchNorm1d(sizes.d_model)), nn.Linear(sizes.d_model, sizes.d_model)
     assert isinstance(norm, nn.BatchNorm1d) and norm.running_var is not None
     assert norm.running_mean is not None
@@ -246,7 +259,7 @@ def folded(sizes: Sizes) -> Work:
 
 
 def trained(norm: nn.Module) -> nn.Module:
-    """Return a norm in evaluation mode with random statistics, gains and biases."""
+    """Give a norm random statistics, gains and biases, and return it in evaluation mode."""
     for value in (*norm.parameters(), *norm.buffers()):
         if value.is_floating_point():
             nn.init.uniform_(value, 0.5, 1.5)

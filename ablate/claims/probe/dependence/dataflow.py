@@ -35,7 +35,7 @@ from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
 CROSS = 1  # index of cross-attention among the sub-layers of a decoder layer
-# the largest value over the random models is reported, but the smallest for these
+# the measurements of which the smallest value over the random models is reported, not the largest
 LEAST = (
     *("self_moved", "cross_moved", "query_beside_block", "block_moved", "keys_apart"),
     *("layerwise", "embedding_everywhere", "own_word", "source_on_first", "first_on_second"),
@@ -57,25 +57,23 @@ class Dataflow(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or the smallest value of each measurement over all random models,
-        layers and positions.
+        """Return one value of each measurement over all random models: the smallest value if
+        `LEAST` names the measurement, otherwise the largest value.
 
         An edge is the input of a sub-layer in the residual stream, or the encoder output that the
-        decoder reads. If an edge is fixed, every word of the sentences is replaced while the edge
-        keeps its values. If an edge is replaced, the words stay and the edge gets random values.
+        decoder reads. To fix an edge means that every word of the sentences is replaced while the
+        edge keeps its values. To replace an edge means that the words stay the same while the edge
+        is set to random values.
 
-        Largest values: self_bypass, cross_bypass, beside_top and embedding_bypass are the changes
-        of tensors whose edge is fixed (queries, keys and values of self-attention and of
-        cross-attention, outputs of the decoder, outputs of a stack); later_words is the effect of a
-        later target word on the state at an earlier position; source_on_attention is the effect of
-        a source word on the target states after the first self-attention; network_moves is the
-        effect of other weights of the last feed-forward network on the scores of a fixed state.
-
-        Smallest values: self_moved, cross_moved and block_moved are the changes of these tensors if
-        only their edge is replaced; layerwise and embedding_everywhere are the changes in a model
-        with different connections; source_on_first and first_on_second are effects of words that
-        the state may depend on; own_word is the effect of a word on the state at its own position.
-        keys_apart, layerwise and embedding_everywhere need more than one layer.
+        Returns:
+            self_bypass, self_moved: see `Edges.self_attention`.
+            cross_bypass, cross_moved, query_beside_block, block_moved, keys_apart: see
+                `Edges.cross_attention`.
+            beside_top, layerwise: see `Edges.top`.
+            embedding_bypass, embedding_everywhere: see `Edges.bottom`.
+            later_words, own_word, source_on_first, source_on_attention, first_on_second: see
+                `words`.
+            network_moves, projection_moves: see `scores`.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {
@@ -102,11 +100,16 @@ class Dataflow(RandomModels):
 
 
 class Edges:
-    """A model with the data for experiments on which of its tensors depend on which others.
+    """Experiments that show which tensors of a model depend on which edges.
 
     An edge is the residual stream before a sub-layer, or the encoder output. The methods fix or
-    replace one edge at a time, and return how much other tensors change. The data are a sentence
-    pair, another pair with other words at every position, and random values that replace an edge.
+    replace an edge, and return how much other tensors change.
+
+    Args:
+        model: the model.
+        inputs: a sentence pair.
+        other_inputs: another sentence pair, with other words at every position.
+        noise: random values that replace an edge.
     """
 
     def __init__(
@@ -151,16 +154,18 @@ class Edges:
         return {"self_bypass": torch.stack(bypass).max(), "self_moved": torch.stack(control).min()}
 
     def cross_attention(self) -> dict[str, Tensor]:
-        """Return how much the queries, keys and values of cross-attention change in two
-        experiments, and further numbers.
+        """Return how much the queries, keys and values of cross-attention change in several
+        experiments.
 
         Returns:
             cross_bypass: largest change if all words are replaced, while the encoder output and the
                 input of cross-attention are held fixed.
-            cross_moved: smallest change if only these two inputs are replaced.
+            cross_moved: smallest change if the words stay the same, while the encoder output and
+                the input of cross-attention are replaced.
             query_beside_block: smallest change of the queries if only the input of cross-attention
                 is replaced.
-            block_moved: the same, if only the input of the decoder layer is replaced.
+            block_moved: smallest change of the queries if only the input of the decoder layer is
+                replaced.
             keys_apart: see `keys`.
         """
         fixed_memory = trace(self.model, self.other_inputs, memory=self.base.memory).heads
@@ -184,17 +189,22 @@ class Edges:
         }
 
     def keys(self) -> dict[str, Tensor]:
-        """Return the smallest difference between the cross-attention keys of two decoder layers."""
+        """Return `keys_apart`, the smallest difference between the cross-attention keys of two
+        decoder layers; an empty dictionary if there is only one layer.
+        """
         keys = [heads.key for name, heads in self.base.heads.items() if name.endswith("cross")]
         apart = [moved(first, other) for first, other in itertools.combinations(keys, 2)]
         return {"keys_apart": torch.stack(apart).min()} if apart else {}
 
     def top(self) -> dict[str, Tensor]:
-        """Return the change of the decoder's output if the encoder reads another source while its
-        final output is fixed (beside_top).
+        """Return changes of the decoder's output if the encoder reads another source while its
+        final output is fixed.
 
-        layerwise: the same change in a model whose decoder layers each read the encoder layer of
-        the same number.
+        Returns:
+            beside_top: change in the given model.
+            layerwise: change if, in addition, each decoder layer reads the encoder layer of the
+                same number instead of the final output. It is missing if the encoder has only one
+                layer.
         """
         src = self.other_inputs._replace(tgt_in=self.inputs.tgt_in)
         beside = trace(self.model, src, memory=self.base.memory)
@@ -207,11 +217,15 @@ class Edges:
         return measurements
 
     def bottom(self) -> dict[str, Tensor]:
-        """Return the change of a stack's output if the words change while the input of one layer is
-        fixed, for every layer except the first.
+        """Return changes of a stack's output if all words are replaced while the input of one layer
+        is fixed. Each layer except the first is fixed once.
 
-        embedding_bypass: in the model; embedding_everywhere: in a model that adds the embedded
-        words to the input of every layer.
+        The result is empty if each stack has only one layer.
+
+        Returns:
+            embedding_bypass: largest change in the given model.
+            embedding_everywhere: smallest change in a model that adds the embedded words to the
+                input of every layer.
         """
         bypass, control = [], []
         for stack, per_layer in SUBLAYERS.items():
@@ -254,8 +268,20 @@ class Edges:
 
 
 def words(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, Tensor]:
-    """Return the effect of single words on the decoder's output, and on the residual stream after
-    its first self-attention.
+    """Return effects of single words on two states of the decoder: its output, and the residual
+    stream after its first self-attention.
+
+    The effect of a word on a state is the change of the state if the word is replaced.
+
+    Returns:
+        later_words: largest effect of a later target word on either state at an earlier position.
+        own_word: largest effect of a target word on a state at its own position, for the state with
+            the smaller effect.
+        source_on_first: smallest effect of a source word on the output at the first position.
+        source_on_attention: largest effect of a source word on the residual stream after the first
+            self-attention, at the first position.
+        first_on_second: effect of the first target word on a state at the second position, for the
+            state with the smaller effect.
     """
     by_target = each_replaced(tgt)
     traced = trace(model, Seq2Seq(src.expand_as(by_target), by_target))
@@ -283,8 +309,12 @@ def influence(rows: Tensor) -> Tensor:
 
 
 def scores(model: Transformer, states: Tensor) -> dict[str, Tensor]:
-    """Return how much the logits of fixed decoder states change if the last feed-forward network,
-    or the output matrix, is doubled.
+    """Return how much the logits of fixed decoder states change if weights of the model are
+    doubled.
+
+    Returns:
+        network_moves: largest change if the last feed-forward network is doubled.
+        projection_moves: largest change if the output matrix is doubled.
     """
     before = model.head(states)
     layers: list[Any] = [*model.decoder.layers]

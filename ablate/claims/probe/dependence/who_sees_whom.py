@@ -41,7 +41,7 @@ from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-FAR = 256
+FAR = 256  # number of tokens of a long text
 POSITIONS: dict[str, Callable[..., Position]] = {
     "none": NoPosition,
     "sinusoidal": partial(Sinusoidal, layout="interleaved", spacing="half"),
@@ -49,7 +49,7 @@ POSITIONS: dict[str, Callable[..., Position]] = {
     "rotary": partial(Rotary, base=10000.0),
 }
 DISTANCES = (1, 2, 3, 5, 8, 20, 50, 100, 200)
-# the largest value over the draws is reported; for all others, the smallest
+# the measurements of which the largest value over the draws is reported, not the smallest
 LARGEST = ("later", "order_largest", "held", "score")
 Read = Callable[[Tensor], Tensor]
 
@@ -254,10 +254,17 @@ def held(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
 def pair_scores(
     attention: SelfAttention, read: Read, ids: Int[Tensor, "1 L"], short: int
 ) -> dict[str, float]:
-    """Return how the attention score and weight of a pair of words depend on the positions of the
-    words.
+    """Return how the attention score and weight of a pair of words in the first layer depend on the
+    positions of the words.
 
-    The earlier word is the key. Scores are those of the first layer, the largest over heads.
+    The later word is the query, and the earlier word is the key.
+
+    Returns:
+        score: largest change of the score of a head if the distance between the words changes.
+        score_control: largest change of the score of a head if the earlier word is replaced.
+        weight: smallest relative decrease of the weight of a head from a text of `short` tokens to
+            the long text.
+        weight_control: largest weight of a head in the text of `short` tokens.
     """
     word, query, other = ids[0, 0], ids[0, -1], replaced_at(ids, 0)[1, 0]
     texts = ids[:, 1:-1].repeat(len(DISTANCES) + 1, 1)

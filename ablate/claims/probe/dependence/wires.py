@@ -109,7 +109,7 @@ def rewired(stack: Stack, pass_on: Callable[[int, Any], Any]) -> Iterator[None]:
 
 @contextmanager
 def memories(model: Transformer, levels: list[Tensor]) -> Iterator[None]:
-    """Let each decoder layer read a separate encoder output, one of `levels`, within a `with`
+    """Let decoder layer number i read `levels[i]` in place of the encoder output, within a `with`
     block.
     """
 

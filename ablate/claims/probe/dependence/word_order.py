@@ -59,10 +59,10 @@ class WordOrder(RandomModels):
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> list[Tensor]:
-        """Return the changes of the outputs if the words are reordered, for one set of random
-        weights: of encoder outputs, and of decoder outputs with another order of the source or of
-        the target. The last value is the change of decoder outputs if the first source token is
-        replaced.
+        """Return four changes of outputs for one set of random weights and sentences: `encoder`,
+        `source`, `target` and `control`, in this order.
+
+        `__call__` describes these changes.
         """
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         order = shuffled(self.length, generator)

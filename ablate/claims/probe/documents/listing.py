@@ -34,7 +34,7 @@ class PrintedListing(Probe):
         listing: name of a file in ablate/claims/ledger/listings.
         documents: folder with the text files of the documents; None if they are not available.
         draws: number of random weights and inputs for each of the three forms.
-        seed: seed of both.
+        seed: seed of these weights and inputs.
 
     Raises:
         UserError: there is no such listing, or `draws` is below 1; when called, its text is
@@ -55,7 +55,7 @@ class PrintedListing(Probe):
         runs, and repaired.
 
         A name is the form and the measurement, such as printed_gap. Each kind of listing has some
-        of these measurements.
+        of these measurements. A form that fails has only `runs`, which is 0, and `gap`, which is 1.
 
         Returns:
             runs: 1 if the code runs, else 0.
@@ -65,10 +65,16 @@ class PrintedListing(Probe):
             mask_effect: change of the output by a mask.
             hides: the mask value that hides a key.
             mates: change of the output by other sentences of the batch.
-            longest, saved, trained: for sinusoidal positions, the longest input among 80, 81, 500
-                and 501 that is accepted, whether the table is saved, and the number of parameters.
+            longest: for sinusoidal positions, the longest input among 80, 81, 500 and 501 tokens
+                that is accepted.
+            saved: for sinusoidal positions, 1 if the table is saved, else 0.
+            trained: for sinusoidal positions, the number of parameter tensors.
             sum: for a sub-layer, the gap with torch's norm.
-            perturbed: the control, the gap of the repaired form with other inputs.
+            perturbed: the gap of the repaired form if an input or a weight is changed. This is a
+                control; its name has no form.
+
+        Raises:
+            UserError: `documents` is None, or the text of the listing is missing.
         """
         if self.documents is None:
             raise UserError(

@@ -48,14 +48,15 @@ class WorkedExample(Probe):
         self.example, self.rule = read(example), Rule(follows, rounding)
 
     def __call__(self, model: Model) -> dict[str, float]:
-        """Return how many of the numbers that a document prints in a worked example are right,
-        wrong, and so on, after every number was recomputed from earlier numbers.
+        """Return how many of the numbers that a document prints in a worked example have each
+        possible result, when every number is recomputed from earlier numbers.
 
         Returns:
             entries: all printed numbers.
             follows: numbers that are equal to the recomputed number up to rounding.
-            rounding: numbers that differ a little more, as after careless rounding.
-            differing_entries: numbers that differ by more than that.
+            rounding: numbers that differ by more than the setting `follows` allows, but not by more
+                than the setting `rounding` allows.
+            differing_entries: numbers that differ by more than the setting `rounding` allows.
             inherited: numbers that follow from operands that the document itself printed wrongly.
             reprinted: numbers that only repeat earlier numbers.
             not_checkable: numbers whose operands the document does not print.

@@ -48,11 +48,10 @@ class Additivity(RandomModels):
 
     def draw(self, encoder: Stack, generator: torch.Generator) -> tuple[float, float, float]:
         """Return three errors of additivity, |f(x + y) - f(x) - f(y) + f(0)| / |f(x + y) - f(0)|,
-        where f is the encoder, and x and y are random sentences.
+        where f is the encoder, and x and y are random vectors of a sentence.
 
-        For the first error, attention weights are computed from each input. For the second error,
-        the attention weights of x are used for all inputs. For the third error, a ReLU is applied
-        to the outputs of the second case.
+        The first error is `computed`, the second error is `frozen`, and the third error is
+        `behind_relu`; see `__call__`.
         """
         shape = (2, 1, self.length, encoder.d_model)
         x, y = torch.randn(shape, generator=generator, dtype=torch.float64)

@@ -35,7 +35,7 @@ LAYERS = {
     "encoder": ["self-attention", "feed-forward"],
     "decoder": ["masked self-attention", "cross-attention", "feed-forward"],
 }
-# the largest value over the draws is reported, but the smallest for these
+# the measurements of which the smallest value over the draws is reported, not the largest
 LEAST = (
     *("other_order", "extra_norms", "other_parts", "cut_short", "added_silently", "refused"),
     "training_row_error",
@@ -69,12 +69,13 @@ class Blocks(RandomModels):
             other_parts: smallest such number if the encoder is compared with the decoder's list.
             shape_changes: largest number of sub-layers and stacks whose output does not have the
                 shape of the input.
-            cut_short: smallest number of sub-layers with this fault if the last token of each
-                output is dropped.
-            added_silently, refused: smallest number of wrong shapes that torch broadcasts when a
-                tensor is added to the tokens, and that it rejects.
-            training_row_error: smallest deviation of a sum of attention weights from 1 under
-                dropout; for each draw, the deviation is the largest over the queries.
+            cut_short: smallest number of sub-layers whose output does not have the shape of the
+                input after its last token is dropped. This is a control.
+            added_silently: smallest number of wrong shapes that torch broadcasts when a tensor of
+                this shape is added to the tokens.
+            refused: smallest number of wrong shapes that torch rejects in this addition.
+            training_row_error: largest deviation from 1 of the sum of a query's attention weights
+                under dropout, for the draw in which it is smallest.
 
         Raises:
             UserError: the head width or the residual has no equivalent in torch.
@@ -240,8 +241,8 @@ def shapes(
 
 
 def sums(x: Float[Tensor, "B L D"]) -> dict[str, float | Tensor]:
-    """Return for how many wrong shapes torch adds a tensor to x silently, and for how many it
-    fails.
+    """Return for how many wrong shapes of a tensor torch adds the tensor to x without an error, and
+    for how many shapes it raises an error.
 
     Returns:
         added_silently: number of wrong shapes that torch broadcasts to the shape of x.

@@ -81,10 +81,10 @@ class Depth(Probe):
             kept: fraction of tokens whose output is most similar to their own embedding, among the
                 embeddings of the sentence.
             constructed: largest singular value of d(output) / d(input) of the first residual
-                connection, around a sub-layer that was constructed to stop the gradient; the
-                largest such value over the random tokens.
-            random: the same singular value around a random linear sub-layer; the smallest such
-                value over the random tokens.
+                connection, around the sub-layer in `stops` for which this value is smaller. The
+                largest value over the random tokens is returned.
+            random: largest singular value of d(output) / d(input) around a random linear sub-layer.
+                The smallest value over the random tokens is returned.
         """
         fixed = copy.deepcopy(model).double().eval()
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
@@ -106,7 +106,7 @@ class Depth(Probe):
 
     def gate(self, residual: Residual, width: int, generator: torch.Generator) -> "Gate":
         """Return the factors by which the first residual connection of the encoder scales the
-        gradient of a random token.
+        gradient of one random token.
         """
         x, target = torch.randn(2, width, generator=generator, dtype=torch.float64)
         weight = torch.randn(width, width, generator=generator, dtype=torch.float64) / width
@@ -118,8 +118,9 @@ class Gate(NamedTuple):
     """The factors by which one residual connection scales a gradient: largest singular values of
     the Jacobian d(output) / d(input) of a token.
 
-    `constructed` is with a linear sub-layer that was constructed to stop the gradient, and `random`
-    with a random linear sub-layer.
+    Attributes:
+        constructed: the factor around a linear sub-layer that was constructed to stop the gradient.
+        random: the factor around a random linear sub-layer.
     """
 
     constructed: float
@@ -145,10 +146,8 @@ def stops(
 
 
 def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float:
-    """Return the largest singular value of d(output) / dx for a residual connection around one
-    linear sub-layer.
-
-    `weight` and `bias` are those of the sub-layer.
+    """Return the largest singular value of d(output) / dx for a residual connection around a linear
+    sub-layer with the given weight and bias.
     """
 
     def output(token: Tensor) -> Tensor:
@@ -163,10 +162,12 @@ def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float
 def gradients(
     stack: Stack, x: Tensor, real: Tensor, direction: Float[Tensor, "B L D"]
 ) -> dict[str, float]:
-    """Return log10 of gradient norms: of the last layer, of the input, and of the first layer
-    divided by the last.
+    """Return logarithms of gradient norms of a stack.
 
     The differentiated function is the scalar product of the stack's output with `direction`.
+
+    Returns:
+        first_over_last, vanishing, last_gradient, input_gradient: see `Depth.__call__`.
     """
     layers = list(stack.parameters_by_layer())
     (stack(x, real) * direction).sum().backward()
@@ -181,8 +182,9 @@ def gradients(
 
 
 def norm(parts: list[Tensor | None]) -> Float[Tensor, ""]:
-    """Return the L2 norm of several gradients together; an entry is None for a parameter that was
-    not used.
+    """Return the L2 norm of all entries of several gradients.
+
+    A gradient is None, and does not count, if its parameter was not used.
     """
     return torch.stack([part.norm() for part in parts if part is not None]).norm()
 
@@ -206,10 +208,13 @@ def after_each_layer(
 
 
 def likeness(outputs: list[Float[Tensor, "B L D"]]) -> dict[str, float]:
-    """Return the similarity between tokens, between consecutive layers, and between outputs and
+    """Return similarities between tokens, between the last two layers, and between outputs and
     embeddings.
 
     `outputs` has the embeddings and then the output after each layer.
+
+    Returns:
+        token_cosine, stable_rank, layer_cosine, deletion, kept: see `Depth.__call__`.
     """
     before, last = outputs[-2:]
     length = last.size(1)

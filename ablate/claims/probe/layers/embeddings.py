@@ -84,7 +84,8 @@ class Embeddings(RandomModels):
             behind: smallest deviation from 1 of the sum of the outputs if the linear output layer
                 comes after the softmax, that is, if it is applied to the softmax of the states.
             width: number of logits minus the size of the vocabulary.
-            width_control: the same for a model with one more token in the vocabulary.
+            width_control: number of logits of an embedding for a vocabulary with one more token,
+                minus the size of the vocabulary.
         """
         drawn = [self.draw(*arguments) for arguments in self.models(model)]
         by_name = {name: torch.tensor([draw[name] for draw in drawn]) for name in drawn[0]}
@@ -115,9 +116,11 @@ class Embeddings(RandomModels):
 def lookup(
     embedding: Embedding, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
 ) -> dict[str, float]:
-    """Return differences between the look-up of an embedding and the product of a one-hot vector
-    with the embedding matrix, and between embeddings of tokens; `Embeddings.__call__` explains the
-    names.
+    """Compare looked-up embeddings with products of one-hot vectors and the embedding matrix, and
+    with each other.
+
+    Returns:
+        lookup, lookup_control, token, token_control: see `Embeddings.__call__`.
     """
     tables = [part for part in embedding.modules() if isinstance(part, Table)]
     far: list[Tensor] = []
@@ -147,9 +150,10 @@ def output(
     """Return how far sums over the vocabulary are from 1.
 
     Returns:
-        sum: for the output probabilities, the largest deviation over all positions.
-        sum_control: for the logits, the smallest deviation.
-        behind: for the output layer applied to a softmax of the states, the smallest deviation.
+        sum: largest deviation, over all positions, of the sum of the output probabilities.
+        sum_control: smallest deviation of the sum of the logits.
+        behind: smallest deviation of the sum of the outputs if the output layer is applied to a
+            softmax of the states.
     """
     states = model(Seq2Seq(src, tgt))
     logits = model.head(states)
@@ -205,19 +209,21 @@ def learning(
 
 
 def backward(model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> None:
-    """Compute the gradients of a batch."""
+    """Store in the parameters the gradients of the cross-entropy of a batch."""
     model.zero_grad()
     logits = model.head(model(Seq2Seq(src, tgt[:, :-1])))
     torch.autograd.backward(F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten()))
 
 
 def rows(table: Tensor) -> Float[Tensor, " V"]:
-    """Return the largest absolute entry of each row of the table's gradient."""
+    """Return the largest absolute entry of each row of the table's gradient; zeros if the table has
+    no gradient.
+    """
     return table.new_zeros(len(table)) if table.grad is None else table.grad.abs().amax(1)
 
 
 def gradient(table: Tensor) -> Tensor:
-    """Return which rows of an embedding table have a gradient that is not zero."""
+    """Return for each row of an embedding table whether its gradient is not zero."""
     return rows(table) > 0
 
 
@@ -300,14 +306,14 @@ def writing(
 
 
 def words(pairs: Pairs) -> dict[str, None]:
-    """Return the different words of the target side that consist of letters only, in the order of
-    the text.
+    """Return the different words of the target side that consist of letters only, as the keys of a
+    dictionary, in the order of the text.
     """
     return dict.fromkeys(word for line in pairs.tgt for word in line.split() if word.isalpha())
 
 
 def written(tokenizers: Tokenizers, lines: list[str]) -> float:
-    """Return the fraction of lines that encoding and decoding restores exactly."""
+    """Return the fraction of lines that are unchanged after encoding and decoding."""
     decoded = tokenizers.tgt.decode_batch(tokenizers.tgt.encode_batch(lines))
     return sum(
         decoded_line == line for decoded_line, line in zip(decoded, lines, strict=True)

@@ -38,12 +38,14 @@ class FaintVectors(RandomModels):
 
     @torch.no_grad()
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how far the mean of a vector is from 0, or its variance from 1, whichever is
-        farther.
+        """Return how far vectors are from having mean 0 and variance 1.
+
+        The deviation of a vector is the distance of its mean from 0 or the distance of its variance
+        from 1, whichever is larger.
 
         Returns:
             moments: largest deviation over the output vectors of the norm.
-            without: smallest deviation over the input vectors, that is, without the norm.
+            without: smallest deviation over the input vectors of the norm.
         """
         norm = copy.deepcopy(next(m for m in model.modules() if isinstance(m, Norm))).double()
         width = model.embedding.output_weight().size(1)
@@ -54,7 +56,7 @@ class FaintVectors(RandomModels):
 
 
 def _deviation(x: torch.Tensor) -> torch.Tensor:
-    """Return for each vector the larger of the deviations of its mean from 0 and of its variance
-    from 1.
+    """Return for each vector the distance of its mean from 0 or the distance of its variance from
+    1, whichever is larger.
     """
     return torch.maximum(x.mean(-1).abs(), (x.var(-1, correction=0) - 1).abs())

@@ -21,7 +21,7 @@ from ablate.model.transformer import Transformer
 
 WIDEST = 32  # upper limit for random d_model
 POSITIVE = 1e3  # a bias that makes all inner values positive
-# the largest value over the draws is reported, but the smallest for these
+# the measurements of which the smallest value over the draws is reported, not the largest
 LEAST = (
     *("inner_change", "mixed", "own_position", "negative_share", "bend"),
     "between_layers",
@@ -88,8 +88,8 @@ class FeedForwardNetworks(RandomModels):
 def positions(
     network: PositionWise, x: Float[Tensor, "B L D"], other: Float[Tensor, "B L D"]
 ) -> dict[str, Tensor]:
-    """Return how much the outputs of a network depend on its inputs at other positions, on its
-    input at the same position, and on the number of the position.
+    """Return how much an output of a network depends on the inputs at other positions, on the input
+    at its own position, and on the number of its position.
 
     Args:
         network: the feed-forward network.
@@ -119,8 +119,8 @@ def mixing(
 
     The value is the largest of four differences: between `apply` and two convolutions of width 1
     with the weights of the network; between `apply` for the sequence and for single positions;
-    between reversed outputs and the outputs for reversed inputs; and between the outputs at all
-    other positions before and after the first vector is replaced.
+    between reversed outputs and the outputs for reversed inputs; and between the outputs for `x`
+    and for `first` at all positions except the first.
 
     Args:
         apply: function of a sequence of vectors.
@@ -142,9 +142,13 @@ def mixing(
 
 
 def layers(model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-    """Return the largest difference, for one random vector, between the outputs of the feed-forward
-    networks in the first and the second encoder layer (between_layers). The result is empty if the
-    encoder has only one layer.
+    """Compare the feed-forward networks of the first and the second encoder layer.
+
+    The result is empty if the encoder has only one layer.
+
+    Returns:
+        between_layers: largest difference between the outputs of the networks for one random
+            vector.
     """
     networks = [layer["feed_forward"] for layer in model.encoder.layers]  # type: ignore[index]
     if len(networks) < 2:
@@ -159,7 +163,7 @@ def signs(
     """Return measurements of the signs of the inner values, and of the deviation from an affine
     map.
 
-    The bias of the network is changed: it makes all inner values positive.
+    The network is changed: afterwards, its bias makes all inner values positive.
 
     Returns:
         relu_error, negative_share, bend, bend_without_negatives: see

@@ -66,7 +66,7 @@ class InitialScale(Probe):
                 uniform prediction.
             sharpened: change of loss_gap if the logits are multiplied by ten.
             echo: fraction of positions at which the most probable next token is the token just
-                read, minus the fraction that chance would give.
+                read, minus the fraction by chance.
             mirrored: the value of `echo` if the decoder state at each position is replaced by the
                 row of the output matrix that belongs to the token just read.
         """
@@ -75,7 +75,12 @@ class InitialScale(Probe):
 
     @torch.no_grad()
     def sizes(self, model: Transformer) -> dict[str, float]:
-        """Return the measurements in `__call__` that depend on initial values only."""
+        """Return the measurements in `__call__` that depend only on initial values: beyond_one,
+        imbalance, shortfall and unscaled_imbalance.
+
+        Raises:
+            UserError: the position encodings add nothing to the embeddings.
+        """
         weight = next(m for m in model.modules() if isinstance(m, Table)).weight
         places = torch.arange(self.length)[None]
         empty = weight.new_zeros(1, self.length, weight.size(1))
@@ -96,9 +101,10 @@ class InitialScale(Probe):
 
     @torch.no_grad()
     def outputs(self, model: Transformer) -> dict[str, float]:
-        """Return the measurements in `__call__` that compare the model's outputs with a uniform
-        prediction. The tokens of the sentences are drawn independently, so no token predicts the
-        next.
+        """Return the measurements in `__call__` that depend on the model's outputs: loss_gap,
+        sharpened, echo and mirrored.
+
+        The tokens of the sentences are drawn independently, so no token predicts the next token.
         """
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
         lengths = [self.length] * self.sentences
@@ -125,11 +131,11 @@ def loss_gap(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> float:
 
 def echo(logits: Float[Tensor, "N V"], read: Int[Tensor, " N"]) -> float:
     """Return the fraction of positions at which the most probable next token is the token just
-    read, minus the fraction that chance would give.
+    read, minus the fraction by chance, 1 / V.
     """
     return float((logits.argmax(1) == read).double().mean()) - 1 / logits.size(1)
 
 
 def rms(x: Tensor) -> float:
-    """Return the root mean square of all entries."""
+    """Return the root mean square of all entries of a tensor."""
     return float(x.double().square().mean().sqrt())

@@ -62,7 +62,7 @@ class LossGradients(RandomModels):
 
         Returns:
             subtraction: largest difference between the gradient of cross-entropy and p - y, where p
-                has the probabilities and y is the one-hot target.
+                are the probabilities and y is the one-hot target.
             subtraction_control: smallest such difference if the loss is a squared difference
                 instead of cross-entropy.
             divergence: largest difference between the gradient of the divergence from a smoothed
@@ -107,7 +107,7 @@ class LossGradients(RandomModels):
 def gradient(
     loss: Loss, x: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
 ) -> Float[Tensor, "N V"]:
-    """Return the gradient, by the logits, of a loss summed over all rows."""
+    """Return the gradient of a loss, summed over all rows, with respect to the logits x."""
     x = x.clone().requires_grad_()
     objective, _ = loss(x, targets)
     (sum_gradient,) = torch.autograd.grad(objective * len(x), x)
@@ -117,8 +117,8 @@ def gradient(
 def divergence_gradient(
     x: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
 ) -> Float[Tensor, "N V"]:
-    """Return the gradient of the divergence from the smoothed target, sum_v q_v (log q_v - log
-    p_v).
+    """Return the gradient, with respect to the logits x, of the Kullback-Leibler divergence from
+    the smoothed target q, sum_v q_v (log q_v - log p_v), summed over all rows.
     """
     q = torch.full_like(x, EPSILON / (x.size(1) - 2))
     q[:, PAD] = 0

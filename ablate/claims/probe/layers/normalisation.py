@@ -44,7 +44,8 @@ class Normalisation(RandomModels):
             moments: largest deviation of an output token's mean from 0 or variance from 1.
             formula: largest difference from (x - mean) / sqrt(variance + eps), with the mean and
                 the variance of each token.
-            sentence: the same with the mean and the variance of the token's sentence.
+            sentence: largest difference from this formula with the mean and the variance of the
+                token's sentence.
             modes: largest difference between the outputs in training and in evaluation mode.
             company: largest change of a token's output if all other tokens change.
             control: smallest change of a token's output if the token itself changes.
@@ -83,6 +84,8 @@ class Normalisation(RandomModels):
 
 
 def formula(x: Float[Tensor, "B L D"], over: tuple[int, ...]) -> Float[Tensor, "B L D"]:
-    """Return layer normalisation with statistics over these dimensions."""
+    """Return x after layer normalisation, with the mean and the variance over the dimensions
+    `over`.
+    """
     mean, variance = x.mean(over, keepdim=True), x.var(over, correction=0, keepdim=True)
     return (x - mean) / (variance + EPS).sqrt()

@@ -24,7 +24,7 @@ from ablate.model.transformer import Transformer
 
 DROPOUT = 0.5
 SENTENCES = 2  # fewer than the shortest number of tokens, so that shapes differ
-# the largest value over the random models is reported, but the smallest for these
+# the measurements of which the smallest value over the random models is reported, not the largest
 LEAST = (
     *("pre_of_post", "literal_of_pre", "post_of_pre", "shape_differs", "misused"),
     *("dropout_row_error", "dropped"),
@@ -67,8 +67,10 @@ class TorchLayers(RandomModels):
                 nearer of two numbers: 0, and the weight without dropout divided by 1 - p.
             dropped: fraction of weights that are 0 with dropout.
             dropout_row_error: deviation of the row sums of the weights from 1 with dropout.
-            fast_shape: 1 if the fast path returns another shape.
-            fast_padding: difference between fast and slow path at padding.
+            fast_shape: 1 if the encoder's output, with or without the fast path, has another shape
+                than its input; else 0. The fast path skips padding.
+            fast_padding: difference at padding between the outputs with and without the fast path;
+                NaN if `fast_shape` is 1.
         """
         measurements = [self.draw(generator) for _, generator in self.models(model)]
         values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
@@ -112,7 +114,9 @@ def norms(
     Returns:
         FORM_of_ORDER, such as pre_of_post: difference between the layers with norm_first=False
             (ORDER post) or True (ORDER pre) and a formula: Post-LN (FORM post), Pre-LN (FORM pre),
-            or the norm before the addition (FORM literal).
+            or the norm before the addition (FORM literal). If FORM and ORDER are equal, it is the
+            larger difference of encoder and decoder layer, otherwise the smaller difference. There
+            is no literal_of_post.
     """
     differences: dict[str, list[Tensor]] = {}
     for order in ("post", "pre"):
@@ -156,8 +160,12 @@ def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
 def shapes(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
 ) -> dict[str, float | Tensor]:
-    """Return how many outputs of nn.MultiheadAttention have another shape than torch's
-    documentation states.
+    """Return how many outputs of nn.MultiheadAttention have other shapes than torch's documentation
+    states.
+
+    Returns:
+        wrong_shapes, shape_differs, wrong_shapes_per_head, wrong_shapes_batch_first: see
+            `TorchLayers.__call__`.
     """
     (n, length, width), keys = x.shape, memory.size(1)
     documented = [(length, n, width), (n, length, keys)]
@@ -181,8 +189,11 @@ def shapes(
 def layouts(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
 ) -> dict[str, Tensor]:
-    """Return the difference between sequence-first and batch-first modules, and the effect of
-    passing batch-first data to a sequence-first module.
+    """Return the difference between a sequence-first and a batch-first module with the same
+    weights, and the effect of batch-first data in a sequence-first module.
+
+    Returns:
+        layouts, misused: see `TorchLayers.__call__`.
     """
     other = nn.MultiheadAttention(x.size(2), attention.num_heads, batch_first=True).double()
     other.load_state_dict(attention.state_dict())
@@ -196,8 +207,10 @@ def layouts(
 def dropout(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], generator: torch.Generator
 ) -> dict[str, Tensor]:
-    """Return how the attention weights that the module returns with dropout relate to the weights
-    without dropout.
+    """Compare the attention weights that a module returns with dropout and without dropout.
+
+    Returns:
+        dropout_difference, dropped, dropout_row_error: see `TorchLayers.__call__`.
     """
     query = x.transpose(0, 1)
     plain = attention.eval()(query, query, query, average_attn_weights=False)[1]
@@ -217,7 +230,11 @@ def dropout(
 def fast_path(
     sizes: tuple[int, int], x: Float[Tensor, "N L E"], generator: torch.Generator
 ) -> dict[str, float | Tensor]:
-    """Compare torch's encoder with and without its fast path, which skips padding."""
+    """Compare torch's encoder with and without its fast path, which skips padding.
+
+    Returns:
+        fast_shape, fast_padding: see `TorchLayers.__call__`.
+    """
     layer = nn.TransformerEncoderLayer(*sizes, 3 * sizes[0], batch_first=True)
     fast, plain = (
         nn.TransformerEncoder(layer, 1, enable_nested_tensor=nested).eval()

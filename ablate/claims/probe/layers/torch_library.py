@@ -24,7 +24,7 @@ from ablate.model.transformer import Transformer
 SENTENCES, HEADS, WIDTH = 2, 2, 8
 MASKS = ("bool", "uint8", "int64", "float_one", "float_inf")
 PLACES = ("key", "square", "square_3d")  # key_padding_mask, and attn_mask in its two shapes
-# the largest value over the draws is reported, but the smallest for these
+# the measurements of which the smallest value over the draws is reported, not the largest
 LEAST = ("unmarked", "function_true", "polarity", "trained", "row_reads", "layer_false")
 
 
@@ -46,13 +46,14 @@ class TorchLibrary(RandomModels):
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest or smallest value of each measurement over random weights and inputs.
 
-        Masks. Some keys are marked in a mask, which is given to nn.MultiheadAttention as
-        key_padding_mask (key) or as attn_mask with two or three dimensions (square, square_3d). A
-        mark is True (bool), 1 (uint8, int64), 1.0 (float_one) or minus infinity (float_inf).
+        A mask marks some keys of an attention. PLACE is the argument that receives the mask: key is
+        key_padding_mask, and square and square_3d are attn_mask with two or three dimensions. MASK
+        is the type of the mask: a mark is True (bool), 1 (uint8, int64), 1.0 (float_one) or minus
+        infinity (float_inf).
 
         Returns:
-            key_bool, square_int64 and so on (argument and type of the mask): the largest weight on
-                a marked key; NaN if the module rejects the mask.
+            PLACE_MASK, such as key_bool: largest weight of nn.MultiheadAttention on a marked key;
+                NaN if the module rejects the mask.
             unmarked: mean total weight on the same keys without a mask, smallest over the draws.
             function_true, function_false: smallest total weight on the keys marked True, and
                 largest weight on a key marked False, in
@@ -61,9 +62,9 @@ class TorchLibrary(RandomModels):
                 nn.MultiheadAttention treat keys marked True.
             layer_true, layer_false: change of the outputs of nn.TransformerEncoderLayer at unmarked
                 tokens when the marked tokens change, with and without the mask.
-            copied: numbers that `Tensor.expand` stores in addition to the original.
-            rows_differ: rows of the expanded tensor that differ from the original.
-            row_reads: rows of the expanded tensor that change when the original changes.
+            copied: number of elements that `Tensor.expand` stores in addition to the original.
+            rows_differ: number of rows of the expanded tensor that differ from the original.
+            row_reads: number of rows of the expanded tensor that change when the original changes.
             writes_refused: 1 if writing into a row of the expanded tensor raises an error.
             buffer_faults, attribute_faults, transient_faults: number of faults of a constant that
                 is stored as a buffer, as a plain attribute, and as a buffer with persistent=False.
@@ -116,9 +117,12 @@ class TorchLibrary(RandomModels):
 def layer(
     x: Float[Tensor, "B L D"], marks: Bool[Tensor, " L"], generator: torch.Generator
 ) -> dict[str, float]:
-    """Return the change of the outputs at unmarked tokens when marked tokens are replaced, in a
-    layer with a padding mask that is True for marked tokens (layer_true), and without the mask
-    (layer_false).
+    """Return how much the outputs of nn.TransformerEncoderLayer at unmarked tokens change if the
+    marked tokens are replaced.
+
+    Returns:
+        layer_true: change with a padding mask that is True at the marked tokens.
+        layer_false: change without a mask.
     """
     module = nn.TransformerEncoderLayer(x.size(2), HEADS, WIDTH, 0.0, batch_first=True).double()
     for parameter in module.parameters():
@@ -153,8 +157,13 @@ def marked_weight(
 ) -> float:
     """Return the largest attention weight on a marked key; NaN if the module rejects the mask.
 
-    `place` is the argument for the mask: key_padding_mask (key), or attn_mask of two shapes
-    (square, square_3d).
+    Args:
+        module: the attention module.
+        x: queries, keys and values.
+        place: the argument that receives the mask: "key" for key_padding_mask, or "square" or
+            "square_3d" for attn_mask with two or three dimensions.
+        mask: the mask, with an entry for each key.
+        marks: whether each key is marked.
     """
     sentences, length, _ = x.shape
     given = {
@@ -169,8 +178,11 @@ def marked_weight(
 
 
 def expand(length: int) -> dict[str, float]:
-    """Return measurements of whether the rows that `Tensor.expand` makes share the memory of the
-    original.
+    """Return measurements that show whether the rows of a tensor from `Tensor.expand` share the
+    memory of the original.
+
+    Returns:
+        copied, rows_differ, row_reads, writes_refused: see `TorchLibrary.__call__`.
     """
     row = torch.arange(length).double()[None]
     rows = row.expand(length, -1)
@@ -215,7 +227,9 @@ class Constant(nn.Module):
 
 def constants() -> dict[str, float]:
     """Return how a constant behaves if a module stores it as a buffer, as a plain attribute or as a
-    parameter; `TorchLibrary.__call__` explains the names.
+    parameter.
+
+    `TorchLibrary.__call__` explains the names of the measurements.
     """
     saved = Constant(torch.ones(4, 2), "buffer").state_dict()
     try:

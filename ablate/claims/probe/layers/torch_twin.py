@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ablate.model.residual.pre_ln import PreLN
 from ablate.model.stack import Stack
 
-# parameter of this project, parameter of torch, and the corresponding rows of the latter
+# parameter of this project, torch's parameter with the same weights, and the rows of these weights
 Pair = tuple[nn.Parameter, nn.Parameter, slice]
 
 
@@ -91,7 +91,12 @@ def run_twins(
 ) -> tuple[Tensor, Tensor]:
     """Return the outputs of torch's encoder and decoder for embedded sources and targets.
 
-    `real` is False at padding; without `causal` the decoder has no causal mask.
+    Args:
+        encoder: torch's encoder.
+        decoder: torch's decoder.
+        tokens: vectors of the sources and of the targets.
+        real: masks of the sources and of the targets, False at padding.
+        causal: whether the decoder has a causal mask.
     """
     memory = encoder(tokens[0], src_key_padding_mask=~real[0])
     later = torch.ones(tokens[1].size(1), tokens[1].size(1), dtype=torch.bool).triu(1)
