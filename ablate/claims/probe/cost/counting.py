@@ -1,9 +1,9 @@
 """Count the cost of a computation without a clock: operations, memory, dependent steps.
 
-Equation: products are two operations for each multiplication with its addition, in matrix products;
-    numbers are the elements written by all other operations except views; peak_bytes is the maximum
-    size of simultaneously live tensors created by the computation; steps is the length of the
-    longest chain of dependent operations; calls is the number of operations.
+Equation: products is the number of multiplications and additions in matrix products; numbers is the
+    number of elements that all other operations write, except views; peak_bytes is the largest
+    number of bytes, at any time, of the tensors that the computation created; steps is the length
+    of the longest chain of dependent operations; calls is the number of operations.
 Source: torch.utils.flop_counter counts the products.
 What differs: a complete softmax or norm counts as one step that writes its output once; a matrix
     product counts as one step, although its sums have internal depth.

@@ -1,9 +1,10 @@
 """Count the cost of a workload, its growth with length, and check equivalent implementations.
 
-Equation: an exponent is log2 of the cost at a length divided by the cost at half of it;
-    products_from_2 is the exponent of products minus 2; share is the fraction of a layer's products
-    that the workload has; error is the largest difference between two implementations, relative to
-    the largest number of the result.
+Equation: an exponent is the log2 of a ratio, the cost at a length divided by the cost at half of
+    this length; products_from_2 is the exponent of products minus 2; share is the number of
+    products of the workload divided by the number of products of a layer with this workload; error
+    is the largest difference between two implementations, divided by the largest number of the
+    result if this number is above 1.
 Source: counting is defined in `counting`, the workloads in `works`.
 What differs: costs are counted on shapes only, so any length is possible. Errors are measured on
     `draws` inputs of random lengths up to `longest`, in float64, float32 and bfloat16.
@@ -66,7 +67,8 @@ class Operations(OfWork):
         Returns:
             products, numbers, peak_bytes, steps, calls: the costs that
                 ablate.claims.probe.cost.counting defines.
-            share: fraction of a layer's products that the workload has.
+            share: the workload's products divided by the sum of its products and the products of
+                the rest of a layer (the workload `rest`).
             COST_each: the cost divided by the number of tokens of a sentence.
             COST_of_explicit: the cost divided by the cost of explicit softmax attention, for inputs
                 of equal sizes.

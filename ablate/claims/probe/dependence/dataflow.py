@@ -7,8 +7,8 @@ reads.
 Equation: a tensor Y depends only on an edge if Y does not change when the edge is fixed and every
     token is replaced; Y depends on the edge if Y changes when only the edge is replaced.
 Source: arXiv:1706.03762, figure 1 and section 3.2.3.
-What differs: random weights and sentences in float64; edges are fixed and replaced instead of
-    differentiated; by gradients, everything depends on everything.
+What differs: random weights and sentences in float64. Edges are fixed and replaced. Gradients would
+    not show the connections, because by gradients every tensor depends on every other tensor.
 What to expect: self-attention depends on the layer below; cross-attention depends on the sub-layer
     before it and on the top of the encoder; no NaN.
 """

@@ -6,8 +6,8 @@ Source: the claims of arXiv:1706.03762, section 4 (any two positions are one ste
     section 3.2.3 (no position of the decoder sees a later one).
 What differs: random weights in float64, so that independence shows as 0 up to rounding. The probe
     asks whether an output depends on a token, not how strongly it does after training.
-What to expect: all pairs depend in the encoder and from source to target, for any number of layers;
-    0 above the diagonal of the decoder.
+What to expect: every encoder output depends on every token, and every decoder output on every
+    source token, for any number of layers; the decoder has 0 above the diagonal.
 """
 
 import torch

@@ -1,9 +1,10 @@
 """Check whether the order of the tokens affects the output of a model.
 
-Equation: with a permutation s of the tokens, the largest |f(x)_s(i) - f(x_s)_i| over the states of
-    the encoder; the largest |g(x, y) - g(x_s, y)| over those of the decoder, the source permuted;
-    and |g(x, y)_T - g(x, y_s)_T| at the last position, the target tokens before it permuted.
-Source: arXiv:1706.03762, section 3.5, which motivates positions with it.
+Equation: let s be a permutation of the tokens, f the encoder, and g the decoder. The results are
+    the largest |f(x)_s(i) - f(x_s)_i| over the encoder states, the largest |g(x, y) - g(x_s, y)|
+    over the decoder states if the source is permuted, and |g(x, y)_T - g(x, y_s)_T| at the last
+    position if the target tokens before it are permuted.
+Source: arXiv:1706.03762, section 3.5, which adds positions so that the model can use the order.
 What differs: random weights in float64, so that invariance shows as 0 up to rounding.
 What to expect: without positions, 0 for both source measurements. For the target, 0 in a decoder of
     one layer; a second layer can infer positions from the causal mask (arXiv:2305.19466).

@@ -33,7 +33,7 @@ from ablate.model.embedding.table import Table
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-# the smallest value over the draws is reported
+# the measurements of which the smallest value over the draws is reported, not the largest
 LEAST = ("lookup_control", "sum_control", "behind", "token_control")
 WORDS = 500  # number of known words, and of made-up words
 RATE = 1e-3

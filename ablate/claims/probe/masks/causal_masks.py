@@ -26,12 +26,12 @@ from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
 WAYS = ("before", "after", "renormalised", "past_only", "past_only_finite", "none", "inverted")
-# the largest value over the draws is reported, but the smallest for these
+# the measurements of which the smallest value over the draws is reported, not the largest
 LEAST = (
     *("after_later", "after_row_error", "none_later", "inverted_later", "past_only_nan"),
     *("past_only_later", "own_word", "own_past_only", "encoder_later", "source"),
 )
-FAR = 200.0  # a later score larger by this leaves the others no weight in float32
+FAR = 200.0  # if one score is larger than all others by FAR, their weights are 0 in float32
 
 
 class Masked(Kernel):
@@ -54,8 +54,9 @@ class Masked(Kernel):
         mask: Mask,
         bias: Tensor | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the sum of values, weighted by the attention weights; masks other than the causal
-        mask are ignored.
+        """Return the sum of values, weighted by the attention weights.
+
+        The causal mask is applied as `way` says. The arguments `mask` and `bias` are ignored.
         """
         return self.weights(q @ k.mT * q.size(-1) ** -0.5) @ v
 
@@ -86,22 +87,26 @@ class CausalMasks(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest measurements over all draws of random weights and
-        sentences. A row is the output of a stack at one position.
+        """Return one value of each measurement over all draws of random weights and sentences: the
+        smallest value if `LEAST` names the measurement, otherwise the largest value.
+
+        A row is the output of a stack at one position. WAY is one of WAYS, which the module
+        docstring describes.
 
         Returns:
-            before_later, after_later, none_later, inverted_later, past_only_later: largest change
-                of a decoder row if a later word is replaced, for each placement of the causal mask.
-            after_row_error: how far the sum of the attention weights of a query is from 1 if the
-                mask is applied after the softmax.
-            renormalised_difference: difference between the outputs of the placements "renormalised"
-                and "before".
-            renormalised_far: with "renormalised", fraction of attention weights that are NaN in
+            WAY_later: largest change of a decoder row if a later word is replaced. The
+                measurements are before_later, after_later, none_later, inverted_later, and
+                past_only_later, which uses past_only_finite.
+            after_row_error: largest deviation from 1 of the sum of a query's attention weights if
+                the mask is applied after the softmax ("after").
+            renormalised_difference: largest difference between the outputs of "renormalised" and
+                "before".
+            renormalised_far: fraction of attention weights of "renormalised" that are NaN in
                 float32 if the score of a later word is larger by FAR.
-            past_only_nan: fraction of NaN in the outputs if each word sees only earlier words.
-            own_word: largest change of a decoder row if the word at this position is replaced.
-            own_past_only: the same if each word sees only earlier words, and masked scores are the
-                smallest finite number instead of -inf.
+            past_only_nan: fraction of NaN in the outputs of "past_only".
+            own_word: largest change of a decoder row of "before" if the word at this position is
+                replaced.
+            own_past_only: largest such change of a decoder row of "past_only_finite".
             encoder_later: smallest change of an encoder row if a later word is replaced.
             source: smallest change of a decoder row if a source word is replaced.
         """
@@ -142,9 +147,8 @@ class CausalMasks(RandomModels):
 
 
 def masked(model: Transformer, way: str) -> Transformer:
-    """Return the model after its decoder self-attentions got the causal mask `way`, one of WAYS.
-
-    The given model is changed.
+    """Apply the causal mask `way`, one of WAYS, in each self-attention of the decoder, and return
+    the model, which is changed in place.
     """
     layer: nn.ModuleDict
     for layer in model.decoder.layers:  # type: ignore[assignment]

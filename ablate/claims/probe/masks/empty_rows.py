@@ -44,16 +44,16 @@ class EmptyRows(RandomModels):
         """Return, for each implementation of attention, the largest fraction of numbers that are
         not finite, over all random inputs.
 
-        Implementations are an explicit softmax (softmax), this project's explicit kernel with three
-        values of model.attention.fill (explicit_minus_inf, explicit_large, explicit_zero), this
-        project's fused kernel (fused), torch's scaled_dot_product_attention (torch_function), and
-        nn.MultiheadAttention in training mode, which returns attention weights (torch_weights) or
-        none (torch_plain).
+        NAME is one of IMPLEMENTATIONS: an explicit softmax (softmax), this project's explicit
+        kernel with three values of model.attention.fill (explicit_minus_inf, explicit_large,
+        explicit_zero), this project's fused kernel (fused), torch's scaled_dot_product_attention
+        (torch_function), and nn.MultiheadAttention in training mode, which returns attention
+        weights (torch_weights) or no weights (torch_plain).
 
         Returns:
             outputs_NAME: fraction in the output of the query whose keys are all masked.
-            gradients_NAME: fraction in the gradient, by the inputs, of the sum of all other
-                outputs.
+            gradients_NAME: fraction in the gradient of the sum of all other outputs with respect to
+                the inputs.
         """
         measurements = [self.draw(generator) for _, generator in self.models(model)]
         return {name: max(draw[name] for draw in measurements) for name in measurements[0]}
@@ -76,7 +76,7 @@ class EmptyRows(RandomModels):
 
 
 def not_finite(x: Tensor) -> float:
-    """Return the fraction of numbers that are not finite."""
+    """Return the fraction of a tensor's entries that are not finite."""
     return float((~x.isfinite()).double().mean())
 
 

@@ -18,7 +18,7 @@ from ablate.claims.probe.random_models import RandomModels
 from ablate.model.transformer import Transformer
 
 FILLS = (-1e4, -1e9, -1e10, -torch.inf)
-COMPARED = FILLS[1:]  # the fills used in the documents
+COMPARED = FILLS[1:]  # the fill values in the documents, the texts whose claims are tested
 TYPES = {
     "float64": torch.float64,
     "float32": torch.float32,
@@ -125,10 +125,12 @@ def applied(
 
 
 def apart(weights: dict[tuple[str, float], Tensor | None]) -> float:
-    """Return the largest difference between the weights for different fill values in place of
-    masked scores: those in COMPARED that the number type can represent.
+    """Return the largest difference between the weights for two fill values in place of masked
+    scores.
 
-    The result is NaN if a weight is NaN, or if fewer than two of the values can be represented.
+    The weights for the first fill value in COMPARED are compared with the weights for each later
+    fill value. Fill values that the number type cannot represent are left out. The result is NaN if
+    a weight is NaN, or if fewer than two fill values remain.
     """
     filled = [weights["filled", fill] for fill in COMPARED]
     first, *remaining = [w.double() for w in filled if w is not None]

@@ -66,8 +66,8 @@ class PaddingOutputs(RandomModels):
             nan_share: fraction of NaN among all outputs for the batches, including padding.
             nan_share_real: fraction of NaN among the outputs at tokens that are not padding.
             control: largest change of the outputs for a single sentence if its first source token
-                is replaced: the smaller one of encoder and decoder, and the smallest over the
-                draws. If the value is not large, the comparison detects no differences.
+                is replaced, for encoder or decoder, whichever changes less. The smallest value over
+                the draws is returned. If it is not large, the comparison detects no differences.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {
@@ -111,7 +111,7 @@ def outputs(model: Transformer, src: Tensor, tgt_in: Tensor) -> Outputs:
 
 
 def nan_share(parts: list[Tensor]) -> Tensor:
-    """Return the fraction of NaN among all numbers of some tensors."""
+    """Return the fraction of NaN among all entries of several tensors."""
     numbers = torch.cat([part.flatten() for part in parts])
     return numbers.isnan().double().mean()
 

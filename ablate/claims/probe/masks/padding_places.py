@@ -1,7 +1,7 @@
 """Check which of the three attentions needs the padding mask, with padding on either side.
 
-Equation: the largest |f(x) - f(padded x)| at real tokens, f the outputs of both stacks, if one
-    attention (or none) has no mask of padding columns.
+Equation: the largest |f(x) - f(padded x)| at real tokens, where f are the outputs of both stacks,
+    if one of the three attentions has no padding mask, and if all have the mask.
 Source: the three places of arXiv:1706.03762, section 3.2.3; the masking of tensor2tensor
     (arXiv:1803.07416).
 What differs: random weights in float64; tokens keep their positions despite padding, so that only

@@ -28,7 +28,7 @@ from ablate.model.sublayer import LayerContext, Memory
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-# the largest value over the draws is reported, but the smallest for these
+# the measurements of which the smallest value over the draws is reported, not the largest
 LEAST = (
     *("padding_vector", "zero_row_placed", "ordinary_error", "zero_weight"),
     *("memory_rows", "rows_with_bias", "rows_with_residual", "rows_with_norm", "unmasked_moves"),
@@ -46,25 +46,29 @@ class PaddingVectors(RandomModels):
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest value of each measurement over random weights and texts.
+        """Return one value of each measurement over random weights and texts: the smallest value if
+        `LEAST` names the measurement, otherwise the largest value.
 
-        PAD is the token of padding, and a padding vector is the vector at a position of PAD.
+        PAD is the token of padding, and a padding vector is the vector at a position of PAD. The
+        size of a vector is its largest absolute entry. An attention is row-masked if padding
+        queries attend to nothing and their outputs are zeros.
 
         Returns:
-            padding_vector: largest entry of a padding vector at the input of the first layer.
-            zero_row_placed, zero_row: the same if the embedding of PAD is zero, with and without
-                positions.
-            memory_rows: largest entry of a padding vector of the encoder output, if in each
-                self-attention padding attends to nothing and gets zeros.
-            bare_rows: the same after a single such self-attention, whose projections have no
-                biases.
-            rows_with_bias, rows_with_residual, rows_with_norm: bare_rows after biases, the residual
-                connection or the norm are added.
-            zero_error: deviation of the weight of a zero key from e^0 / (sum of e^s over all keys).
-            ordinary_error: the same deviation for padding with an ordinary embedding.
+            padding_vector: smallest size of a padding vector at the input of the first layer.
+            zero_row_placed: smallest size there if the embedding of PAD is zero.
+            zero_row: largest size of an embedded PAD, without positions, if its embedding is zero.
+            memory_rows: smallest size of a padding vector of the encoder output if each
+                self-attention of the encoder is row-masked.
+            bare_rows: largest size of a padding vector after the first self-attention alone, if it
+                is row-masked and its projections have no biases.
+            rows_with_bias, rows_with_residual, rows_with_norm: smallest size if the biases, the
+                residual connection or the norm are added.
+            zero_error: largest deviation of the weight of a zero key from e^0 / (sum of e^s over
+                all keys).
+            ordinary_error: largest such deviation for padding with an ordinary embedding.
             zero_weight: smallest weight of a zero key.
-            unmasked_moves: change of the output of cross-attention (without biases) if zero vectors
-                of padding in the encoder output are not masked.
+            unmasked_moves: largest change of the output of cross-attention (without biases) if the
+                zero vectors of padding that it reads are not masked.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
         values = {
@@ -106,7 +110,9 @@ def zero_pad(model: Transformer) -> None:
 
 
 def memory_rows(model: Transformer, ids: Tensor, real: Bool[Tensor, "B L"]) -> Tensor:
-    """Return the encoder output if queries at padding attend to nothing and get zeros."""
+    """Return the encoder output if padding queries attend to nothing, so that their outputs in each
+    self-attention are zeros.
+    """
     other = copy.deepcopy(model)
     for layer in other.encoder.layers:
         mask_rows(layer["self_attention"])  # type: ignore[index]
@@ -114,7 +120,9 @@ def memory_rows(model: Transformer, ids: Tensor, real: Bool[Tensor, "B L"]) -> T
 
 
 def mask_rows(attention: MultiHeadAttention) -> None:
-    """Let padding queries attend to nothing and return zeros."""
+    """Change an attention module so that padding queries attend to nothing and their outputs are
+    zeros.
+    """
     attention.padding = RowsAndColumns()
     attention.kernel = Explicit(
         d_head=attention.d_head, dropout=0.0, scale="sqrt_d_head", fill="zero_output"
@@ -122,7 +130,7 @@ def mask_rows(attention: MultiHeadAttention) -> None:
 
 
 def without_biases(attention: MultiHeadAttention) -> MultiHeadAttention:
-    """Return a copy whose projections have zero biases."""
+    """Return a copy of an attention module in which all biases are zero."""
     other = copy.deepcopy(attention)
     for part in (other.query, other.key, other.value, other.output):
         part.bias.zero_()
@@ -167,15 +175,15 @@ def zero_score(
 
 
 def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, Tensor]:
-    """Return the size (largest absolute entry) of the vectors at padding, after the encoder's first
-    self-attention if padding attends to nothing and gets zeros.
+    """Return sizes (largest absolute entries) of padding vectors after the encoder's first
+    self-attention, if padding queries attend to nothing.
 
     Returns:
-        bare_rows: the largest of these sizes if the projections have no biases.
-        rows_with_bias, rows_with_residual, rows_with_norm: the smallest size if the biases, the
+        bare_rows: largest size if the projections have no biases.
+        rows_with_bias, rows_with_residual, rows_with_norm: smallest size if the biases, the
             residual connection or the norm are added.
-        unmasked_moves: change of the output of cross-attention to these vectors if padding is not
-            masked.
+        unmasked_moves: change of the output of cross-attention to the vectors of `bare_rows` if
+            padding is not masked.
     """
     layer: dict[str, MultiHeadAttention] = [*model.encoder.layers][0]
     with_bias = copy.deepcopy(layer["self_attention"])

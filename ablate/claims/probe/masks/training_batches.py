@@ -74,9 +74,9 @@ class PaddedBatches(RandomModels):
             gradient_ignored: largest gradient of this project's losses (cross-entropy, label
                 smoothing) with respect to the decoder's inputs or last states at positions whose
                 target is PAD.
-            gradient_torch: the same for torch's cross-entropy with ignore_index.
-            gradient_counted: the smallest such gradient over the draws if targets that are PAD are
-                counted.
+            gradient_torch: largest such gradient of torch's cross-entropy with ignore_index.
+            gradient_counted: largest such gradient of cross-entropy in which targets that are PAD
+                count. The smallest value over the random weights is returned.
         """
         src, tgt = ([line.split() for line in side] for side in self.corpus.read("train"))
         measurements = [
@@ -89,9 +89,7 @@ class PaddedBatches(RandomModels):
         return {**self.counts(model, src, tgt), **largest, "gradient_counted": counted}
 
     def counts(self, model: Transformer, src: Lines, tgt: Lines) -> dict[str, float]:
-        """Return the number of batches, and the fractions of batches in which the decoder reads
-        PAD, the token of padding.
-        """
+        """Return batches, unequal, with_pad and padded_alone, which `__call__` describes."""
         rows = np.arange(len(src))
         lengths = (np.array([len(line) + 1 for line in side]) for side in (src, tgt))
         sizes = Sizes(rows, *lengths)
@@ -139,8 +137,11 @@ def reads_pad(batch: Batch) -> bool:
 
 
 def gradients(model: Transformer, generator: torch.Generator, batch: Batch) -> dict[str, Tensor]:
-    """Return, for several losses, the largest gradient at the positions of padding, for one set of
-    random weights.
+    """Return the largest absolute gradient of several losses at the positions of padding, for one
+    set of random weights.
+
+    Returns:
+        gradient_ignored, gradient_torch, gradient_counted: see `PaddedBatches.__call__`.
     """
     inputs, real = batch.inputs, batch.targets != PAD
     memory = model.encode(inputs.src)
@@ -164,8 +165,8 @@ def gradients(model: Transformer, generator: torch.Generator, batch: Batch) -> d
 
 
 def at_padding(loss: Tensor, states: Tensor, x: Tensor, real: Tensor) -> Tensor:
-    """Return the largest gradient of a loss with respect to decoder states and decoder inputs, at
-    the positions of padding.
+    """Return the largest absolute gradient of a loss, with respect to decoder states and decoder
+    inputs, at the positions of padding.
     """
     gradients_at = torch.autograd.grad(loss, (states, x), retain_graph=True)
     return torch.stack([gradient[~real].abs().max() for gradient in gradients_at]).max()

@@ -42,8 +42,8 @@ def sharing(
 ) -> int:
     """Return how many of the first `length` positions have the encoding of another position.
 
-    Pairs of columns are compared one after another, and positions that differ are dropped, so that
-    a million positions need not be held in all columns at once.
+    Pairs of columns are compared one after another. A position that differs from all others is
+    dropped, so that a million positions need not be stored with all columns at once.
 
     Args:
         pair: function that returns a pair of columns for some positions.

@@ -51,15 +51,16 @@ class PositionFormula(Probe):
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return properties of the position encodings p[pos] at positions below `farthest` *
-        `max_length`. A component may be unable to encode all of them: a table of positions ends.
+        `max_length`. Some components cannot encode all these positions, such as a table of
+        positions.
 
         Returns:
             longest_position: number of positions that the component can encode.
             missing: number of positions that it cannot encode.
             beyond: 1 if it can encode more than max_length positions, else 0.
-            table: number of trained parameters.
+            table: number of trained parameters of the component.
             norm_smallest, norm_largest: smallest and largest Euclidean norm of an encoding.
-            range_excess: how far the entry farthest outside [-1, 1] is from this interval.
+            range_excess: largest absolute value of an entry minus 1; 0 if this is negative.
             closest: smallest Euclidean distance between the encodings of two positions below
                 max_length.
             finite: fraction of entries that are finite.
@@ -83,7 +84,11 @@ class PositionFormula(Probe):
 
 
 def existing(position: Position, d_model: int, length: int) -> int:
-    """Return how many of the first `length` positions the component can encode, found by trying."""
+    """Return how many of the first `length` positions the component can encode.
+
+    The function tries to encode all these positions. If the component raises an error, the result
+    is the number of positions that its attribute `longest` states.
+    """
     longest = length if position.longest is None else min(length, position.longest)
     try:
         encodings(position, d_model, length)
@@ -99,5 +104,7 @@ def encodings(position: Position, d_model: int, length: int) -> Float[Tensor, "L
 
 
 def closest(p: Float[Tensor, "L D"]) -> float:
-    """Return the smallest distance between the encodings of two positions; 0 for a single one."""
+    """Return the smallest Euclidean distance between the encodings of two positions; 0 if there is
+    only one position.
+    """
     return float(torch.pdist(p).min()) if len(p) > 1 else 0.0

@@ -18,20 +18,19 @@ from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-READS = ("query", "key", "value", "inner")  # projections that read the stream
+READS = ("query", "key", "value", "inner")  # projections that read the residual stream
 
 
 @torch.no_grad()
 def renaming(
     models: Iterable[tuple[Transformer, torch.Generator]], position: Sinusoidal, length: int
 ) -> dict[str, float]:
-    """Return how much the logits of random models change if the columns of sinusoids are arranged
-    as in the paper.
+    """Return how much the logits of random models change if the columns of the sinusoids are
+    permuted into the order of the paper.
 
     Returns:
-        relabelled: largest change over the draws if the columns of all weights are arranged in the
-            same way.
-        relabelled_control: smallest change over the draws if the weights stay unchanged.
+        relabelled: largest change over the models if the weights are permuted in the same way.
+        relabelled_control: smallest change over the models if the weights are not permuted.
     """
     moved: list[float] = []
     control: list[float] = []
@@ -49,7 +48,7 @@ def renaming(
 
 
 def in_layout_of_paper(model: Transformer, d_model: int) -> Transformer:
-    """Return a copy of a float64 model with the paper's sinusoids."""
+    """Return a copy of a float64 model whose position encodings are the paper's sinusoids."""
     other = copy.deepcopy(model)
     for stack in (other.encoder, other.decoder):
         stack.position = Sinusoidal(d_model=d_model, layout="interleaved", spacing="half").double()
@@ -70,8 +69,8 @@ def relabelled(model: Transformer, order: Int[Tensor, " D"]) -> Transformer:
 
 
 def stream_axis(name: str) -> int | None:
-    """Return the axis of a parameter that belongs to the columns of the residual stream; None for
-    the biases of heads.
+    """Return the axis of a parameter along which its entries belong to columns of the residual
+    stream; None for the biases of the projections in READS, which have no such axis.
     """
     part, kind = name.split(".")[-2:]
     if part in READS:

@@ -40,6 +40,7 @@ from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 
+# functions of the angle that take the place of sine and cosine in a control
 NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {
     "saturating": lambda angle: angle / (1 + angle),
     "log": torch.log1p,
@@ -88,8 +89,8 @@ class Sinusoids(RandomModels):
             raise UserError(f"probe.farthest is {self.farthest}: it must be at least {least}")
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest deviations from the mathematical properties of sinusoidal positions,
-        such as a shift that is a rotation, over positions, offsets and draws of random weights.
+        """Return deviations from the mathematical properties of sinusoidal positions, such as that
+        a shift of the positions is a rotation of each pair.
 
         The methods of this class and the functions that they call describe each value.
 
@@ -204,8 +205,9 @@ def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float
     Returns:
         spelling: difference if the angle is pos / 10000^(c / d_model) in each even column c, and
             pos / 10000^((c - 1) / d_model) in each odd column c.
-        spelling_control: difference if it is pos / 10000^(c / d_model) in every column c.
-        index: difference if it is pos / 10000^(2i / d_model), where i counts columns, not pairs.
+        spelling_control: difference if the angle is pos / 10000^(c / d_model) in every column c.
+        index: difference if the angle is pos / 10000^(2i / d_model), where i counts columns, not
+            pairs.
         parity: difference if even positions have only sines and odd positions have only cosines.
         parity_columns: difference if even columns have sines and odd columns have cosines.
         parity_control: difference if even columns have cosines and odd columns have sines.
@@ -232,8 +234,8 @@ def against_paper(
         at: positions.
 
     Returns:
-        paper: difference between pairs, which does not depend on the order of the columns.
-        paper_control: difference between columns.
+        paper: difference if pairs are compared, in any order of the columns.
+        paper_control: difference if columns are compared in the given order.
     """
     theirs = spelled.paper(at, p.size(1))
     return {

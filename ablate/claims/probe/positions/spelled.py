@@ -13,8 +13,8 @@ Columns = Float[Tensor, " D"]
 
 
 def paper(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return encodings in which i counts pairs of columns: pos is divided by 10000^(2i / d_model)
-    in both columns of pair i.
+    """Return the paper's encodings, in which i counts pairs of columns: pos is divided by
+    10000^(2i / d_model) in both columns of pair i.
     """
     return columns(positions, 2 * (torch.arange(d_model) // 2) / d_model)
 
@@ -50,13 +50,13 @@ def parity_of_position(positions: Int[Tensor, " L"], d_model: int) -> Float[Tens
 
 
 def swapped(positions: Int[Tensor, " L"], d_model: int) -> Float[Tensor, "L D"]:
-    """Return the paper's encodings with cosines in even columns and sines in odd ones."""
+    """Return the paper's encodings, but with cosines in even columns and sines in odd columns."""
     return paper(positions, d_model).view(len(positions), -1, 2).flip(2).flatten(1)
 
 
 def columns(positions: Int[Tensor, " L"], exponents: Columns) -> Float[Tensor, "L D"]:
-    """Return the sine of pos / 10000^exponent in even columns and its cosine in odd columns;
-    `exponents` has one exponent per column.
+    """Return encodings with the sine of pos / 10000^exponent in even columns, and the cosine in odd
+    columns; `exponents` has one exponent per column.
     """
     angle = angles(positions, exponents)
     even = torch.arange(len(exponents)) % 2 == 0

@@ -1,8 +1,8 @@
 """Represent sinusoids as complex numbers: a pair (sin, cos) of an encoding is z = cos + i sin.
 
-Equation: z[pos] = e^(i pos w) for a pair of frequency w, so that for every pos z[pos + k] = e^(i k
-    w) z[pos] (the pair is rotated by k w, which is linear) and z[pos + k] = z[pos] z[k] (a
-    product).
+Equation: a pair of frequency w is z[pos] = e^(i pos w). Hence, for every pos, z[pos + k] =
+    e^(i k w) z[pos], which rotates the pair by k w and is linear, and z[pos + k] = z[pos] z[k],
+    which is a product.
 """
 
 import numpy as np
@@ -28,16 +28,14 @@ def waves(p: Float[Tensor, "L D"], layout: str) -> Complex[Tensor, "L P"]:
 
 
 def distance(first: Complex[Tensor, "*L P"], other: Complex[Tensor, "*L P"]) -> float:
-    """Return the largest absolute difference between two sets of sines and cosines, each pair given
-    as a complex number.
+    """Return the largest absolute difference between two sets of complex numbers, in the real or in
+    the imaginary part.
     """
     return float(torch.view_as_real(first - other).abs().max())
 
 
 def frequencies(z: Complex[Tensor, "L P"]) -> Float[Tensor, " P"]:
-    """Return the angle by which each pair rotates per position, measured on consecutive
-    positions.
-    """
+    """Return for each pair the mean angle by which it rotates from a position to the next."""
     phase = torch.from_numpy(np.unwrap(z.angle().numpy(), axis=0))
     return (phase[-1] - phase[0]) / (len(z) - 1)
 
@@ -45,18 +43,19 @@ def frequencies(z: Complex[Tensor, "L P"]) -> Float[Tensor, " P"]:
 def shift(
     position: Sinusoidal, at: Int[Tensor, " L"], offset: int, d_model: int, dtype: torch.dtype
 ) -> tuple[float, float]:
-    """Return the largest difference between the encodings p[pos + k] and the encodings p[pos] with
-    each pair of frequency w rotated by k w, where encodings are rounded to `dtype`.
+    """Return two differences that show how well the encodings p[pos + k] can be computed from the
+    encodings p[pos].
 
-    The second value is the largest difference between sin((pos + k) w) and cos(k w) sin(pos w). It
-    is large, because sines alone do not suffice for a shift.
+    The first is the largest difference between p[pos + k] and p[pos] with each pair of frequency w
+    rotated by k w. The second is the largest difference between sin((pos + k) w) and cos(k w)
+    sin(pos w). It is large, because sines alone do not suffice for a shift.
 
     Args:
         position: the sinusoidal positions, which compute p.
         at: the positions pos.
         offset: the offset k.
         d_model: width of an encoding.
-        dtype: number type of the encodings.
+        dtype: number type to which the encodings are rounded.
     """
     now, then = (
         waves(position.formula(where, d_model).to(dtype), position.layout)

@@ -54,7 +54,8 @@ class SearchReference(RandomModels):
         seed: seed of weights and sentences.
 
     Raises:
-        UserError: `draws` below 1, `length` below 2, `words` or `longest` not in 2 to 5.
+        UserError: `draws` is below 1, `length` is below 2, or `words` or `longest` is not from 2
+            to 5.
     """
 
     measures = (
@@ -71,7 +72,7 @@ class SearchReference(RandomModels):
 
         The reference algorithms are `greedy_search`, which takes the most likely word at each step,
         and `beam_search`, both without length penalty. The project's searches are `Greedy` and
-        `Beam`.
+        `Beam`. The last four results are not fractions.
 
         Returns:
             greedy: `Greedy` against `greedy_search`.
@@ -84,14 +85,13 @@ class SearchReference(RandomModels):
             exhaustive: `Beam` against `beam_search`, both so large that no hypothesis is dropped.
             size_matters: `beam_search` of size 1 against size 2.
             first_word: the algorithm of `by_what_follows` against `beam_search` of size 2.
-            gap: no fraction, but the smallest difference in log-probability between the two most
-                likely choices at any step. If it is above 0, there are no ties.
-            kept: no fraction, but the largest deviation of the number of unfinished hypotheses from
-                2 at any step of `Beam` of size 2.
-            missing: no fraction, but the largest number of translations that `Beam` of size 2
-                returns too few.
-            branching: no fraction, but the largest number of hypotheses, minus 2, if the two best
-                continuations of every hypothesis were kept.
+            gap: smallest difference in log-probability between the two most likely choices at any
+                step. If it is above 0, there are no ties.
+            kept: largest deviation from 2 of the number of unfinished hypotheses at any step of
+                `Beam` of size 2.
+            missing: largest number of missing translations if `Beam` of size 2 should return two.
+            branching: largest number of hypotheses, minus 2, if the search keeps the two best
+                continuations of every hypothesis.
         """
         sentences = [sentence for drawn in self.models(model) for sentence in self.draw(*drawn)]
         values = {
@@ -159,8 +159,15 @@ class SearchReference(RandomModels):
 
 
 class FewWords:
-    """A model whose target vocabulary is restricted to PAD, BOS, EOS and a few words. The attribute
-    `rows` records the number of hypotheses of each decoder step.
+    """A model whose target vocabulary is restricted to PAD, BOS, EOS and a few words.
+
+    Args:
+        model: the model with the whole vocabulary.
+        words: number of words that remain.
+
+    Attributes:
+        words: ids of these words.
+        rows: number of hypotheses in each decoder step so far.
     """
 
     def __init__(self, model: Transformer, words: int) -> None:
@@ -184,9 +191,12 @@ class FewWords:
 
 
 def greedy_search(table: Table, longest: int, sign: int = 1) -> Ids:
-    """Return the words that are most likely at each step; with `sign` -1, the least likely.
+    """Return the translation that takes the most likely word at each step, until this is EOS.
 
-    `table` has the log-probabilities of the next word after every prefix.
+    Args:
+        table: log-probabilities of the next word after every prefix.
+        longest: largest number of words of the translation.
+        sign: 1; or -1, to take the least likely word at each step.
     """
     prefix: Ids = ()
     while len(prefix) < longest:
@@ -241,8 +251,10 @@ def two_best(row: list[float]) -> list[int]:
 
 
 def by_what_follows(table: Table, longest: int) -> Ids:
-    """Return the translation by a search that looks one word ahead: at each step the search takes,
-    of the two most likely words, the word after which the best next word is more likely.
+    """Return the translation by a search that looks one word ahead.
+
+    At each step, the search compares the two most likely words. It takes the word after which the
+    most likely continuation, a word or EOS, has the higher probability.
     """
     prefix: Ids = ()
     while len(prefix) < longest:
