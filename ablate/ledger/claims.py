@@ -19,7 +19,7 @@ class Claim:
 
     id: str
     statement: str
-    document: str  # title
+    document: str  # title of the document
     section: str  # separated by semicolons if the claim is made twice
     also_in: str  # "title, section; title, section"
     kind: str  # exact: provable without training; empirical: needs training; cost: time or memory

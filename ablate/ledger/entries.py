@@ -102,9 +102,7 @@ class Entry:
 
     @property
     def smoke(self) -> bool:
-        """Whether the experiment was only run at the scale for smoke tests, which decides
-        nothing.
-        """
+        """Whether `headline` follows from a smoke test, which decides nothing."""
         return any(finding.scale == SMOKE for finding in self.headline.deciding)
 
     @property

@@ -22,7 +22,7 @@ CLAIM = (
 
 
 def as_json(entries: Iterable[Entry]) -> str:
-    """Return the claims as JSON, each with its verdicts and with its headline, the word that
+    """Return a JSON list of the claims, each with its verdicts and with its headline, the word that
     combines the verdicts.
 
     The key `beside` has the words that follow from the user's verdicts alone, if other verdicts
@@ -45,7 +45,9 @@ def _headline(headline: Headline) -> dict[str, str]:
 
 
 def as_csv(entries: Iterable[Entry]) -> str:
-    """Return a CSV row for each verdict; a claim without verdicts has one row with empty cells."""
+    """Return a CSV table with a row for each verdict; a claim without verdicts has a row with empty
+    cells.
+    """
     text = io.StringIO()
     writer = csv.DictWriter(text, (*CLAIM, *VERDICT), lineterminator="\n")
     writer.writeheader()

@@ -60,7 +60,7 @@ class Changes:
 
     Args:
         tested: number of verdicts with a test.
-        decided: number of them that are supported or refuted without the correction.
+        decided: number of these verdicts that are supported or refuted without the correction.
         by_holm: number of decided verdicts that the correction makes undecided.
     """
 

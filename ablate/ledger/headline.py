@@ -40,8 +40,8 @@ HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
 UNIVERSAL = re.compile(r"\b(always|must|never|cannot|exactly)\b", re.IGNORECASE)
 ARTIFICIAL = re.compile(r"_target_: ablate\.(data\.toy|claims\.corpus)\.")
 
-Counted = Sequence[tuple[Finding, str]]  # verdicts, and what each counts as
-SEVERAL = r", | and "  # between the corpora of a setting
+Counted = Sequence[tuple[Finding, str]]  # each verdict, with the verdict of its whole setting
+SEVERAL = r", | and "  # separates the names of the corpora of a setting
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,12 @@ class Headline:
     Args:
         word: one of HEADLINES.
         on: for a mixed result, the properties in which a supported and a refuted setting differ;
-            for a claim that is not testable, why.
-        deciding: the verdicts that determine the word, those at the longest budget of each setting.
+            for a claim that is not testable, the kind of reason, such as "definition".
+        deciding: the verdicts that determine the word: those at the longest budget of each setting.
         beside: verdicts that do not count: shorter budgets, artificial languages if there is real
             text, readings that no document states, exploratory verdicts.
-        verdicts: for each verdict in `deciding`, the verdict of its setting after all tests.
+        verdicts: for each verdict in `deciding`, the verdict of its setting, which combines all
+            studies and replications in the setting.
         universal: whether one counterexample refuted the claim, although all verdicts together
             would give another word.
         real_text: why artificial languages alone do not decide the claim; "" if they do.
@@ -73,7 +74,7 @@ class Headline:
 
     @property
     def artificial(self) -> bool:
-        """Whether the claim was decided by trained models, all of them on artificial languages."""
+        """Whether trained models decided the claim, all of them on artificial languages."""
         return _artificial_alone(self.deciding)
 
     @property
@@ -154,7 +155,7 @@ def _has_counterexample(counted: Counted) -> bool:
     the claim by chance. An exact verdict has no p-value and needs no correction.
 
     Args:
-        counted: the verdicts, each with the verdict of its setting after all tests.
+        counted: the verdicts, each with the verdict of its whole setting.
     """
     tests = sum(bool(finding.p) for finding, _ in counted)
     return any(
@@ -266,7 +267,7 @@ NOUNS = {
     "model/residual": "the residual connections (Pre-LN or Post-LN)",
     "initial": "the initial values",
     "probe.stack": "the stack",
-}  # keys that are no nouns
+}  # config keys whose last part is not a noun, in words
 # The parts in which settings may differ, in the order in which a headline names them.
 PARTS: dict[str, Callable[[Finding], object]] = {
     "the reading": lambda finding: finding.reading,
@@ -284,8 +285,9 @@ PARTS: dict[str, Callable[[Finding], object]] = {
 def _differing(findings: Sequence[Finding]) -> list[str]:
     """Return the names of the properties in which verdicts differ, such as "the corpus".
 
-    Levels that both arms share are named by their config keys. Two readings (meanings) of a claim
-    are two questions, which differ in much else, so only the reading is named.
+    Levels that both arms share are named by their config keys. Verdicts on two readings (meanings)
+    of a claim differ in many properties. For such verdicts only the reading is named, or, if they
+    test the same sentence, only the config keys whose levels differ.
     """
     keys = [_name(key) for key in _apart(findings)]
     names: list[str] = []

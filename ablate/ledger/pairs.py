@@ -16,8 +16,8 @@ class Pair:
 
     first: tuple[str, ...]
     second: tuple[str, ...]
-    by: str  # what would decide between the sides
-    says: str = ""  # the other side as a sentence, if it is no claim of the ledger
+    by: str  # the measurement that decides between the two sets
+    says: str = ""  # the contradicting sentence, if it is not a claim of the ledger
 
     def against(self, claim: str) -> tuple[str, ...]:
         """Return the ids of the claims that contradict a claim; () if the claim is in neither set

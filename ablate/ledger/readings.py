@@ -17,7 +17,7 @@ class Reading:
     Args:
         at: title and section of the document that states this meaning; empty for a remark.
         says: the sentence of the document in our words.
-        remark: why no document states this meaning; empty if one does.
+        remark: why no document states this meaning; empty if a document states it.
     """
 
     at: str = ""

@@ -18,7 +18,7 @@ from ablate.verdict.replication_file import asked_again, read_contest
 
 VERDICTS = ("supported", "refuted", "inconclusive")
 Pairs = tuple[tuple[str, str], ...]
-# Levels that a claim gives to both arms, and that a setting names by itself.
+# Config keys whose levels are part of every setting, with the names that settings use for them.
 NAMED = {
     "data": "data",
     "model": "model",
@@ -61,15 +61,15 @@ class Finding:
     p: dict[str, float] = field(default_factory=dict)
     ledger_wide: str = ""  # the verdict after Holm's correction over the ledger; "" if exact
     budget: str = ""  # of a claim with two budgets: the budget, in words
-    again: Replication | None = None  # its replication on new seeds
+    again: Replication | None = None  # the replication of the verdict with new seeds
     origin: str = COMMITTED  # one of ablate.ledger.places.ORIGINS
-    trained: bool = False  # whether it is about trained models
+    trained: bool = False  # whether the verdict is about trained models
     size: str = ""  # size of the models
     conditions: Pairs = ()  # levels of both arms, by their keys
     components: Pairs = ()  # options of config groups that all arms share
     device: str = ""
     arms: str = ""  # the compared arms
-    margin: float = 0.0  # 0 where the claim has none
+    margin: float = 0.0  # 0 if the claim has no margin
     asked: Reading | None = None  # the judged meaning and its source, if there are several
 
     @property
@@ -210,9 +210,9 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
     Raises:
         UserError: the study is damaged, or the verdict belongs to another registration.
     """
-    if not (folder / "study.json").exists():  # there is nothing to compare
+    if not (folder / "study.json").exists():
         return False
-    from ablate.evidence.seal import read_about  # numpy
+    from ablate.evidence.seal import read_about  # imported late, because it imports numpy
 
     about = read_about(folder)
     if verdict["study_hash"] != about["registration"].get("hash"):
@@ -303,8 +303,8 @@ def _size(regime: Regime) -> str:
 
 
 def _budget(claim: Entry) -> str:
-    """Return the number of training steps of a verdict in words; "" if the claim was tested after a
-    single number of steps.
+    """Return the number of training steps of a verdict in words, such as "3,000 steps, still
+    learning"; "" if the claim was tested after a single number of steps.
     """
     if "steps" not in claim:
         return ""

@@ -32,7 +32,9 @@ def detail(headline: Headline) -> str:
 
 
 def bounds(headline: Headline) -> list[str]:
-    """Return sentences on the settings in which a claim was decided, and on their limits."""
+    """Return sentences on the settings in which a claim is supported or refuted, and on the limits
+    of these verdicts.
+    """
     decided = (
         f"It is {verdict} here: {'; '.join(places)}."
         for verdict, places in settings(headline).items()
@@ -54,8 +56,9 @@ def settings(headline: Headline) -> dict[str, list[str]]:
 
 
 def _other_tries(headline: Headline) -> Iterator[str]:
-    """Yield a sentence for each verdict that counts as undecided because a replication with new
-    seeds does not confirm it.
+    """Yield a sentence for each verdict that other tests of the same setting, such as a replication
+    with new seeds, change: a decided verdict that they do not confirm, or an undecided verdict that
+    they decide.
     """
     for finding, word in zip(headline.deciding, headline.verdicts, strict=True):
         if finding.verdict != word and word == INCONCLUSIVE:
@@ -71,7 +74,9 @@ def _other_tries(headline: Headline) -> Iterator[str]:
 
 
 def limits(headline: Headline) -> list[str]:
-    """Return sentences on missing evidence, on counterexamples, and on tests without real text."""
+    """Return sentences on missing evidence, on verdicts that replications change, on
+    counterexamples, and on tests without real text.
+    """
     sentences = [*dict.fromkeys([*map(str, headline.gone), *_other_tries(headline)])]
     if headline.universal:
         sentences.append(

@@ -95,7 +95,7 @@ def _shows(claim: Entry, effect: float) -> str:
         return OPEN
     if claim["verdict"] == REFUTED:
         alike = claim["grade"] == SMALL
-    else:  # a claim that nothing is lost also holds for a large gain
+    else:  # a claim that nothing is lost is also supported if the gain is large
         least = min(map(abs, claim["interval"] or [0.0]))
         alike = kind_of(claim).controlled and least <= claim["margin"]
     if alike:

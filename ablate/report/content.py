@@ -136,7 +136,7 @@ def _model(setting: dict[str, Any]) -> str:
 
 
 def _layers(layers: int | str) -> str:
-    return f"{layers} layer{'s' * (str(layers) != '1')}"  # the levels of a factor are text
+    return f"{layers} layer{'s' * (str(layers) != '1')}"  # text if layers are a factor
 
 
 def _training(setting: dict[str, Any]) -> str:
@@ -160,7 +160,7 @@ def _machine(setting: dict[str, Any], trained: bool) -> str:
 
 
 def _trained(steps: int, tokens: int | str | None) -> str:
-    many = f"{tokens:,}" if isinstance(tokens, int) else tokens  # the levels of a factor are text
+    many = f"{tokens:,}" if isinstance(tokens, int) else tokens  # text if tokens are a factor
     return f"{steps:,} optimiser steps" + (f" of {many} tokens" if many else "")
 
 

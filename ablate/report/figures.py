@@ -43,7 +43,7 @@ class Figure:
         """The matplotlib figure, drawn on first use, because drawing takes most of the time of a
         report.
         """
-        from ablate.report.draw.style import style  # matplotlib
+        from ablate.report.draw.style import style  # imports matplotlib
 
         with style():
             return self.draw()
@@ -55,7 +55,11 @@ class Figure:
 
 
 def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    """Yield every figure for which there are data; figures that the study defines come first."""
+    """Yield the figures for which there are data, first the figures about the claims.
+
+    A figure of all runs is left out if the runs of each arm have equal values. If there would be
+    no figure of claims or runs, the first figure of runs is yielded.
+    """
     answers = [*_screen(evidence, verdict), *_asked(evidence), *_effects(evidence, verdict)]
     answers += _trends(evidence, verdict)
     yield from answers
@@ -312,7 +316,7 @@ def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
         curves = {run["seed"]: run["curve"] for run in runs}
         if curves not in seen:
             shown[arm] = runs
-        if any(curves.values()):  # nothing is alike in having no curve
+        if any(curves.values()):  # arms without curves do not share their training
             seen.append(curves)
     return shown
 

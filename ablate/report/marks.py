@@ -37,10 +37,9 @@ MARKS = {
 # a reproduced verdict may refute a claim.
 AGAIN = {REPRODUCED: "=", WEAKER: "≈", LOST: "≠", OPEN: "?"}
 
-# Colours of arms, with a contrast of at least 3 to 1 on light and dark paper, since a figure has
-# one
-# file for both. They were optimised for the largest distance of any two in all kinds of colour
-# vision.
+# Colours of arms. A figure has a single file for light and dark pages, so each colour has a
+# contrast of at least 3 to 1 on both. The smallest distance between two colours was maximised for
+# all kinds of colour vision.
 ARM_COLOURS = ("#0072b2", "#b28a12", "#8c19ff", "#73661d", "#c266ff", "#999654")
 ARMS = len(ARM_COLOURS)  # largest number of arms in one panel
 

@@ -109,7 +109,7 @@ def inline(name: str, alt: str, picture: str) -> str:
         alt: the alternative text, escaped for an HTML attribute.
         picture: the SVG file.
     """
-    from ablate.report.draw.style import INK  # matplotlib
+    from ablate.report.draw.style import INK  # imports matplotlib
 
     drawing = picture[picture.index("<svg") :]
     drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", drawing)

@@ -86,9 +86,9 @@ def effect_axis(claim: ReportedClaim) -> str:
         if not per:
             return f"exponent of {metric.name} over {over}{turned}"
         return f"slope of {metric.axis} {per} {over}{turned}"
-    if claim["metric"].endswith("changed"):  # is a difference by itself
+    if claim["metric"].endswith("changed"):  # this metric is a difference already
         return metric.axis
-    falls = claim["better"] == "lower" and claim["kind"] != "exact"  # then a gain is a fall
+    falls = claim["better"] == "lower" and claim["kind"] != "exact"  # a gain is then a fall
     return f"{'fall of' if falls else 'difference in'} {metric.axis}"
 
 
@@ -112,7 +112,7 @@ def measured(run: Run, metric: str) -> float | None:
 
 def shown(evidence: Evidence, verdict: Verdict) -> list[str]:
     """Return the metrics for which the value of every run is drawn: the metrics of all claims
-    except trend claims, and test BLEU.
+    except trend claims, and test BLEU. Metrics that no run has are left out.
     """
     asked = [claim["metric"] for claim in verdict["claims"] if claim["kind"] != "trend"]
     return [

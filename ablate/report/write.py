@@ -36,7 +36,7 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     Raises:
         UserError: the folder's contest.json is damaged.
     """
-    from ablate.report.draw.style import svg  # matplotlib
+    from ablate.report.draw.style import svg  # imports matplotlib
 
     verdict = _rounded(finite(verdict))  # the report shows exactly the numbers of verdict.json
     drawn = list(figures(evidence, verdict))

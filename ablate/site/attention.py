@@ -7,14 +7,12 @@ from ablate.evidence.types import Run
 
 MEDIA = "runs/*/wandb/*run-*-*/files/media/images/attention/*.png"
 NAME = re.compile(r"(?P<kind>\w+)_(?P<step>\d+)_\w+")  # the names that W&B gives to pictures
-Kept = dict[str, dict[str, Path]]  # by identity of the run and kind of attention
+Kept = dict[str, dict[str, Path]]  # pictures, by identity of the run and kind of attention
 
 
 def kept(results: Path) -> Kept:
-    """Return the newest picture of each kind of attention, for every run that logged pictures to
-    W&B.
-
-    The paths are by the identity of the run and by the kind of attention.
+    """Return the newest picture of each kind of attention for every run that logged pictures to
+    W&B, by the identity of the run and then by the kind of attention.
     """
     latest: dict[tuple[str, str], tuple[int, Path]] = {}
     for path in sorted(results.glob(MEDIA)):
@@ -29,8 +27,9 @@ def kept(results: Path) -> Kept:
 
 
 def of_pair(runs: list[Run], pictures: Kept) -> list[dict[str, object]]:
-    """Return the kinds of attention for which both runs have a picture, each with the two file
-    names.
+    """Return a dictionary for each kind of attention for which both runs have a picture.
+
+    The key `kind` has the kind in words, and `files` has the two file names.
     """
     first, second = (pictures.get(run["identity"], {}) for run in runs)
     return [

@@ -30,7 +30,8 @@ class Card:
         entry: the claim with all of its verdicts.
         mentions: number of sections that make the claim, in all texts whose claims are tested.
         forest: the axis with the effects of the shown verdicts.
-        views: the shown verdicts: one, or for a mixed result a supported and a refuted one.
+        views: the shown verdicts: one verdict, or for a mixed result a supported and a refuted
+            verdict.
     """
 
     entry: Entry
@@ -40,7 +41,8 @@ class Card:
 
 
 def cards(site: Site) -> list[Card]:
-    """Return cards of the most interesting claims, with no experiment on more than one card.
+    """Return cards of the most interesting claims, at most `SHOWN`, with no experiment on more than
+    one card.
 
     A claim is interesting if it is made by many sections of the documents (the texts about the
     Transformer whose claims are tested), if runs decided it, and if the runs could have decided it
@@ -67,8 +69,8 @@ def _mentions(entry: Entry) -> int:
 
 
 def _card(entry: Entry, site: Site) -> Card | None:
-    """Return the card (a box with a figure on the first page) of a claim; None if the effects of
-    its verdicts do not fit on one axis.
+    """Return the card (a box with a figure on the first page) of a claim; None if a shown verdict
+    is exact or has no effect to draw, or if the effects do not fit on one axis.
     """
     best = clearest(entry.verdict, views(entry, site))
     rows = [view.row for view in best if view.row and not view.row.exact]
@@ -86,7 +88,8 @@ class Answered:
         question: the question, with its written answer.
         current: whether the written answer still holds: every claim has the result (such as
             "supported") that it had when the answer was written.
-        claims: each claim that was tested, with the verdict that explains its result best.
+        claims: each claim that was tested, with the one or two verdicts that explain its result
+            best.
     """
 
     question: Question

@@ -30,9 +30,9 @@ class View:
     finding: Finding
     source: Source
     claim: ReportedClaim | None
-    page: str  # page of its experiment
-    key: str  # the id by which the slider finds its row
-    decides: bool = True  # whether it determines the headline of the claim
+    page: str  # name of the experiment's page
+    key: str  # id of the verdict on the page, with which the margin slider finds the drawn effect
+    decides: bool = True  # whether the verdict determines the headline of the claim
 
     @cached_property
     def row(self) -> Row | None:
@@ -47,14 +47,15 @@ class View:
     @property
     def place(self) -> str:
         """A short text on where the verdict holds: the reading of the claim (one of the meanings of
-        an ambiguous claim), the corpus, and the number of training steps.
+        an ambiguous claim), the corpus, the number of training steps, and whether the experiment is
+        the user's.
         """
         parts = [self.finding.reading, self.setting, self.source.by_user]
         return "; ".join(part for part in parts if part)
 
     @property
     def setting(self) -> str:
-        """The corpus and the number of training steps, as text."""
+        """The corpus and the number of training steps, as text, or "without training"."""
         if not was_trained(self.source.verdict):
             return "without training"
         corpus = listed(self.source.corpora)
@@ -72,7 +73,7 @@ class View:
 
     @property
     def trained(self) -> str:
-        """The number of training steps, as text."""
+        """The number of training steps as text, or "not trained"; "" if the number is unknown."""
         if not was_trained(self.source.verdict):
             return "not trained"
         steps = self.finding.steps
@@ -104,7 +105,9 @@ class View:
 
     @property
     def cost(self) -> str:
-        """The number of runs of the experiment and their total time, as text."""
+        """The number of runs of the experiment and their total time, as text; "" if the results of
+        the runs are not available.
+        """
         if self.source.evidence is None:
             return ""
         runs = len(self.source.evidence.runs)
@@ -144,12 +147,13 @@ def drawn(views: list[View]) -> list[tuple[Forest, list[View]]]:
 
 
 def clearest(word: str, views: list[View]) -> list[View]:
-    """Return a verdict that shows best why a claim has its headline, the word that combines all
-    verdicts on the claim.
+    """Return the verdict that shows best why a claim has its headline, the word that combines all
+    verdicts on the claim; for a mixed headline, return a supported and a refuted verdict.
 
-    For a mixed headline, return a supported and a refuted verdict. Preferred are verdicts that stay
-    the same with a correction for all claims of the site, then exact verdicts whose check was seen
-    to fail in a control, and then those with many seeds.
+    Verdicts are preferred in this order: those that stay the same with a correction for all claims
+    of the site; those with an effect to draw; those that are not exact, or whose check was seen to
+    fail in a control; and those with the most seeds. The list is empty if no verdict decides the
+    claim.
 
     Args:
         word: the headline, such as "supported" or "mixed".

@@ -35,7 +35,10 @@ class Section:
 
 
 def sections(document: Document, entries: list[Entry]) -> list[Section]:
-    """Return the sections of a document in order, including sections without claims."""
+    """Return the sections of a document in order, including sections without claims.
+
+    Claims that no section makes are in an additional last section for the text as a whole.
+    """
     by_name = {name: Section(name, heading) for name, heading in document.sections.items()}
     rest = Section(WHOLE, "")
     for entry in entries:
@@ -81,7 +84,7 @@ def _section(place: str, document: Document) -> str:
 
 
 def within(entries: list[Entry], document: Document) -> list[Entry]:
-    """Return those entries whose claim is made by a section of the document."""
+    """Return the entries whose claim the document makes."""
     return [entry for entry in entries if document.title in places(entry.claim)]
 
 

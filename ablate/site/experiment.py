@@ -25,7 +25,11 @@ MARKDOWN = re.compile(r'<a href="([^":]*)\.md">(.*?)</a>', re.DOTALL)
 def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tuple[str, str]]:
     """Yield the name and the content of every file about an experiment and its runs.
 
-    `page` renders a template, given its name and variables.
+    Args:
+        folder: folder of the experiment.
+        site: the content of the site.
+        page: function that renders a template from its name, the relative path to the root of the
+            site, and its variables.
     """
     source = site.sources[folder]
     name = site.experiments[folder]
@@ -67,8 +71,8 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
 
 
 def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
-    """Return, for every claim that an experiment decides: the verdicts, the statement and the
-    claim's page.
+    """Return, for every claim that an experiment tested, the experiment's verdicts, the statement
+    and the name of the claim's page.
     """
     answers = [
         (

@@ -22,7 +22,7 @@ from ablate.verdict.kind import KINDS
 LEAST = 1e-17  # stands for 0 on a logarithmic axis; smaller than rounding errors near 1
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TICKS = 5
-AROUND = 0.06  # free fraction of an axis at both ends
+AROUND = 0.06  # space at each end of an axis, as a fraction of the range of the values
 ONE_AXIS = (
     "metric",
     "kind",
@@ -63,7 +63,7 @@ class Axis:
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Return the positions of round numbers on the axis, with their labels."""
+        """The positions of round numbers on the axis as percentages of its width, with labels."""
         values = self._powers() if self.log else self._multiples()
         return [(self.place(value), "0" if value == LEAST else f"{value:g}") for value in values]
 
@@ -111,7 +111,9 @@ class Row:
 
     @property
     def shade(self) -> tuple[float, float] | None:
-        """The range of effects that are too small to matter; None without a margin."""
+        """The range of effects that are too small to matter, or of tolerated values of an exact
+        claim; None without a margin or tolerance.
+        """
         _, size = bound(self.claim)
         return (0.0 if self.exact else -size, size) if size else None
 

@@ -47,8 +47,14 @@ def whole(site: Site) -> dict[str, object]:
 
 
 def sure(site: Site) -> dict[str, object]:
-    """Return numbers that show how far the verdicts on the site can be trusted, such as the size of
-    the largest model and the number of replications.
+    """Return numbers that show how far the verdicts on the site can be trusted.
+
+    Returns:
+        largest: number of parameters of the largest trained model.
+        bounded: how a correction for multiple tests changes the committed verdicts.
+        again: number of replicated committed verdicts, by the result of the replication.
+        asked: number of claims of documents on which at least one verdict counts.
+        artificial: number of these claims whose models were trained on artificial languages only.
     """
     committed = [f for entry in site.entries for f in entry.findings if f.origin == COMMITTED]
     decided = [entry for entry in site.entries if entry.headline.deciding and not entry.outside]
@@ -88,10 +94,11 @@ def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
 
 
 def _choices(entries: list[Entry], filters: Filters) -> dict[str, list[str]]:
-    """Return the values that each filter of the table of claims offers.
+    """Return the values that each filter of the table of claims offers, except the filter of
+    verdicts.
 
-    The values of the filter of factors are sorted; those of other filters keep the order in which
-    claims have them.
+    Factors are sorted. Kinds and documents have the order of the ledger's files. The values of
+    other filters have the order in which they first occur in the claims.
     """
     by_filter = {
         key: list(dict.fromkeys(name for entry in entries for name in read(entry)))

@@ -20,7 +20,7 @@ class Band:
     width: float
     verdict: str
     label: str  # the verdict with its grade
-    since: str  # the margin at which it begins
+    since: str  # the smallest margin of the range, as text
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Margins:
     """
 
     which: str  # margin | tolerance
-    planned: float
+    planned: float  # the margin or tolerance of the study
     axis: Axis
     bands: list[Band]
     unit: str

@@ -20,12 +20,12 @@ from ablate.site.source import Source, read
 @dataclass(frozen=True)
 class Site:
     """The content of the web site: claims, the experiments that tested the claims, the documents
-    (texts about the Transformer) that make them, and the claims that contradict each other.
+    (texts about the Transformer) that make the claims, and the claims that contradict each other.
     """
 
     entries: list[Entry]
-    sources: dict[Path, Source]  # by folder
-    tests: Tests  # tests whose translations are available
+    sources: dict[Path, Source]  # experiments by their folders
+    tests: Tests  # folders of tests of the user's runs, which may have translations
     attention: Kept  # attention pictures of runs that logged them
 
     @cached_property
@@ -37,7 +37,7 @@ class Site:
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The pairs of contradicting claims."""
+        """The pairs of contradicting claims whose claims are all on the site."""
         return [pair for pair in read_pairs() if {*pair.first, *pair.second} <= self.by_id.keys()]
 
     @cached_property
@@ -90,7 +90,8 @@ def gather(entries: list[Entry], warnings: list[str], results: Path) -> Site:
 
     Args:
         entries: the claims with their verdicts.
-        warnings: list to which a warning is appended for each damaged folder, which is left out.
+        warnings: list to which a warning is appended for each folder with damaged results; the
+            page of its experiment shows the verdicts alone.
         results: folder of the user's runs and sweeps.
     """
     findings = (finding for entry in entries for finding in entry.findings)

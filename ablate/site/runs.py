@@ -105,8 +105,8 @@ def _short(value: int | float | None) -> int | float | None:
 
 
 def _claim(claim: ReportedClaim, evidence: Evidence) -> dict[str, object]:
-    """Return, for every seed of a claim, the difference between the compared arms and the indices
-    of the runs of each arm.
+    """Return, under the key `seeds`, a dictionary for every seed of a claim, with the difference
+    between the compared arms and the indices of the runs of each arm.
     """
     metric = metric_of(claim["metric"])
     sides = [claim["treatment"], claim["baseline"]] if claim["treatment"] else [{}]

@@ -42,9 +42,9 @@ class Source:
     report: str = ""  # Markdown
     pictures: dict[str, Path] = field(default_factory=dict)  # figures by name
     pages: dict[str, str] = field(default_factory=dict)  # further Markdown pages by name
-    contest: list[Replication] = field(default_factory=list)  # its replications
+    contest: list[Replication] = field(default_factory=list)  # replications of the verdicts
     origin: str = COMMITTED
-    well_formed: bool = True  # whether the entries of the verdict have all fields
+    well_formed: bool = True  # whether the entries of verdict.json have all required fields
 
     @property
     def name(self) -> str:
@@ -169,8 +169,10 @@ def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
 
     Args:
         folder: folder with a verdict.
-        warnings: list to which a warning is appended for each damaged file, which is left out.
-        origin: whether the folder is part of the repository or belongs to the user.
+        warnings: list to which a warning is appended if the results are damaged; the results are
+            then left out.
+        origin: one of ablate.ledger.places.ORIGINS: whether the folder is part of the repository
+            or belongs to the user.
     """
     verdict = read_verdict(folder / "verdict.json")
     evidence, packaged = None, not (folder / ABOUT).exists()

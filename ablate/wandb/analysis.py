@@ -38,17 +38,18 @@ DOTS = 120  # resolution of a figure in dots per inch
 
 
 class Note(TypedDict):
-    """The location of a run in W&B: its id, URL, project and group."""
+    """The location of a run in W&B, as read from the file wandb.json of the run."""
 
     id: str
-    url: str | None  # null until the run is uploaded
+    url: str | None  # None until the run is uploaded
 
 
-Links = dict[int, Note]  # by cell number
+Links = dict[int, Note]  # locations of a sweep's runs, by cell number
 
 
 def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
-    """Log the verdict of a sweep if its runs are logged to W&B; print one line if that fails.
+    """Log the verdict of a sweep if its runs are logged to W&B; if W&B raises an error, print one
+    line.
 
     `folder` is the folder of the sweep, which already contains the results and the report.
     """
@@ -119,7 +120,9 @@ def analysis_identity(evidence: Evidence, folder: Path) -> str:
 
 
 def read_notes(sweep: Path) -> Links:
-    """Return the locations in W&B of a sweep's runs; runs that are not logged are missing."""
+    """Return the locations in W&B of a sweep's runs by cell number; runs that are not logged are
+    left out.
+    """
     by_cell = {}
     for link in read_links(sweep):
         folder = link.get("evaluation", link.get("folder"))
@@ -203,8 +206,8 @@ def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.
 
 
 def summary(verdict: Verdict) -> dict[str, object]:
-    """Return the verdict, effect and interval of every claim, and the number of runs, for W&B's
-    summary.
+    """Return the values for W&B's summary: the verdict, effect, margin and interval of every claim,
+    and the numbers of runs.
     """
     counted = ("runs", "failed_runs", "reused_runs", "exploratory")
     summary_values = {key: value for key, value in verdict.items() if key in counted}
@@ -220,8 +223,8 @@ def summary(verdict: Verdict) -> dict[str, object]:
 
 
 def interval(claim: Answer) -> dict[str, float | None]:
-    """Return the lower and the upper end of a claim's confidence interval; None if there is
-    none.
+    """Return the ends of a claim's confidence interval under the keys `low` and `high`; both are
+    None if there is no interval.
     """
     low, high = claim["interval"] or (None, None)
     return {"low": low, "high": high}

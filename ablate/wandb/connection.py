@@ -32,6 +32,7 @@ ANOTHER_RUN = (
     # the background process of another run, which ends with that run
     "WANDB_SERVICE",
 )
+# For each config key of logger=wandb, the environment variable that sets its default.
 GIVEN_BY = {"project": "WANDB_PROJECT", "group": "WANDB_RUN_GROUP", "tags": "WANDB_TAGS"}
 SECRET = ("KEY", "TOKEN", "HEADERS", "PROXY", "PROXIES")  # parts of names of variables with secrets
 
@@ -49,7 +50,7 @@ def clean_environment() -> None:
 
 
 def check_environment() -> None:
-    """Check the values of all environment variables of W&B.
+    """Call `clean_environment`, and check the values of the environment variables that are left.
 
     Raises:
         UserError: W&B does not accept the value of a variable.
@@ -140,7 +141,7 @@ def has_key() -> bool:
     """Return whether an API key of W&B is stored or set, without asking the user for a key."""
     # silent: otherwise login would contact the server
     wandb.setup(settings=wandb.Settings(silent=True))
-    # after an offline run of this process, it warns that it verifies nothing
+    # W&B warns after an offline run of this process; the warning is discarded
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             return wandb.login(prompt=False, verify=False)
@@ -149,7 +150,10 @@ def has_key() -> bool:
 
 
 def reachable(url: str) -> bool:
-    """Return whether a host answers in time (through a proxy, if one is set); no data is sent."""
+    """Return whether a host answers within `SECONDS`, through a proxy if the environment sets one.
+
+    No data is sent.
+    """
     answers: list[bool] = []
     # A thread, because name resolution has no time limit.
     thread = threading.Thread(target=lambda: answers.append(_answers(url)), daemon=True)

@@ -23,7 +23,8 @@ from ablate.wandb.note import NOTE
 from ablate.wandb.start import finish
 
 BEST = {"higher": "max", "lower": "min"}
-# How a metric is summarised over a run, by the last part of its key; others by their last value.
+# How W&B summarises the curve of a metric, by the last part of the metric's key. Other metrics are
+# summarised by their last value.
 SUMMARIES = {
     **{name: BEST[metric.better] for name, metric in METRICS.items() if metric.better},
     "gradient_norm": "max",
@@ -95,7 +96,10 @@ class LoggedRun:
 
 
 def note_of(run: Run, logged: LoggedRun) -> dict[str, str | None]:
-    """Return the location of a run in W&B; the URL is None until the run is uploaded."""
+    """Return the content of wandb.json: the location of a run in W&B, and the run's digests.
+
+    The URL is None until the run is uploaded.
+    """
     return {
         "id": run.id,
         "url": run.url,
@@ -192,7 +196,8 @@ def columns(run: LoggedRun) -> dict[str, object]:
 def summary(result: CombinedResult | Failure) -> dict[str, object]:
     """Return the values of result.json for the W&B summary.
 
-    Metrics that were not logged as a curve are listed under their plain names as well.
+    Every metric has the prefix `RESULT`. Metrics that were not logged as a curve are also listed
+    without the prefix.
     """
     given: Mapping[str, object] = result
     plain_fields = {key: given[key] for key in PLAIN if key in given}

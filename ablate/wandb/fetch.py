@@ -33,8 +33,13 @@ NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 @dataclass(frozen=True)
 class Fetched:
-    """The evidence (results and study), the number of results that were read from W&B runs of their
-    own, and the analysis run.
+    """The evidence of a study that was loaded from W&B.
+
+    Attributes:
+        evidence: results and study.
+        n_from_runs: number of results that were read from the W&B runs of the trainings; the other
+            results come from the artifact.
+        analysis: name and id of the analysis run.
     """
 
     evidence: Evidence

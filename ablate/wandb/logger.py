@@ -46,7 +46,7 @@ class WandbRun(WandbLogger, RunLogger):
         samples: number of translations shown per validation.
     """
 
-    def __init__(  # noqa: PLR0913  # what W&B has names for
+    def __init__(  # noqa: PLR0913  # W&B has so many names
         self,
         *,
         save_dir: str,
@@ -86,8 +86,8 @@ class WandbRun(WandbLogger, RunLogger):
             settle(mode)
 
     def advise_reused(self, record: Record, result: CombinedResult) -> str:
-        """Return the command that uploads the run; "" if W&B has the run, or if it waits to be
-        uploaded.
+        """Return a sentence with the command that uploads a run whose stored result is used again;
+        "" if W&B has the run, or if the run waits on this disk to be uploaded.
         """
         place = Place(
             Path(result.get("evaluation", record.folder)), record.folder, result["identity"]
@@ -98,7 +98,7 @@ class WandbRun(WandbLogger, RunLogger):
 
     @rank_zero_only
     def begin(self, record: Record) -> None:
-        """Start the W&B run."""
+        """Start the W&B run, and log again the metrics of an earlier process that W&B lacks."""
         self._run = LoggedRun.of(record)
         self._experiment = start(
             self.wanted,
@@ -149,7 +149,9 @@ class WandbRun(WandbLogger, RunLogger):
 
     @rank_zero_only
     def abandon(self) -> None:
-        """Finish the W&B run; if that fails, stop W&B's background process."""
+        """Finish the W&B run with status 1; if W&B raises an error, stop its background process and
+        raise the error again.
+        """
         if self._experiment is None:
             return
         try:

@@ -4,7 +4,7 @@ STEP = "trainer/global_step"  # name of the step in Lightning's logger
 # prefix of every metric of the result; without it, a curve is summarised by its best value
 RESULT = "result/"
 ANALYSIS = "analysis"  # job type of the analysis run of a sweep
-EVIDENCE = "evidence"  # type of its artifact
+EVIDENCE = "evidence"  # type of the artifact of the analysis run
 LONGEST_NAME = 64  # maximum length of a tag or a job type
 LONGEST_TITLE = 128  # maximum length of a run's title
 LOGGER = "ablate.wandb.logger.WandbRun"  # target of logger=wandb in a config

@@ -7,7 +7,9 @@ COLUMNS = ["line", "source", "reference", "hypothesis"]
 
 
 def translations(task: Training, count: int) -> list[list[int | str]]:
-    """Return line number, source, reference and translation of the first validation lines."""
+    """Return a row for each of the first `count` validation lines: line number, source, reference
+    and translation.
+    """
     batch = task.data.first_lines("validation", count)
     outputs = task.validation_search(task.model, batch.inputs.src.to(task.device))
     hypotheses = task.data.tokenizers.tgt.decode_batch(outputs)

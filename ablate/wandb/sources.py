@@ -44,8 +44,8 @@ class FinishedRun:
 def find_runs(source: Path) -> Iterator[FinishedRun]:
     """Yield the finished runs of a folder, without duplicates.
 
-    A run of a sweep gets the group, names and tags of the sweep. In a results folder, they are
-    those of the newest sweep that contains the run.
+    A run of a sweep gets the group, names and tags of the sweep. If several sweeps in a results
+    folder contain the run, the newest sweep decides.
 
     Raises:
         UserError: the folder is not that of a run, of sweeps, or of results; or a record is

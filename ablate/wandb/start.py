@@ -39,7 +39,7 @@ def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: A
         return _init(mode, about, goes_on=goes_on)
     except wandb.Error as error:
         print(f"warning: W&B cannot be reached, so this run is logged offline: {error}", flush=True)
-        wandb.teardown()  # it still uses the id
+        wandb.teardown()  # the failed start still uses the id
         return _init("offline", about, goes_on=False)
 
 

@@ -31,8 +31,8 @@ def _place(run: FinishedRun) -> Place:
 
 
 def settled_mode(wanted: str) -> str:
-    """Return online or offline: `wanted`, unless WANDB_MODE, a missing key or a missing connection
-    change it.
+    """Return the mode, online or offline: `wanted`, unless WANDB_MODE, a missing key or a missing
+    connection changes the mode.
 
     Raises:
         UserError: no run can be uploaded in this mode.
@@ -60,7 +60,7 @@ def send(run: FinishedRun, mode: str) -> str:
     if state(run) == "waiting" and mode == "offline":
         return "waiting"
     if state(run) == "waiting":
-        for folder in _place(run).offline:  # it contains pictures and samples, which records do not
+        for folder in _place(run).offline:  # it has pictures and samples, which records lack
             subprocess.run([sys.executable, "-m", "wandb", "sync", str(folder)], check=True)
         return "sent"
     with recomposed(run.composition):

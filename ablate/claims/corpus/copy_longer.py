@@ -21,7 +21,7 @@ class CopyLonger(Copy):
     """The copy task with a split of longer sources.
 
     Args:
-        beyond, farthest: words of a source of test_long.
+        beyond, farthest: smallest and largest number of words in a source of test_long.
         n_test_long: number of pairs in test_long.
 
     Raises:

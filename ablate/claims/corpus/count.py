@@ -22,7 +22,7 @@ class Count(Synthetic):
     alphabet, occurs in the source.
 
     Args:
-        length: words of a source.
+        length: number of words in a source.
         symbols: size of the alphabet.
     """
 

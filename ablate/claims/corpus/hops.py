@@ -60,7 +60,7 @@ class Hops(Synthetic):
         return [*source, cycle[at]], [cycle[(at + self.hops) % n]]
 
     def chance(self) -> Level:
-        """Return the mean nll and accuracy of a predictor that knows the words of the source but
-        not their order.
+        """Return the mean nll and accuracy of a predictor that knows how often each word occurs in
+        the source, but not the order of the words.
         """
         return answer(log(self.nodes - 1), 1 / (self.nodes - 1))

@@ -59,7 +59,7 @@ class Induction(Synthetic):
         return [*words, words[at]], [words[at + 1]]
 
     def chance(self) -> Level:
-        """Return the mean nll and accuracy of a predictor that knows the words of the source but
-        not their order.
+        """Return the mean nll and accuracy of a predictor that knows how often each word occurs in
+        the source, but not the order of the words.
         """
         return answer(log(self.length - 1), 1 / (self.length - 1))

@@ -1,8 +1,8 @@
 """Translate "it" by a pronoun whose gender depends on the meaning of the sentence.
 
 Equation: source a v b because it was w, where a and b are a living being and a thing in either
-    order and w is said of one of the two kinds; target a v b p, where p is the pronoun with the
-    gender of the noun of that kind.
+    order and the adjective w applies to only one of these kinds; target a v b p, where p is the
+    pronoun with the gender of the noun of this kind.
 Source: Levesque et al. 2012, The Winograd schema challenge; arXiv:1810.02268 (a pronoun translated
     by the gender of what it stands for).
 What differs: invented words; an adjective applies either to living beings or to things, and nothing
@@ -31,7 +31,8 @@ class Pronouns(Synthetic):
     of the sentence.
 
     Args:
-        nouns: number of nouns of each kind; half of them have each gender.
+        nouns: number of nouns for living beings, and for things. The pronoun of one half of each is
+            "he", and of the other half "she".
         verbs: number of verbs.
         adjectives: number of adjectives for each kind.
 
@@ -69,7 +70,7 @@ class Pronouns(Synthetic):
 
 
 def antecedent(src: Words) -> tuple[int, int]:
-    """Return the positions in a source of the antecedent and of the other noun."""
+    """Return two positions in a source: of the noun that "it" refers to, and of the other noun."""
     kind = SAID_OF[src[-1].rstrip("0123456789")]
     return (FIRST, SECOND) if src[FIRST].startswith(kind) else (SECOND, FIRST)
 

@@ -33,7 +33,7 @@ class Recall(Synthetic):
     Args:
         pairs: number of pairs in a source.
         keys, values: number of different keys and values.
-        distance: words between the last pair and the query.
+        distance: number of filler words between the last pair and the key at the end.
 
     Raises:
         UserError: there are fewer keys or values than pairs.

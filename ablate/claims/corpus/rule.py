@@ -47,8 +47,9 @@ class Synthetic(Corpus):
     """A corpus of sentence pairs drawn by a rule; each access generates the pairs again from
     `seed`.
 
-    No source occurs in two splits: a hash of the source assigns it to a split, three of five to
-    train. A source may repeat within a split. So no split depends on the size of another.
+    A hash of each source assigns the source to one split, about three of five sources to train.
+    Therefore no source occurs in two splits, and no split depends on the size of another split. A
+    source may occur several times in one split.
 
     Args:
         seed: seed of the pairs, independent of the seed of the run.
@@ -80,7 +81,7 @@ class Synthetic(Corpus):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Language codes from the private range of ISO 639."""
+        """Language codes of source and target, from the private range of ISO 639."""
         return "qsa", "qsb"
 
     @property
@@ -107,7 +108,11 @@ class Synthetic(Corpus):
         return Pairs(list(src), list(tgt))
 
     def stream(self, split: str) -> Iterator[tuple[str, str]]:
-        """Yield the pairs of a split without end."""
+        """Yield source and target texts of a split without end.
+
+        Raises:
+            UserError: too many random sources in succession belong to other splits.
+        """
         choose, missed = Random(f"{self.seed} {split}").randrange, 0
         while missed < PATIENCE:
             src, tgt = (" ".join(words) for words in self.pair(choose))
@@ -128,8 +133,8 @@ class Synthetic(Corpus):
         return {f"{n}/{key}": v for n, level in every.items() for key, v in level._asdict().items()}
 
     def fingerprint(self) -> str:
-        """Return a hash of the settings and of the source code of this class and its base
-        classes.
+        """Return a hash of the settings that affect training (all except `only_tested`), and of the
+        source code of this class and its base classes.
         """
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         read = {name: value for name, value in settings.items() if name not in self.only_tested}

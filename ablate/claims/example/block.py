@@ -20,7 +20,7 @@ from ablate.errors import UserError
 
 UNPRINTED = "unprinted"  # in place of an operation whose operands are not printed
 COPY = "copy"
-NEXT_TO_NOTHING = 1e-6
+NEXT_TO_NOTHING = 1e-6  # unit of numbers that are never rounded
 FOLDER = files("ablate") / "claims" / "ledger" / "examples"
 
 
@@ -29,9 +29,18 @@ class Block:
     """A matrix of numbers that a document prints, and the operation that should produce these
     numbers.
 
-    `by` is the name of the operation, applied to the blocks named in `operands` (with `options`);
-    "" for an input. `rows` selects rows of the result. `laws` are properties that the numbers must
-    have whatever the operands are. `exact` numbers are counts, without rounding.
+    Attributes:
+        name: name of the block in the example.
+        lines: first and last line of the document that contain the block.
+        printed: the numbers of each row as text, separated by spaces.
+        take: regular expression that finds the numbers; see ablate.claims.example.transcribe.
+        by: name of the operation, "" for an input, or "unprinted" if the document does not print
+            the operands.
+        operands: names of the blocks to which the operation is applied.
+        options: further arguments of the operation.
+        rows: rows of the result that the document prints; all rows if empty.
+        laws: properties that the numbers must have for any operands, such as "sum to one".
+        exact: whether the numbers are counts, which are never rounded.
     """
 
     name: str

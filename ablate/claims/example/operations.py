@@ -20,7 +20,7 @@ Matrix = Float[Tensor, "_ _"]
 
 
 def copy(x: Matrix) -> Matrix:
-    """Return a copy, for a block of numbers that the document prints again."""
+    """Return x unchanged, for a block of numbers that the document prints again."""
     return x
 
 
@@ -30,7 +30,7 @@ def transpose(x: Matrix) -> Matrix:
 
 
 def entries(x: Matrix, *, at: list[list[int]]) -> Matrix:
-    """Return the entries at the given positions as a column."""
+    """Return as a column the entries of x at the positions `at`, pairs of a row and a column."""
     return torch.stack([x[row, column] for row, column in at])[:, None]
 
 
@@ -99,15 +99,18 @@ def softmax_of_rows(x: Matrix) -> Matrix:
 
 
 def look_up(table: Matrix, tokens: Matrix) -> Matrix:
-    """Return a matrix with one row per token, its embedding; the sentences follow each other."""
+    """Return the embeddings of all tokens, one row per token, sentence after sentence.
+
+    `tokens` has the token ids of one sentence in each row.
+    """
     embedding = Table(*table.shape, scaled=False).double()
     embedding.load_state_dict({"weight": table})
     return embedding(tokens.long()).flatten(0, 1)
 
 
 def exponents(d_model: Matrix) -> Matrix:
-    """Return one row (2i, d_model) for each dimension, with the numerator and denominator of the
-    exponent in the formula of sinusoidal positions.
+    """Return the exponents of the formula of sinusoidal positions as fractions: one row for each
+    dimension, with the numerator 2i and the denominator d_model.
     """
     size = int(d_model)
     pairs = [[float(dimension - dimension % 2), float(size)] for dimension in range(size)]
@@ -115,7 +118,7 @@ def exponents(d_model: Matrix) -> Matrix:
 
 
 def power(terms: Matrix, *, base: int) -> Matrix:
-    """Return `base` to the power of the first column divided by the second column."""
+    """Return for each row `base` ** (first column / second column)."""
     return base ** quotient(terms)
 
 

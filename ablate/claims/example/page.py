@@ -31,8 +31,8 @@ SAYS = {
 
 
 def index(examples: list[Example], rule: Rule) -> str:
-    """Return a Markdown page with the number of right and wrong numbers of each example, and the
-    first wrong block.
+    """Return a Markdown page with a table of all worked examples: how many printed numbers are
+    right or wrong, and the first wrong block (matrix of numbers).
     """
     rows = [_total_row(example, rule) for example in examples]
     sums = [sum(row[i] for _, row, _ in rows) for i in range(len(COLUMNS))]

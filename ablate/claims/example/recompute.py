@@ -34,6 +34,10 @@ SUM_TO_ONE, WITHIN = "sum to one", "within the last operand"  # laws of a block
 class Rule:
     """Tolerances for the difference between a printed and a recomputed number, in units of the last
     printed decimal.
+
+    Attributes:
+        follows: largest difference at which a printed number agrees with the recomputed number.
+        rounding: largest difference that loose rounding explains.
     """
 
     follows: float
@@ -53,9 +57,17 @@ class Result:
     """The comparison of a block, a matrix of numbers that a document prints, with the numbers that
     its operation gives.
 
-    `local` is computed from the operands as printed, and `chain` from the first inputs of the
-    example without rounding. Inputs, and blocks whose operands are not printed, cannot be
-    recomputed; there, `local` and `chain` are the printed numbers.
+    Inputs, and blocks whose operands are not printed, cannot be recomputed. For these blocks,
+    `local` and `chain` are the printed numbers.
+
+    Attributes:
+        block: the block.
+        state: result of the comparison, one of `STATES`.
+        local: numbers computed from the operands as printed.
+        chain: numbers computed from the first inputs of the example without rounding.
+        follows: mask of the printed numbers that agree with a recomputed number.
+        rounding: mask of the printed numbers that agree only up to loose rounding.
+        broken: number of rows or entries that violate a law of the block.
     """
 
     block: Block
@@ -64,11 +76,11 @@ class Result:
     chain: Float[Tensor, "R C"]
     follows: Bool[Tensor, "R C"]
     rounding: Bool[Tensor, "R C"]
-    broken: int  # number of rows or entries that violate a law
+    broken: int
 
     @property
     def differs(self) -> Bool[Tensor, "R C"]:
-        """Mask of the printed numbers that differ from the recomputed numbers by more than careless
+        """Mask of the printed numbers that differ from the recomputed numbers by more than loose
         rounding.
         """
         return ~(self.follows | self.rounding)
@@ -102,8 +114,8 @@ def recompute(example: Example, rule: Rule) -> list[Result]:
 
 
 def chain(example: Example) -> dict[str, Float[Tensor, "_ _"]]:
-    """Return the values of every block of numbers, computed from the first inputs of a worked
-    example without rounding in between.
+    """Return the values of every block of numbers of a worked example by the block's name, computed
+    from the first inputs without rounding in between.
     """
     blocks: dict[str, Tensor] = {}
     for block in example.blocks:
@@ -114,7 +126,7 @@ def chain(example: Example) -> dict[str, Float[Tensor, "_ _"]]:
 def computed(block: Block, given: dict[str, Tensor]) -> Float[Tensor, "_ _"]:
     """Return the values of a block, computed from `given`, the values of its operands.
 
-    A block that is not computed, such as an input, keeps the values printed in the document.
+    An input, or a block whose operands are not printed, keeps the values printed in the document.
     """
     if block.by in ("", UNPRINTED):
         return block.values
@@ -223,15 +235,21 @@ def moved_by_an_input(example: Example) -> int:
 
 
 def totals(results: list[Result]) -> dict[str, int]:
-    """Return counts of the numbers that a document prints, by what computing them again gave.
+    """Return how many numbers of a worked example agree with the recomputed numbers, and how many
+    do not.
+
+    A block is a printed matrix of numbers. Except for `entries` and `differs`, a key is missing if
+    no block has this state.
 
     Returns:
         entries: all numbers.
-        differs: numbers that differ from what was computed.
-        follows, rounding: numbers that agree exactly, and numbers that agree only up to a loose
-            rounding. Only the blocks (printed matrices) are counted that were computed.
-        input, inherited, re-print, not checkable: numbers in blocks that are given as inputs, that
-            follow from a wrong block, that repeat another block, or that have no formula.
+        differs: numbers that differ from the recomputed numbers.
+        follows: numbers that agree, in blocks that are right or differ.
+        rounding: numbers that agree only up to loose rounding, in blocks that are right or differ.
+        input: numbers in blocks that are inputs.
+        inherited: numbers in blocks that follow from a wrong block.
+        re-print: numbers in blocks that repeat numbers printed before.
+        not checkable: numbers in blocks whose operands are not printed.
     """
     counts: Counter[str] = Counter()
     for result in results:

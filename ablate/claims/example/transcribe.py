@@ -9,14 +9,14 @@ BEFORE = re.compile(r".*(?:=|->|\\approx)")  # everything before a result
 
 
 def rows(lines: list[str], take: str | None) -> list[str]:
-    """Return the numbers of each line that has numbers, as printed, separated by spaces.
+    """Return one text for each line that has numbers: the numbers as printed, separated by spaces.
+
+    Text after # is ignored.
 
     Args:
         lines: lines of the document.
-        take: regular expression whose groups are the numbers; None: the numbers after the last
-            equals sign or arrow.
-
-    Comments in the lines are ignored.
+        take: regular expression whose groups contain the numbers. If it is None, the numbers after
+            the last =, -> or \\approx of a line are returned.
     """
     number_rows = (_row(line.partition("#")[0], take) for line in lines)
     return [" ".join(row) for row in number_rows if row]

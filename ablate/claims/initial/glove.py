@@ -33,7 +33,8 @@ class Glove(Initial):
     """An initialisation that learns the embeddings of source and target subwords from text.
 
     Args:
-        text: a corpus, of whose training split each side is read separately.
+        text: a corpus. Source vectors are learned from the source texts of its training split, and
+            target vectors from the target texts.
         steps: number of optimiser steps.
     """
 
@@ -68,8 +69,8 @@ class Glove(Initial):
 
 
 def company(tokenizer: Tokenizer, lines: list[str]) -> Float[Tensor, "V V"]:
-    """Return for each pair of subwords how often the two occur near each other, weighted by the
-    inverse of their distance.
+    """Return for each pair of subwords how often the two occur in the same line at most `WINDOW`
+    subwords apart; each occurrence counts as 1 / distance.
     """
     counts = torch.zeros(tokenizer.size * tokenizer.size)
     lists = tokenizer.encode_batch(lines)
@@ -92,12 +93,12 @@ def vectors(
     is 0.
 
     Args:
-        counts: number of co-occurrences of each pair of subwords, weighted by distance.
+        counts: number of co-occurrences of each pair of subwords; see `company`.
         width: number of entries of a vector.
         steps: number of optimiser steps.
         generator: source of the initial values.
     """
-    # 0 without co-occurrences, whatever the target
+    # The weight is 0 without co-occurrences, so the target has no effect there.
     weight = (counts / COMMON).clamp(max=1) ** POWER
     target = counts.clamp(min=torch.finfo().tiny).log()
     size = (2, counts.size(0), width + 1)  # words and contexts; the last column is the bias
@@ -117,7 +118,7 @@ def vectors(
 @torch.no_grad()
 def replace(weight: Tensor, learned: Float[Tensor, "V d"]) -> None:
     """Replace the random values in `weight` by learned vectors, centred and scaled to the same
-    variance.
+    variance. Rows whose learned vector is 0 keep their random values.
     """
     seen = learned.any(dim=1)
     centred = learned[seen] - learned[seen].mean(0)

@@ -27,15 +27,15 @@ FORBIDDEN = (
     "ctypes.",
 )
 START = "from ablate.claims.listing.child import main; main()"
-Form = dict[str, Any]  # "error" if the listing fails, otherwise the numbers of its exam
+Form = dict[str, Any]  # the numbers of the exam, or "error" and "line" if the listing fails
 
 
 def examine_listing(listing: Listing, documents: Path, *, draws: int, seed: int) -> dict[str, Form]:
-    """Run a code listing of a document in a child process, and return the numbers that compare the
-    listing with this project's components.
+    """Run three forms of a code listing of a document in a child process, and return for each form
+    the numbers that compare the listing with this project's components.
 
-    The listing is run in three forms: as printed, patched so that it runs, and repaired. Line
-    numbers of errors refer to the document.
+    The forms are: as printed, patched so that the listing runs, and repaired. If a form fails, its
+    error and the line number in the document take the place of the numbers.
 
     Args:
         listing: the description of the listing.
@@ -44,7 +44,7 @@ def examine_listing(listing: Listing, documents: Path, *, draws: int, seed: int)
         seed: seed of both.
 
     Raises:
-        UserError: the text of the listing is missing.
+        UserError: no document in the folder has the text of the listing.
         RuntimeError: the process ended without a result.
     """
     sources = {form: source(listing, documents, form) for form in FORMS}
@@ -118,7 +118,7 @@ def main() -> None:
 
 def surroundings() -> dict[str, Any]:
     """Return the names, such as torch and np, that code listings of documents expect to be
-    defined.
+    defined. Set PyTorch's default type to float64, and its number of threads to 1.
     """
     import numpy
     import torch
@@ -165,15 +165,17 @@ def attempt(
         torch.manual_seed(seed)
         with torch.no_grad():
             outcomes = [exam(scope[defines], **options) for _ in range(draws)]
-    except Exception as error:  # noqa: BLE001  whatever a listing raises is the finding
+    except Exception as error:  # noqa: BLE001  an error of the listing is its result
         return {"error": f"{type(error).__name__}: {error}", "line": line_of(error)}
     pick = {name: min if name == "perturbed" else max for name in outcomes[0]}
     return {name: pick[name](outcome[name] for outcome in outcomes) for name in outcomes[0]}
 
 
 def line_of(error: Exception) -> int | None:
-    """Return the number of the last line of a code listing that the traceback of an error contains;
-    None if there is none.
+    """Return the largest line number of a code listing in the traceback of an error; None if the
+    traceback contains no line of the listing.
+
+    For a syntax error, return the line of the error.
     """
     if isinstance(error, SyntaxError):
         return error.lineno

@@ -21,7 +21,7 @@ from ablate.model.position.sinusoidal import Sinusoidal
 
 Found = dict[str, float]
 D, H, LENGTH, SENTENCES, VOCAB = 12, 3, 5, 2, 9
-# mask shapes, derived from "B Q K"
+# for each shape of masks, the function that makes such a mask from a mask "B Q K"
 SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
     "B K": lambda keep: keep[:, 0],
     "B Q K": lambda keep: keep,
@@ -35,7 +35,7 @@ def apart(x: Tensor, y: Tensor) -> float:
 
 
 def tokens() -> Tensor:
-    """Return random vectors, "B L D"."""
+    """Return random token vectors of the shape "B L D"."""
     return torch.randn(SENTENCES, LENGTH, D)
 
 
@@ -172,8 +172,8 @@ def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) ->
 
     Args:
         defined: class of the listing.
-        sizes: names of the arguments of the class, in order.
-        mask: shape of the masks that the module should accept.
+        sizes: order of the arguments of the class; their names are heads, width and dropout.
+        mask: shape of the masks that the module should accept, a key of `SHAPES`.
         maps: names of the module's projections to queries, keys, values and output.
 
     Returns:
@@ -275,14 +275,18 @@ def sublayer(defined: Any) -> Found:
 
 
 def some_keys() -> Tensor:
-    """Return a key mask, "B L L" with 1 = may attend; the second sentence is shorter."""
+    """Return a mask "B L L" with 1 at the keys that may be attended to; the second sentence is
+    shorter.
+    """
     keep = torch.ones(SENTENCES, LENGTH, LENGTH)
     keep[1, :, 3:] = 0
     return keep
 
 
 def by_kernel(q: Tensor, k: Tensor, v: Tensor, heads: int, keep: Tensor | None) -> Tensor:
-    """Return multi-head attention computed by the project's kernel."""
+    """Return multi-head attention, before the output projection, computed by this project's
+    kernel.
+    """
     kernel = Explicit(d_head=D // heads, dropout=0.0, scale="sqrt_d_head", fill="minus_inf")
     parts = [x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (q, k, v)]  # type: ignore[no-untyped-call]
     mask = Mask(pairs=None if keep is None else keep[:, None].bool())
@@ -291,8 +295,9 @@ def by_kernel(q: Tensor, k: Tensor, v: Tensor, heads: int, keep: Tensor | None) 
 
 
 def by_torch(maps: list[nn.Linear], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Return multi-head attention computed by torch.nn.MultiheadAttention with these
-    projections.
+    """Return multi-head attention computed by torch.nn.MultiheadAttention.
+
+    `maps` has the projections to queries, keys, values and output.
     """
     module = nn.MultiheadAttention(D, H, batch_first=True).eval()
     *reading, out = maps
@@ -308,13 +313,18 @@ def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Ten
     """Return how a mask changes the output of a code listing, and the difference from this
     project's output with the mask.
 
-    A mask of 0 or a mask of 1 may hide a key, so the mask and its inverse are tried and the smaller
-    difference counts. If the listing raises an error, the difference is 1 and the change 0.
+    Either 0 or 1 may hide a key in the listing's masks. So the mask and its inverse are tried, and
+    the smaller difference counts.
 
     Args:
-        theirs: the listing's output for a mask.
-        masked: this project's output for the mask.
+        theirs: function that returns the listing's output for a mask, or for None without a mask.
+        masked: this project's output with the mask.
         keep: the mask, 1 at keys that may be attended to.
+
+    Returns:
+        masked_gap: largest difference of the outputs; 1 if the listing raises an error.
+        mask_effect: change of the listing's output by the mask; 0 if the listing raises an error.
+        hides: the mask's value, 0 or 1, that hides a key; missing if the mask changes nothing.
     """
     try:
         with_mask, inverted = theirs(keep), theirs(1 - keep)

@@ -91,7 +91,7 @@ def text(listing: Listing, documents: Path) -> list[str]:
     """
     first, last = listing.lines
     for path in sorted(documents.glob("*.txt")):
-        # invalid UTF-8 gives another digest
+        # replaced characters change the digest, so a file that is not UTF-8 never matches
         content = path.read_text(encoding="utf-8-sig", errors="replace")
         lines = content.split("\n")[first - 1 : last]
         if sha256("\n".join(lines).encode()).hexdigest() == listing.sha256:
@@ -113,7 +113,8 @@ def source(listing: Listing, documents: Path, form: str) -> str:
             without which the code fails, or "repaired" with all patches.
 
     Raises:
-        UserError: the document with a listing is missing.
+        UserError: no document in the folder has the lines of a listing, or a needed listing does
+            not exist.
     """
     before = [source(read(name), documents, form) for name in listing.needs]
     lines = text(listing, documents)

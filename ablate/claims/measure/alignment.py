@@ -80,16 +80,16 @@ class Alignment(Measure):
     def candidates(
         self, model: Transformer, data: TextData, gold: tuple[Gold, ...]
     ) -> dict[tuple[str, int], list[Float[Tensor, "_ _"]]]:
-        """Return the attention weights between target and source words of each sentence, for every
-        layer and two decoding steps: 0, when a word is predicted, and 1, when the decoder reads the
-        word.
+        """Return the attention weights between target and source words of each sentence, by the
+        name of the cross-attention and the decoding step: 0 when a word is predicted, 1 when the
+        decoder reads the word.
         """
         text = read(gold, data.tokenizers)
         with watched(model) as attended:
             model(text.inputs)
         by_layer = {}
         for name, attention in attended.items():
-            # predicting the word, reading the word
+            # step 0: the word is predicted; step 1: the decoder reads the word
             for step in (0, 1) if name.endswith("cross") else ():
                 mean = attention.weights.mean(1, keepdim=True)
                 spans = zip(mean, text.tgt, text.src, strict=True)
@@ -101,7 +101,8 @@ class Alignment(Measure):
 
 
 def shares(alignments: list[Float[Tensor, "_ _"]], gold: tuple[Gold, ...]) -> dict[str, float]:
-    """Return the fractions of target words that are aligned correctly.
+    """Return the fractions of target words whose largest weight is on a source word that they
+    translate.
 
     Args:
         alignments: weights of target words on source words, for each sentence.

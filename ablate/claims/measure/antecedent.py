@@ -56,17 +56,17 @@ class Antecedent(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return fractions of test sentences, or differences of such fractions.
+        """Return fractions of test sentences and their twins, or differences of such fractions.
 
-        Each sentence has a twin: the same sentence with another adjective, which makes "it" refer
+        The twin of a sentence is the same sentence with another adjective, which makes "it" refer
         to the other of two nouns.
 
         Returns:
             right: the correct pronoun is more likely in the translation than the other pronoun.
             flips: in the sentence and in its twin, the best head attends more to the noun that "it"
-                refers to than to the other noun.
-            edge_worth: decrease of `right` if "it" cannot attend to the noun it refers to, minus
-                the decrease if "it" cannot attend to the other noun.
+                refers to than to the other noun; see `flipping`.
+            edge_worth: decrease of `right` if "it" cannot attend to the noun that "it" refers to,
+                minus the decrease if "it" cannot attend to the other noun.
             cross_edge_worth: the same difference for cross-attention, at the step that predicts the
                 pronoun.
         """
@@ -97,11 +97,15 @@ def across(name: str) -> bool:
 
 
 def twins(lines: Any, data: TextData) -> tuple[Read, Int[Tensor, " N"], Int[Tensor, " N"]]:
-    """Return tokenised sentences followed by their twins, with the positions of the antecedent and
-    of the other noun.
+    """Return tokenised sentences followed by their twins, and for each sentence the position of the
+    antecedent of "it" and the position of the other noun.
 
     The twin of a sentence has an adjective that makes "it" refer to the other noun. Only sentences
     whose nouns differ in gender are used.
+
+    Args:
+        lines: source sentences.
+        data: the data module, whose tokenizers are used.
     """
     sentences = [line.split() for line in lines]
     asked = [src for src in sentences if len({gender(src[k]) for k in antecedent(src)}) == 2]
@@ -155,7 +159,7 @@ def cut(model: Transformer, chosen: Any, query: int, keys: Int[Tensor, " N"]) ->
 
     Args:
         model: the model.
-        chosen: function that tells from its name whether an attention is changed.
+        chosen: function that returns whether the attention with a given name is changed.
         query: position of the query.
         keys: position of the key in each sentence.
     """

@@ -4,8 +4,8 @@ The words are those of the source language that are a single token; the classes 
 dictionary. Words of a class and other words are compared at similar frequency in train, because
 frequency alone shapes such vectors (Gong et al. 2018, arXiv:1809.06858). The probe is a ridge
 regression of the classes with leave-one-out evaluation, in closed form. A single dimension
-separates two classes by its best area under the ROC curve; a random rotation keeps linear
-information but changes the axes.
+is scored by the area under the ROC curve with which it separates two classes; a random rotation
+keeps linear information but changes the axes.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ class Feature(NamedTuple):
 
 
 class Embeddings(Measure):
-    """A measurement of the embeddings of the source words.
+    """A measurement of how well the embeddings of source words encode word classes.
 
     Args:
         rotated: whether vectors are rotated at random before single dimensions are analysed.
@@ -58,11 +58,16 @@ class Embeddings(Measure):
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return how close words of a class are, and how well classes can be predicted.
 
-        same_part_of_speech, same_meaning: probability that a word is closer (by cosine) to a word
-        of its class than to another word of similar frequency; classes are parts of speech, or
-        living/thing for nouns and body/mind for verbs; features: accuracy of the probe minus the
-        frequency of the largest class, mean over features; one_dimension: area under the curve of
-        the best dimension, mean over features with two classes; words: number of words.
+        Returns:
+            same_part_of_speech: probability that a word is closer (by cosine) to a word of the same
+                part of speech than to a word of another part of speech with a similar frequency.
+            same_meaning: the same probability for the classes living and thing of nouns, and for
+                the classes body and mind of verbs; mean of the two.
+            features: accuracy with which a regression predicts the classes, minus the frequency of
+                the largest class; mean over the classifications of `features`.
+            one_dimension: area under the ROC curve of the best dimension; mean over the
+                classifications with two classes.
+            words: number of words.
         """
         by_name = features(whole_words(data))
         ids = {form: piece(data, form) for form in by_name["part_of_speech"].forms}
@@ -120,8 +125,10 @@ def entries() -> tuple[Word, ...]:
 
 
 def features(words: set[str]) -> dict[str, Feature]:
-    """Return classifications of words of the artificial source language, by name: the part of
-    speech, whether a noun is `living`, whether a verb is about `mind` or body, and the gender.
+    """Return classifications of words of the artificial source language, by name.
+
+    The names are part_of_speech, living (whether a noun is a living being), mind (whether a verb is
+    about mind or body) and gender (of a noun).
 
     An ambiguous noun, whose form has two meanings, is classified by its part of speech alone.
     """

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ablate.data.toy import mirel, sodak
 from ablate.data.toy.corpus import USUAL
-from ablate.data.toy.corpus import _home as home  # renamed, every run on this corpus would be new
+from ablate.data.toy.corpus import _home as home  # with a public name, all runs would be outdated
 from ablate.data.toy.lexicon import Word
 from ablate.data.toy.speaker import Speaker
 from ablate.data.toy.text import text

@@ -23,10 +23,10 @@ from ablate.model.transformer import Transformer
 from ablate.observe.heads import distance
 from ablate.seeding import stream
 
-CHOICE = 4  # minimum number of keys that a decoder query must see to count
+CHOICE = 4  # a query counts only if it can attend to at least this number of keys
 FARTHEST = 20  # largest distance in tokens; larger distances are clamped
-SHUFFLES = 5
-TINY = 0.001
+SHUFFLES = 5  # number of random permutations of the heads
+TINY = 0.001  # attention weights below this value are tiny
 
 
 class Heads(Measure):
@@ -77,10 +77,17 @@ class Heads(Measure):
 
 
 def self_weights(seen: Seen) -> dict[str, float]:
-    """Return how often a token's largest attention weight is on the token itself, and how large
-    this weight is.
+    """Return how often a token's largest attention weight is on the token itself, and the mean
+    weight of a token on itself.
 
-    `seen` has the sentences and the recorded attention weights.
+    `seen` has the sentences and the recorded attention weights. Only tokens that can attend to at
+    least `CHOICE` keys count.
+
+    Returns:
+        own_encoder, own_decoder: fraction of tokens and heads whose largest weight is on the token
+            itself, median over layers.
+        equal_shares_encoder, equal_shares_decoder: mean weight of a token on itself as a multiple
+            of the uniform weight, median over layers.
     """
     measurements = {}
     for stack, tokens in zip(("encoder", "decoder"), seen.read.inputs, strict=True):
@@ -141,8 +148,8 @@ def profiles_apart(weights: Float[Tensor, "B H L L"], real: Bool[Tensor, "B L"])
 
 
 def at_distances(weights: Float[Tensor, "B H L L"]) -> Float[Tensor, "B L H O"]:
-    """Return the weight of each query and head at each distance from the query; distances beyond
-    FARTHEST are counted as FARTHEST.
+    """Return the summed weight of each query and head at each signed distance from the query;
+    distances beyond FARTHEST are counted as FARTHEST.
     """
     at = torch.arange(weights.size(2))
     apart = (at - at[:, None]).clamp(-FARTHEST, FARTHEST) + FARTHEST
@@ -157,7 +164,7 @@ def divergence(profiles: Float[Tensor, "N H O"]) -> float:
     of heads. `profiles` has the weight of each of N queries and H heads at each of O distances. The
     mean weight is a mean over the queries.
     """
-    # as one sentence with one query, whose keys are distances
+    # `distance` compares weights on keys; here the distances take the place of the keys
     mean = profiles.mean(0)[None, :, None]
     return distance(mean, torch.ones(1, 1, dtype=torch.bool))
 
@@ -165,6 +172,13 @@ def divergence(profiles: Float[Tensor, "N H O"]) -> float:
 def tiny(seen: Seen) -> dict[str, float]:
     """Return how much keys with attention weights below TINY contribute to the encoder's
     self-attention.
+
+    A contribution is a fraction of the sum of weight times value norm over all keys.
+
+    Returns:
+        tiny_largest: largest contribution of such a key to a query.
+        tiny_together: largest contribution of all such keys of a query together.
+        tiny_found: fraction of weights that are below TINY, mean over layers.
     """
     real = seen.read.inputs.src != PAD
     single, together, fractions = [], [], []

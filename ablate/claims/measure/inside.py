@@ -29,8 +29,10 @@ class Attended(NamedTuple):
 
 @contextmanager
 def watched(model: Model) -> Iterator[dict[str, Attended]]:
-    """Record the inputs and weights of every attention of a model within a `with` block, by names
-    such as "encoder.0.self".
+    """Record the inputs and weights of every attention of a model within a `with` block.
+
+    The yielded dictionary has the records of the last forward pass, by names such as
+    "encoder.0.self". Gradients are switched off in the block.
     """
     by_name: dict[str, Attended] = {}
 

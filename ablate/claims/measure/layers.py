@@ -54,15 +54,21 @@ class Layers(Measure):
         self.sentences = sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return the measurements.
+        """Return measurements of sub-layers, norms, attention scores and states.
 
-        largest_share, median_share: largest value and median, over all sub-layers, of the median
-        over tokens of |F(x)| / |x|; norm_error: largest deviation of a token's mean from 0 or
-        variance from 1 after a norm; plain_norm_error: the same before gain and bias; score_error:
-        largest deviation from 1 of the standard deviation of scaled scores; layers_alike: cosine
-        between the outputs of the encoder's last two layers for the same token; tokens_alike:
-        cosine between two tokens of a sentence in the last layer; last_layer: increase of the nll
-        without the last layer of both stacks, in nats per token.
+        Returns:
+            largest_share, median_share: largest value and median, over all sub-layers, of the
+                median over tokens of |F(x)| / |x|.
+            norm_error: largest deviation of a token's mean from 0, or variance from 1, after a
+                norm.
+            plain_norm_error: the same deviation before gain and bias.
+            score_error: largest deviation from 1 of the standard deviation of the scaled scores of
+                an attention.
+            layers_alike: mean cosine between the outputs of the encoder's last two layers for the
+                same token.
+            tokens_alike: mean cosine between two tokens of a sentence in the encoder's last layer.
+            last_layer: increase of the nll without the last layer of both stacks, in nats per
+                token.
         """
         text = read(sentences("test", self.sentences), data.tokenizers)
         real = {"encoder": text.inputs.src != PAD, "decoder": text.inputs.tgt_in != PAD}
@@ -120,8 +126,13 @@ def size_share(sublayer: Passed, real: Bool[Tensor, "B L"]) -> float:
 
 @torch.no_grad()
 def likeness(stack: Stack, passed: list[Passed], real: Bool[Tensor, "B L"]) -> dict[str, float]:
-    """Return the cosine similarity between the outputs of the last two layers for the same token
-    (layers_alike), and between tokens of a sentence in the last layer (tokens_alike).
+    """Return the mean cosine similarity between the outputs of the last two layers for the same
+    token (layers_alike), and between two tokens of a sentence in the last layer (tokens_alike).
+
+    Args:
+        stack: the encoder or decoder.
+        passed: the residual streams around each sub-layer of the stack.
+        real: false at padding.
     """
     ends = [
         passed[0].before,

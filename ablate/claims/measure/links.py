@@ -1,9 +1,9 @@
 """Predict grammatical links between words, such as a verb and its subject, by the best attention
 head or by the best fixed distance.
 
-A head predicts that a word is linked to the other word that gets its largest weight. For each kind
-of link, the head of any encoder layer that predicts most links in validation sentences is evaluated
-on test sentences. The best fixed distance, a baseline without grammar, is chosen in the same way.
+For each word, a head predicts a link to the other word with the largest attention weight. For each
+kind of link, the encoder head that predicts most links in validation sentences is evaluated on test
+sentences. The best fixed distance, a baseline without grammar, is chosen in the same way.
 
 Source: Clark et al. 2019, arXiv:1906.04341, section 4; Voita et al. 2019, arXiv:1905.09418.
 What differs: links come from the trees that generated the sentences rather than from a parser.
@@ -118,7 +118,7 @@ def offset_links(chosen: tuple[Gold, ...], judged: tuple[Gold, ...]) -> dict[str
 
 def mean_distances(attention: list[Float[Tensor, "H _ _"]]) -> Float[Tensor, " H"]:
     """Return for each head the mean distance in words between a word and the words to which the
-    head attends; the end token is left out.
+    head attends, weighted by attention; the end token is left out.
 
     Args:
         attention: attention weights between the words of each sentence.

@@ -26,7 +26,7 @@ from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 
 LENGTHS = range(6, 22)  # tokens
-FARTHEST = 10  # largest distance between a query and a key, in scores
+FARTHEST = 10  # largest distance in tokens between a query and a key whose score counts
 RIDGE = 1e-3  # penalty relative to the mean square of a column, per row
 
 
@@ -45,11 +45,15 @@ class Positions(Measure):
         self.given, self.sentences = given, sentences
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
-        """Return fractions of explained variance.
+        """Return fractions of explained variance (R2).
 
-        place: of a token's position, predicted from its state; distance: of the distance of two
-        tokens, predicted from their states; distance_in_*: of the attention scores in the first
-        layer, explained by distance: mean over heads, and for the head that is best on validation.
+        Returns:
+            place: of the position of a token, predicted from the state of the token.
+            distance: of the signed distance between two tokens, predicted from their states.
+            distance_in_scores: of the first layer's attention scores, explained by the signed
+                distance; mean over heads.
+            distance_in_best_head: the same fraction for the head with the largest fraction on
+                validation sentences.
         """
         fitted, asked = (self.states(model, data, odd) for odd in (1, 0))
         chosen, judged = (self.explained(model, data, split) for split in ("validation", "test"))
@@ -61,8 +65,8 @@ class Positions(Measure):
         }
 
     def states(self, model: Transformer, data: TextData, odd: int) -> list[Float[Tensor, "B _ D"]]:
-        """Return the encoder's output for random sentences; their lengths are odd if `odd` is 1,
-        and even if it is 0.
+        """Return the encoder's output, without the end token, for random sentences of each odd
+        length in `LENGTHS`, or of each even length if `odd` is 0.
         """
         generator = torch.Generator().manual_seed(stream(odd, "Positions"))
         outputs = []
@@ -75,7 +79,7 @@ class Positions(Measure):
         return outputs
 
     def encoded(self, model: Transformer, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
-        """Return the encoder's output for some sources."""
+        """Return the encoder's output for sources; without `given`, every token has position 0."""
         stand = torch.arange(src.size(1))[None] * int(self.given)
         encoded: Tensor = model.encoder(model.embedding.embed_src(src), src != PAD, positions=stand)
         return encoded

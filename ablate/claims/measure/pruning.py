@@ -4,8 +4,8 @@ Equation: share(heads) = (nll without them - nll) / (nll without all heads of th
 Source: Michel et al. 2019, arXiv:1905.10650, section 3: the output of a head is set to 0.
 What differs: nll of references rather than BLEU, relative to the rise without the whole attention,
     so that different attentions can be averaged.
-What to expect: if heads work like an ensemble, each matters little while the others remain: one
-    head has a share below 1/H, and half of the heads have a share below a half.
+What to expect: if heads work like an ensemble, a head matters little while the other heads remain:
+    one head has a share below 1/H, and half of the heads have a share below a half.
 """
 
 from collections.abc import Collection
@@ -44,9 +44,12 @@ class Pruning(Measure):
         """Return the rise of the nll without some heads, divided by the rise without all heads of
         the same attention.
 
-        worst_head: for the most important head; mean_head: mean over all heads; half_of_heads: for
-        a random half of the heads, mean over halves and attentions; no_heads: the smallest rise of
-        the nll, in nats per token, when all heads of an attention are removed.
+        Returns:
+            worst_head: value for the most important head.
+            mean_head: mean over all heads.
+            half_of_heads: value for a random half of the heads, mean over halves and attentions.
+            no_heads: the smallest rise of the nll, in nats per token, when all heads of an
+                attention are removed.
         """
         self.text = read(sentences("test", self.sentences), data.tokenizers)
         whole = nll(model, self.text)

@@ -14,7 +14,7 @@ from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.model.base import Seq2Seq
 
 Spans = list[tuple[int, int]]  # first token of each word, and the token after its last
-Links = Sequence[list[tuple[int, int]]]  # pairs of words, for each sentence
+Links = Sequence[list[tuple[int, int]]]  # for each sentence, pairs of positions of words
 
 
 class Read(NamedTuple):

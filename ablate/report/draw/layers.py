@@ -11,7 +11,7 @@ from ablate.report.draw.style import legend_height, log_y, looks, rows, share_le
 from ablate.report.marks import panels
 
 HEIGHT = 2.2  # height of a row of panels in inches
-ASIDE = 0.5  # width of the marks of all arms, as a fraction of the distance of two layers
+ASIDE = 0.5  # width of the space for the marks of all arms; the distance of two layers is 1
 
 # for each arm and layer number, the norms of all seeds
 Norms = dict[str, dict[int, list[float]]]

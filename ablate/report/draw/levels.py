@@ -24,9 +24,9 @@ from ablate.report.draw.style import (
 from ablate.report.marks import ARMS
 
 HEIGHT = 3.0  # height in inches
-ASIDE = 0.16  # width of the seeds of all lines, as a fraction of the distance of two levels
+ASIDE = 0.16  # width of the space for the marks of all lines; the distance of two levels is 1
 TICK = 14  # largest number of letters in a line of a tick label
-ROOM = 90  # number of letters that fit below the axis
+ROOM = 90  # number of letters that fit side by side below the axis
 
 Points = dict[str, dict[object, list[float]]]  # for each line and level, the values of all seeds
 
@@ -35,8 +35,11 @@ def draw_levels(label: str, factor: str, points: Points, limits: dict[str, float
     """Draw lines through the means over seeds, labelled at their ends or, if there are many, in a
     legend.
 
-    `label` names the metric on the axis. `limits` are horizontal lines by name, such as the
-    level of chance.
+    Args:
+        label: label of the metric, for the y-axis.
+        factor: config key of the factor on the x-axis.
+        points: values to draw, by line and level.
+        limits: y values of horizontal lines by name, such as the score of chance.
     """
     many = len(points) > ARMS
     below = legend_height(list(points)) if many else 0.0

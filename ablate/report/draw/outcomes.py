@@ -16,7 +16,7 @@ LOOKS = {
     "failed": ("s", INK),
 }
 
-Endings = dict[str, dict[int, str]]  # by arm and seed
+Endings = dict[str, dict[int, str]]  # status of each run, by arm and seed
 
 
 def draw_outcomes(endings: Endings) -> Figure:

@@ -14,7 +14,7 @@ LINE, BETWEEN = 0.142, 0.03  # inches: height of a text line, and space between 
 AROUND = 0.6
 LABEL = 70  # largest number of letters in a line of the axis label
 SPREAD = 0.3  # vertical range of the dots above and below the line of their arm, by seed
-WRONG = {"diverged": "x", "collapsed": "+"}
+WRONG = {"diverged": "x", "collapsed": "+"}  # markers of runs that did not finish
 
 Point = tuple[int, float, str]  # seed, value, status
 

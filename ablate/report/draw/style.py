@@ -34,15 +34,15 @@ SHORT_FORM = SimpleNamespace(strip_ids=True, shorten_ids=True, indent_type="none
 SHEET = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 # the declarations before the root element, and the backgrounds, which have no colour
 INVISIBLE = re.compile(r'<(?:\?xml|!DOCTYPE)[^>]*>\n|<path d="[^"]*" fill="none"/>\n')
-MARK = re.compile(r"<use [^>]*>")  # the shape that it refers to has the same stroke
-DOUBLED = re.compile(r'"#(\w)\1(\w)\2(\w)\3"')  # scour shortens such colours of paths alone
+MARK = re.compile(r"<use [^>]*>")  # the referenced shape already has this stroke
+DOUBLED = re.compile(r'"#(\w)\1(\w)\2(\w)\3"')  # scour shortens such colours only in paths
 STROKE = re.compile(r' stroke[-a-z]*="[^"]*"')
 ROOT = {
     "font-family": "DejaVu Sans, sans-serif",
     "stroke-linejoin": "round",
 }  # attributes that all elements share
 WIDTH = 6.0  # width of a figure in inches
-INK = "#222"  # colour of text and axes, as it stands in a figure; a page may replace it
+INK = "#222"  # colour of text and axes in SVG files; HTML pages replace it by their text colour
 GRID = "#bbbbbb"
 HANDLE, LETTER = 0.55, 0.075  # inches: symbol of a legend entry, and one letter
 LINE = 0.19  # height of a legend line in inches
@@ -132,7 +132,10 @@ def rows(heights: Sequence[float]) -> tuple[Figure, list[SubFigure]]:
 
 
 def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str]) -> None:
-    """Add a legend below all panels, with those of `names` that occur in a panel."""
+    """Add a legend with the labels of all panels below the panels.
+
+    `names` are the labels that may occur. The longest name determines the number of columns.
+    """
     entries: dict[str, Artist] = {}
     for panel in axes:
         handles, labels = panel.get_legend_handles_labels()
@@ -192,7 +195,10 @@ def log_y(axes: Axes) -> None:
 
 
 def folded(label: str, width: int = 30) -> str:
-    """Return a label, wrapped to lines of `width` letters; only words above 1.5 lines are cut."""
+    """Return a label, wrapped to lines of `width` letters.
+
+    Words are cut only if a word is longer than 1.5 lines.
+    """
     cut = any(len(word) > 1.5 * width for word in label.split())
     return "\n".join(wrap(label, width, break_long_words=cut)) or label
 

@@ -1,10 +1,10 @@
-// What the pages of experiments and of runs share: loading data, elements, and curves by step.
+// Functions for the pages of experiments and of runs: load data, create elements, draw curves.
 "use strict";
 window.ablateCharts = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const loading = {};
 
-  // A page that is opened from disk may load a script, and nothing else.
+  // Load data from a script, because a page that is opened from disk can load no other files.
   function load(file, key) {
     loading[file] ||= new Promise((done, failed) => {
       const tag = document.createElement("script");
@@ -30,7 +30,7 @@ window.ablateCharts = (() => {
     return element;
   }
 
-  // A chart per metric of some runs; none where nothing was trained.
+  // Return a chart for each metric of some runs; no charts if nothing was trained.
   function curves(box, found, data) {
     const metrics = [...new Set(found.flatMap((run) => run.curves.flatMap(Object.keys)))].filter((key) => key !== "step");
     return metrics.map((metric) => chart(box, metric, found, data));
@@ -42,7 +42,7 @@ window.ablateCharts = (() => {
     const room = box.clientWidth - 40;
     const width = (room > 900 ? room / 2 - 12 : Math.min(room, 736)) || 600;
     const [beside, widest] = [24, Math.max(...found.map((run) => run.arm.length)) * 7.5];
-    const above = widest > width / 3; // no room beside the ends of lines: names stand over them
+    const above = widest > width / 3; // if there is no room beside the lines, the names are above
     const [left, right, top, bottom] = [48, above ? 12 : widest + beside, 26 + (above ? found.length * 16 : 0), 34];
     const height = 196 + top + bottom;
     const points = found.map((run) => line(run, metric));
@@ -70,7 +70,7 @@ window.ablateCharts = (() => {
     return draw("text", { class: "name", x, y }, arm);
   }
 
-  // The name of a line after a piece of it.
+  // Return a legend entry: a short line, followed by the name of the arm.
   function key(arm, x, y) {
     return [draw("path", { d: `M${x} ${y - 4}h20` }), named(arm, x + 26, y)];
   }
@@ -81,7 +81,7 @@ window.ablateCharts = (() => {
     return curve[metric].map((value, i) => [curve.step[i], value]).filter(([a, b]) => a !== null && b !== null);
   }
 
-  // A linear scale from the values to pixels, with round ticks.
+  // Return a linear scale from values to pixels, with round ticks.
   function scale(values, from, to) {
     const [low, high] = [Math.min(0, ...values), Math.max(...values)];
     const span = high - low || 1;
@@ -94,7 +94,7 @@ window.ablateCharts = (() => {
     return place;
   }
 
-  // Names beside the ends of lines, moved apart until none lies on another.
+  // Return positions of the names beside the lines, moved apart until no names overlap.
   function spread(places, gap) {
     const order = places.map((_, i) => i).sort((a, b) => places[a] - places[b]);
     const found = [...places];

@@ -1,5 +1,5 @@
-// From an effect to its seeds, from a seed to its curves and to the sentences that its two runs translate
-// most differently; runs and sentences are loaded when they are asked for.
+// Show the seeds of an effect. For a selected seed, show the curves of its two runs and the sentences
+// that the two runs translate most differently. Runs and sentences are loaded on demand.
 "use strict";
 (() => {
   const section = document.querySelector("[data-script]");
@@ -35,7 +35,7 @@
     for (const other of box.querySelectorAll("button")) other.setAttribute("aria-pressed", other === button);
   }
 
-  // The curves of some runs, and what made each.
+  // Show the curves of some runs, and the command of each run.
   function show(box, found, data) {
     const parts = charts(box, found, data);
     const commands = found.map((run) => {
@@ -48,7 +48,7 @@
     box.replaceChildren(...(parts.length ? parts : [make("p", "These runs have no curve: nothing was trained.", { className: "soft" })]), ...commands);
   }
 
-  // A link to the page of a run.
+  // Return a link to the page of a run.
   function address(run, text) {
     return make("a", text, { href: `../runs/${encodeURIComponent(name)}.html#${run.id}` });
   }
@@ -65,7 +65,7 @@
     open("What they attend to, in a sentence of validation", found.attention.map((one) => looks(one, found.arms)));
   }
 
-  // One kind of attention of both runs, side by side.
+  // Return the pictures of one kind of attention of both runs, side by side.
   function looks(one, arms) {
     const pair = make("div", undefined, { className: "looks" });
     one.files.forEach((file, i) => {
@@ -77,7 +77,7 @@
     return pair;
   }
 
-  // A sentence with both translations; words that the other one lacks are marked.
+  // Return a sentence with both translations; words that the other translation lacks are marked.
   function sentence(row, arms) {
     const list = make("dl");
     const add = (term, value) => list.append(make("dt", term), value);

@@ -1,4 +1,4 @@
-// Filters and order of the list of experiments; their state lives in the URL, after the #.
+// Filter and sort the list of experiments. The URL stores the choices after the #.
 "use strict";
 (() => {
   const form = document.getElementById("filters");

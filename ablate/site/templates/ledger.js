@@ -1,5 +1,5 @@
-// Filters and order of the rows of the table, and a factor on every margin; their state lives in the
-// URL, after the #.
+// Filter and sort the table of claims, and multiply all margins by a factor. The URL stores the choices
+// after the #.
 "use strict";
 (() => {
   const form = document.getElementById("filters");
@@ -19,12 +19,12 @@
   };
   let order = "";
 
-  // A text without hyphens and spaces, so that "warm up", "warm-up" and "warmup" are alike.
+  // Return a text without hyphens and spaces, so that "warm up", "warm-up" and "warmup" are equal.
   function plain(text) {
     return text.toLowerCase().replace(/[-\s]/g, "");
   }
 
-  // Does a part of the page contain every word of a search?
+  // Return whether a part of the page contains every word of a search.
   function contains(part, search) {
     return search.split(/\s+/).every((word) => texts.get(part).includes(plain(word)));
   }
@@ -40,7 +40,7 @@
     return Object.fromEntries(given);
   }
 
-  // A row whose verdict depends on the size of margins: from which factor on it has which.
+  // Read the verdicts of a row at other margins: pairs of a factor and the verdict from this factor on.
   function turning(row) {
     const turns = row.dataset.turns.split("|").map((turn) => [Number(turn.split(":")[0]), turn.split(":")[1]]);
     const own = turns.findLast(([from]) => from <= 1)[1];
@@ -69,7 +69,7 @@
     return form.querySelector(`input[value="${word}"] + span .verdict`).cloneNode(true);
   }
 
-  // Does a row meet all filters, but for one that is left out?
+  // Return whether a row matches all filters except the filter `except`.
   function meets(row, filters, except) {
     return Object.entries(filters).every(([name, value]) => {
       if (name === except || name === "sort" || name === "margins") return true;
@@ -78,7 +78,7 @@
     });
   }
 
-  // How many of some rows would be left for each value of one filter, given the others.
+  // Count the rows that would remain for each value of the filter `name`, given the other filters.
   function tally(some, filters, name) {
     const counts = new Map();
     const others = some.filter((row) => meets(row, filters, name));
@@ -87,7 +87,7 @@
     return counts.set("", others.length);
   }
 
-  // Rows in another order stand in one part of the table, without the headings of groups.
+  // Sort the rows. Only the default order has group headings.
   function sort(wish) {
     if (wish === order) return;
     order = wish;
@@ -144,7 +144,7 @@
     show();
   }
 
-  // A # without = is a link to one claim, which leaves the filters alone.
+  // A # without = is a link to a claim and does not change the filters.
   function load() {
     if (location.hash && !location.hash.includes("=")) return;
     form.reset();
@@ -157,8 +157,8 @@
     show();
   }
 
-  // The box on top of the page is the filter by text; while it has one, only matching questions and
-  // the table are shown.
+  // The search box at the top of the page is the text filter. While the box contains text, only the
+  // matching questions and the table are shown.
   const box = document.getElementById("search");
   const search = box.querySelector("input");
   box.hidden = false;

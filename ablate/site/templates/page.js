@@ -1,4 +1,4 @@
-// Copy buttons, the slider that moves a margin, words that explain themselves, and links into folded parts.
+// Copy buttons, the slider that changes a margin, explanations of terms, and links into folded parts.
 "use strict";
 (() => {
   for (const button of document.querySelectorAll(".copy")) offer(button);
@@ -8,7 +8,7 @@
     button.addEventListener("click", () => copy(button));
   }
 
-  // A command with its button, for other scripts.
+  // Return a command with its copy button, for other scripts.
   window.ablateCopy = (command) => {
     const box = document.createElement("div");
     const [pre, code, button] = ["pre", "code", "button"].map((tag) => document.createElement(tag));
@@ -27,7 +27,7 @@
   }
   for (const margins of document.querySelectorAll(".margins")) slide(margins);
 
-  // Opened from disk a page may lack the clipboard: then the text is selected, to be copied by hand.
+  // A page that is opened from disk may have no access to the clipboard. Then the text is selected.
   async function copy(button) {
     const code = button.parentElement.querySelector("code");
     try {
@@ -75,7 +75,7 @@
     return log ? low * (high / low) ** share : low + share * (high - low);
   }
 
-  // Per cent of the axis of an element at which a value stands.
+  // Return the position of a value on the axis of an element, in percent.
   function percent(element, value) {
     const { low, high, log } = element.closest(".panel").dataset;
     const [from, to] = [Number(low), Number(high)];
@@ -83,7 +83,7 @@
     return Math.min(100, Math.max(0, 100 * share));
   }
 
-  // Put the dashed line of an effect at another margin.
+  // Move the dashed line of an effect to another margin.
   function place(line, margin) {
     const { log } = line.closest(".panel").dataset;
     const at = percent(line, log !== undefined ? margin : margin * Number(line.dataset.side));
@@ -97,7 +97,7 @@
     rect.setAttribute("width", `${percent(rect, margin) - start}%`);
   }
 
-  // A link to a folded part opens it.
+  // Open the folded part to which the address links.
   function unfold() {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const folded = target && target.closest("details");
@@ -108,7 +108,7 @@
   addEventListener("hashchange", unfold);
   unfold();
 
-  // On paper nothing is folded.
+  // Open all folded parts while the page is printed.
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = [...document.querySelectorAll("details:not([open]):not(.drill):not(.all)")];
@@ -118,7 +118,7 @@
     for (const part of folded) part.open = false;
   });
 
-  // The meaning of a word stands beside it while the mouse or the focus is on it, or after a touch.
+  // Show the meaning of a term beside the term while the mouse or the focus is on it, or after a touch.
   const tip = Object.assign(document.createElement("div"), { id: "tip", hidden: true });
   tip.setAttribute("role", "tooltip");
   document.body.append(tip);

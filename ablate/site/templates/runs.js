@@ -1,4 +1,4 @@
-// The page of a run: its arm, config, curves, translations and command. Its identity stands after the #.
+// The page of a run: arm, config, curves, translations and command. The URL has its identity after the #.
 "use strict";
 (() => {
   const { load, make, curves } = window.ablateCharts;
