@@ -44,8 +44,8 @@ COMPARED = {*ESTIMATES, *CASES, "Steps to equal validation loss"}
 
 @dataclass(frozen=True)
 class Table:
-    """A table with cells of plain text; the first `words` columns hold words, the others
-    numbers.
+    """A table with cells of plain text; the first `words` columns hold words, and the other columns
+    hold numbers.
     """
 
     head: list[str]

@@ -88,7 +88,7 @@ class Row:
 
     claim: ReportedClaim
     label: list[str]  # the compared arms
-    place: str  # experiment, data and scale
+    place: str  # where the verdict holds, such as the corpus and the number of steps; may be ""
 
     @property
     def seeds(self) -> list[float]:

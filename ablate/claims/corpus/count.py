@@ -1,8 +1,8 @@
 """Count a word.
 
 Equation: y = the number of t with x_t = s0, t = 1 .. `length`; x_t uniform of `symbols` words.
-Source: arXiv:1805.04908, section 3 (counting, which recurrent models differ in).
-What differs: one word is counted, once, rather than compared with another count.
+Source: arXiv:1805.04908, section 3 (recurrent models differ in their ability to count).
+What differs: the answer is the count of one word; two counts are not compared.
 What to expect: no positions are needed: averaging attention computes frequencies, and the length is
     fixed. Chance: a predictor that knows the binomial distribution of counts. Bound: 0 nats.
 """

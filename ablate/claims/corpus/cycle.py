@@ -2,7 +2,7 @@
 
 Equation: y_t = x_(s + t modulo `length`), t = 0 .. `answer` - 1, s uniform; words x are different.
 Source: arXiv:2209.11895 (induction heads: what came after the same word before).
-What differs: the starting word is the first of the target, and it cannot be predicted.
+What differs: the first word of the target is a random word of the source and cannot be predicted.
 What to expect: the model must locate its last output word in the source and copy the next word: one
     layer of attention cannot, two layers can. Chance: a predictor that knows the words of the
     source but not their order. Bound: a predictor that guesses the first word and knows the others.

@@ -1,7 +1,7 @@
 """Follow k hops from node to node.
 
-Equation: y = f(f(.. f(s) ..)), `hops` times f, a cycle through all `nodes`; the source has all
-    pairs (a, f(a)) in random order, and then s.
+Equation: y = f(f(.. f(s) ..)), `hops` times f, where f(a) is the node after a in a random cycle
+    through all `nodes`; the source has all pairs (a, f(a)) in random order, and then s.
 Source: arXiv:2402.09268, section 4 (k-hop induction heads, learned with about log k layers).
 What differs: a table of pairs takes the place of a sequence that repeats itself.
 What to expect: more hops need more layers. Chance: a predictor that knows the words of the source

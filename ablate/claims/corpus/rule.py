@@ -182,7 +182,8 @@ def unread(shortest: int, longest: int, symbols: int) -> Level:
     words.
 
     Args:
-        shortest, longest: bounds of the number of words, which is uniform.
+        shortest, longest: smallest and largest number of words in a target; all numbers between
+            them are equally likely.
         symbols: size of the alphabet.
     """
     lengths = longest - shortest + 1

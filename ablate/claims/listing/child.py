@@ -72,7 +72,7 @@ def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
 
     Args:
         sources: the code of each form.
-        exam: arguments of `attempt`, and the name of the exam.
+        exam: keyword arguments: `exam`, the name of the exam, and the other settings of `attempt`.
 
     Raises:
         RuntimeError: the process ended without a result.

@@ -1,14 +1,16 @@
 """Measure how well the states of a trained encoder predict positions.
 
-Equation: two scores. Places: R2 of a ridge regression of the position on the encoder's output,
-    fitted on random sentences of odd lengths and evaluated on those of even lengths, without the
-    end token; for pairs, the signed distance is predicted from both vectors. Random tokens have no
-    grammar from which a position could be guessed. Scores: the fraction of the variance of the
-    first layer's scores that the signed distance explains, on sentences of the corpus; the mean
-    over the keys of each query is subtracted first, because the softmax ignores it.
+Equation: two kinds of measurements. `place` and `distance`: R2 of a ridge regression of the
+    position on the encoder's output, fitted on random sentences of odd lengths and evaluated on
+    random sentences of even lengths, without the end token; for pairs of tokens, the signed
+    distance is predicted from both vectors. Random tokens have no grammar from which a position
+    could be guessed. `distance_in_scores` and `distance_in_best_head`: the fraction of the variance
+    of the first layer's attention scores that the signed distance explains, on sentences of the
+    corpus; the mean over the keys of each query is subtracted first, because the softmax ignores
+    it.
 Source: arXiv:1911.04474, section 4.1, for the effect of projections on distances in sinusoidal
     positions.
-What to expect: without positions an encoder cannot tell equal tokens apart, so R2 is about 0 there.
+What to expect: without positions an encoder cannot tell equal tokens apart, so R2 is about 0.
 """
 
 import torch
