@@ -28,8 +28,9 @@ from ablate.seeding import stream
 
 
 class Adapters(Adapt):
-    """An option that adds an adapter (a small network) after every sub-layer, and trains only
-    adapters and norms.
+    """An option that adds an adapter, which is a small network, after every sub-layer.
+
+    Only adapters and norms are trained.
 
     Args:
         width: inner width of an adapter.
@@ -80,7 +81,7 @@ class Adapted(Sublayer):
         return self._adapt(self.sublayer(x, at))
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return the cache of the sub-layer; the adapter needs none."""
+        """Return the cache of the sub-layer; the adapter needs no cache."""
         return self.sublayer.cache(memory, slots)
 
     def step(

@@ -7,8 +7,7 @@ from ablate.model.base import Model
 
 
 class Adapt(ABC):
-    """An option of the config group `adapt`: a function that changes a model in place after the
-    model's weights are initialised.
+    """Changes a model in place after its weights are initialised; an option of `adapt`.
 
     Weights that require a gradient are trained. If a weight becomes a function of other weights, as
     in LoRA, it is replaced by `torch.nn.utils.parametrize`, so that the change applies wherever the
@@ -16,11 +15,12 @@ class Adapt(ABC):
     loaded.
     """
 
-    # whether the adapted model gives the same logits before its first step
+    # whether the change leaves the logits as they are until the first training step
     starts_unchanged: ClassVar[bool] = True
 
     @abstractmethod
     def __call__(self, model: Model, seed: int) -> None:
-        """Change the model in place; the initial values of added weights depend only on the
-        seed.
+        """Change the model in place.
+
+        The initial values of added weights depend only on the seed.
         """

@@ -38,8 +38,7 @@ class LoRA(Adapt):
         self.rank, self.alpha, self.maps = rank, alpha, maps
 
     def __call__(self, model: Model, seed: int) -> None:
-        """Freeze all parameters of the model, and add a trainable low-rank update to the weight of
-        each linear map that a pattern in `maps` matches.
+        """Freeze the model, and add a trainable update to each linear map that `maps` matches.
 
         Args:
             model: the model, which is changed in place.
@@ -79,8 +78,9 @@ class LowRank(nn.Module):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Initialise the two factors of the update B A: A randomly, and B with zeros, so that the
-        update is zero.
+        """Initialise the factors of the update B A: A is random, and B stays 0.
+
+        So the update is 0 at first.
         """
         limit = (6 / self.a.size(1)) ** 0.5
         self.a.uniform_(-limit, limit, generator=generator)

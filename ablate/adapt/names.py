@@ -8,7 +8,7 @@ from ablate.errors import UserError
 
 
 def chosen(key: str, patterns: Sequence[str], names: Iterable[str]) -> list[str]:
-    """Return the dotted names that match at least one pattern, in their order.
+    """Return the dotted names that match at least one pattern, in the order of `names`.
 
     A pattern is one or several consecutive parts of a dotted name; `*` matches any text: `query`,
     `encoder`, `decoder.layers.0`, `decoder.*.query`. `key` is the config key of the patterns, for

@@ -28,15 +28,16 @@ from ablate.seeding import stream
 
 
 class Prefix(Adapt):
-    """An option that freezes the model and trains a prefix in every attention: additional keys and
-    values, which precede those of the tokens.
+    """An option that freezes the model and trains a prefix in every attention.
+
+    A prefix consists of keys and values, which precede the keys and values of the tokens.
 
     Args:
         length: number of keys in a prefix.
 
     Raises:
-        UserError: when called, the model has no attention, or has an attention kernel without
-            weights of single keys.
+        UserError: when called, the model has no attention, or has an attention kernel that cannot
+            read additional keys.
     """
 
     starts_unchanged = False
@@ -63,11 +64,9 @@ class Prefix(Adapt):
 
 
 class Prefixed(Kernel):
-    """An attention kernel that wraps another kernel, and gives it additional trained keys and
-    values.
-    """
+    """An attention kernel that calls another kernel with additional trained keys and values."""
 
-    has_shares = False  # the tokens share the weight that the prefix leaves
+    has_shares = False  # the weights of the tokens sum to less than 1
 
     def __init__(self, kernel: Kernel, n_heads: int, length: int, d_head: int) -> None:
         super().__init__()
@@ -96,10 +95,10 @@ class Prefixed(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q E"]:
-        """Return the result of the wrapped kernel, with the trained keys and values (the prefix)
-        placed before those of the tokens.
+        """Return the result of the wrapped kernel for the prefix followed by the tokens.
 
-        `mask` and `bias` apply to the tokens only; every query may attend to the whole prefix.
+        The prefix consists of the trained keys and values. `mask` and `bias` apply to the tokens
+        only; every query may attend to the whole prefix.
         """
         room = (self.keys.size(1), 0)
         pairs = mask.dense(q.size(2), k.size(2), q.device)

@@ -26,7 +26,7 @@ class Checkpoint(Initial):
 
     Raises:
         UserError: there is no such run, or its files were changed; when called, the weights do not
-            fit the model, or the vocabulary is another.
+            fit the model, or the other run has another vocabulary.
     """
 
     def __init__(self, *, folder: str) -> None:

@@ -47,7 +47,5 @@ class DepthScaled(Initial):
             matrix.div_(sublayers**0.5)
 
     def fingerprint(self) -> str:
-        """Return the hash of the files that `of`, the option that draws the initial values, reads;
-        "" if `of` reads no files.
-        """
+        """Return the hash of the files that the option `of` reads; "" if it reads no files."""
         return self.of.fingerprint()

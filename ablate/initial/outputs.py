@@ -13,10 +13,10 @@ ENDS = ("output.weight", "outer.weight")  # suffixes of the names of output proj
 
 
 def output_projections(model: Model) -> Iterator[tuple[Tensor, int]]:
-    """Yield the output projection of each attention and feed-forward sub-layer, and a depth.
+    """Yield the output projection of every sub-layer, and the depth of the sub-layer's stack.
 
-    The depth is the number of sub-layers in the stack; a sub-layer whose weights are shared counts
-    each time it is used. A shared projection is yielded once.
+    The depth is the number of sub-layers in the stack. A sub-layer whose weights are shared counts
+    each time it is used, but its projection is yielded once.
     """
     for stack in model.modules():
         if isinstance(stack, Stack):

@@ -20,8 +20,9 @@ from ablate.seeding import stream
 
 
 class Seeded(Initial):
-    """Draws each parameter from a separate random generator, which depends on the seed and on the
-    parameter's name.
+    """Draws each parameter from a separate random generator.
+
+    The generator depends on the seed and on the parameter's name.
     """
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
@@ -70,7 +71,7 @@ def adjust(model: nn.Module) -> None:
 
 
 def fill(module: nn.Module, name: str, parameter: Tensor, generator: torch.Generator) -> None:
-    """Initialise one parameter of a module in place; `name` is its name within the module."""
+    """Initialise one parameter of a module in place; `name` is its name in the model."""
     if isinstance(module, DrawsItsOwn):
         module.draw_initial_values(parameter, generator)
     elif parameter.dim() > 1:

@@ -64,10 +64,9 @@ class Vectors(Initial):
         return digest_of(self.file)
 
     def _tables(self, model: Model) -> Iterator[tuple[str, Table]]:
-        """Yield each embedding matrix to initialise, after the text whose tokens it embeds: "src"
-        for the source or "tgt" for the target.
+        """Yield the side, "src" or "tgt", and the matrix of each embedding to initialise.
 
-        A matrix that source and target share comes with "tgt".
+        The side of a matrix that source and target share is "tgt".
         """
         for name, part in model.named_modules():
             side = name.rpartition(".")[2]

@@ -39,7 +39,5 @@ class ZeroOutput(Initial):
             matrix.zero_()
 
     def fingerprint(self) -> str:
-        """Return the hash of the files that `of`, the option that draws the initial values, reads;
-        "" if `of` reads no files.
-        """
+        """Return the hash of the files that the option `of` reads; "" if it reads no files."""
         return self.of.fingerprint()

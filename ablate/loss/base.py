@@ -12,9 +12,7 @@ from ablate.data.vocabulary import PAD
 
 
 class Law(Enum):
-    """Properties that tests check for every loss, unless the class of the loss lists them in
-    `breaks`.
-    """
+    """A property that tests check for every loss; a loss that violates it lists it in `breaks`."""
 
     NLL_WITHOUT_SMOOTHING = "a loss whose epsilon is 0 equals the negative log-likelihood"
 
@@ -22,11 +20,10 @@ class Law(Enum):
 class Scored(NamedTuple):
     """The objective and the negative log-likelihood (nll), each summed over rows of logits.
 
-    With label smoothing, one term is left to the caller: `uniform` times the sum of all logits must
-    be added to the objective, and `uniform` to each entry of its gradient. `uniform` is a constant
-    of the loss: minus the target's probability of any token except the true token and PAD. If a
-    linear layer computes the logits, the caller can add the term without another pass over all
-    logits.
+    The objective lacks one term, which the caller must add: `uniform` times the sum of all logits.
+    The gradient lacks this term too: `uniform` in each entry. With label smoothing, `uniform` is
+    minus the probability in the smoothed target of any token except the true token and PAD. Without
+    smoothing it is 0. A linear layer can add the term without another pass over the logits.
     """
 
     objective: Float[Tensor, ""]

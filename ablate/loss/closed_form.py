@@ -30,11 +30,10 @@ class Target(NamedTuple):
 def cross_entropy(
     logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], q: Target, out: Float[Tensor, "N V"]
 ) -> Scored:
-    """Return the summed cross-entropy with target q and the summed nll; write the gradient to
-    `out`.
+    """Return the summed cross-entropy with target q and the summed nll; write a gradient to `out`.
 
     The gradient is that of the cross-entropy with respect to the logits. Cross-entropy and gradient
-    lack a term that `ablate.loss.base.Scored` leaves to the caller.
+    both lack the term that `ablate.loss.base.Scored` describes.
     """
     at_true = torch.arange(len(targets), device=targets.device), targets
     p = torch.softmax(logits, 1, out=out)

@@ -38,17 +38,16 @@ class KullbackLeibler(Loss):
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the mean divergence KL(q || p) of the model's distribution p from the smoothed
-        target q, and the mean nll, both in nats.
-        """
+        """Return the mean divergence from the smoothed target and the mean nll, both in nats."""
         objective, nll = self.cross_entropy(logits, targets)
         return objective - self.entropy(logits.size(1)), nll
 
     def gradient(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"], out: Float[Tensor, "N V"]
     ) -> Scored:
-        """Return two sums over the rows: the divergence KL(q || p) of the model's distribution p
-        from the smoothed target q, and the nll. Write the gradient of the divergence to `out`.
+        """Return the summed divergence and the summed nll; write the gradient to `out`.
+
+        The gradient is that of the divergence with respect to the logits.
         """
         scored = self.cross_entropy.gradient(logits, targets, out)
         least = len(targets) * self.entropy(logits.size(1))

@@ -26,9 +26,10 @@ class Measure(ABC):
     knows: ClassVar[type[Corpus]] = Toy
     measures: ClassVar[tuple[str, ...]] = ()
 
-    def check(self, data: TextData) -> None:  # noqa: B027 -- most can measure any text
-        """Raise UserError if this measure does not work with the prepared text; called before
-        training.
+    def check(self, data: TextData) -> None:  # noqa: B027 -- most measures work with any text
+        """Raise UserError if this measure does not work with the prepared text.
+
+        This method is called before training.
         """
 
     @abstractmethod

@@ -33,6 +33,9 @@ class LongerContexts(Measure):
     Args:
         factor: number of contexts of training length that make one longer context, at least 2.
         contexts: maximum number of longer contexts that are scored.
+
+    Raises:
+        UserError: `factor` is below 2.
     """
 
     needs = Model
@@ -48,12 +51,11 @@ class LongerContexts(Measure):
         self.factor, self.contexts = factor, contexts
 
     def check(self, data: TextData) -> None:
-        """Check that the test text is long enough for one longer context, that is, for `factor`
-        contexts of the training length.
+        """Check that the task has contexts, and that the test text has enough of them.
 
         Raises:
             UserError: the task is not language modelling on contexts in which each token sees all
-                earlier tokens, or the test text has fewer than `factor` contexts.
+                earlier tokens, or the test text has fewer than `factor` full contexts.
         """
         batch = data.first_lines("test", self.factor)
         if not (isinstance(data, PackedData) and isinstance(batch.inputs, Causal)):
@@ -69,9 +71,7 @@ class LongerContexts(Measure):
             )
 
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
-        """Return the mean nll (nats per token) at positions within and beyond the training
-        length.
-        """
+        """Return the mean nll in nats per token, "within" and "beyond" the training length."""
         self.check(data)
         batch = data.first_lines("test", self.contexts * self.factor)
         full = (batch.targets != PAD).all(1)
@@ -81,9 +81,7 @@ class LongerContexts(Measure):
         return {"within": float(nll[:, :length].mean()), "beyond": float(nll[:, length:].mean())}
 
     def _joined(self, rows: Tensor) -> Tensor:
-        """Return rows of `factor` successive contexts each; contexts that do not fill a row are
-        dropped.
-        """
+        """Return rows of `factor` successive contexts each; the contexts left over are dropped."""
         whole = len(rows) // self.factor * self.factor
         return rows[:whole].reshape(-1, self.factor * rows.size(1))
 

@@ -17,6 +17,7 @@ class SplitMetric(ABC):
     def __call__(
         self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
     ) -> float:
-        """Return the score of a whole split; line i of all three arguments belongs to the same
-        sentence.
+        """Return the score of a whole split.
+
+        Line i of all three arguments belongs to the same sentence.
         """

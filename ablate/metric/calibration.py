@@ -25,14 +25,12 @@ QUANTUM = 2.0**30
 
 
 class Predictions(NamedTuple):
-    """Predictions of N target tokens: nll, and the likeliest token's probability and
-    correctness.
-    """
+    """The quality of the predictions of N target tokens."""
 
     nll: Float[Tensor, ""]  # mean
     each: Float[Tensor, " N"]  # nll of each token
-    confidence: Float[Tensor, " N"]
-    correct: Bool[Tensor, " N"]
+    confidence: Float[Tensor, " N"]  # probability of the most likely token
+    correct: Bool[Tensor, " N"]  # whether the most likely token is the true token
 
 
 @torch.no_grad()
@@ -84,8 +82,9 @@ class Calibration(Metric):
         self.count.index_add_(0, bins, torch.ones_like(bins))
 
     def compute(self) -> dict[str, Tensor]:
-        """Return `calibration_error`, and `accuracy`, the fraction of correct tokens; NaN without
-        tokens.
+        """Return "calibration_error", and "accuracy", which is the fraction of correct tokens.
+
+        Both are NaN if there were no tokens.
         """
         total = self.count.sum().double()
         error = (self.correct - self.confidence).abs().sum() / total

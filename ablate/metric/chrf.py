@@ -19,11 +19,10 @@ WIDTH = 3 * ORDERS  # for each order: n-grams of the hypothesis, of the referenc
 
 
 def counts(hypothesis: str, reference: str) -> list[int]:
-    """Return, for each order n, how many character n-grams occur in the hypothesis, in the
-    reference, and in both.
+    """Return three counts for each order n of character n-grams.
 
-    As in sacreBLEU, n-grams of the hypothesis count only if the reference has n-grams of the same
-    order.
+    The counts are the n-grams of the hypothesis, of the reference, and in common. As in sacreBLEU,
+    n-grams of the hypothesis count only if the reference has n-grams of the same order.
     """
     pairs = (extract_all_char_ngrams(line, ORDERS) for line in (hypothesis, reference))
     return [

@@ -21,9 +21,9 @@ DRAWN = {"train", "test"}  # splits to which the theoretical values of a corpus 
 
 
 def derived(scores: Mapping[str, float], levels: Mapping[str, float]) -> dict[str, float]:
-    """Return the skill of each split whose corpus has theoretical values, and train-test gaps.
+    """Return derived metrics by name, such as "test/skill" and "gap/nll".
 
-    A gap needs the metric on both train and test.
+    Skill needs the theoretical values of the corpus. A gap needs the metric on both train and test.
 
     Args:
         scores: values by split and metric, such as "test/nll".

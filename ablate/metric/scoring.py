@@ -14,7 +14,7 @@ from ablate.config.bleu import USUAL
 
 
 class Scoring(ABC):
-    """A way to prepare translations and references before BLEU is computed.
+    """The preparation of translations and references before BLEU is computed.
 
     `tokenize` is the name of the sacreBLEU tokeniser that runs after `prepare`.
     """
@@ -31,8 +31,9 @@ class Scoring(ABC):
 
 
 class Cased(Scoring):
-    """The preparation for BLEU that changes nothing: letter case is kept, and only sacreBLEU
-    tokenises. Compare models by this BLEU.
+    """The preparation for BLEU that changes nothing: letter case is kept.
+
+    Only sacreBLEU tokenises the text. Compare models by this BLEU.
     """
 
     def __init__(self, tokenize: str = USUAL):
@@ -72,8 +73,9 @@ class Tokenised(Scoring):
 
 
 class Lowered(Cased):
-    """The preparation for BLEU that changes letters to lower case, for languages that Moses cannot
-    tokenise.
+    """The preparation for BLEU that only changes letters to lower case.
+
+    It is for languages that Moses cannot tokenise.
     """
 
     def prepare(self, sentence: str) -> str:
@@ -86,8 +88,9 @@ class Lowered(Cased):
 
 
 def as_in_papers(language: str, tokenize: str) -> Scoring:
-    """Return how papers usually prepare sentences of a language before BLEU is computed: in lower
-    case, and for most languages tokenised by the rules of Moses.
+    """Return the preparation for BLEU that papers usually choose for a language.
+
+    Letters become lower case. In most languages, sentences are tokenised by the rules of Moses.
 
     Args:
         language: code of the target language.

@@ -24,8 +24,9 @@ class Metric:
         split: "val" if validation and tests measure it, "test" if only tests do.
         wrong: value for a run that diverged or did not learn, or the key of another metric of the
             same run to use instead; None if such a run has no value.
-        told_by: last part of the key of the metric, such as "nll", that shows whether a model
-            learned anything, measured on the same sentences; "" if no metric shows this.
+        told_by: last part of the key of another metric, such as "nll", which shows whether the
+            model learned anything; both are measured on the same sentences. "" if no metric shows
+            this.
         best: the best possible value, if the metric has one.
     """
 
@@ -50,9 +51,7 @@ class Metric:
 
     @property
     def named_axis(self) -> str:
-        """The name of the metric with a capital letter, and the unit, for the head of a table's
-        column.
-        """
+        """The heading of a table's column for this metric: name with a capital letter, and unit."""
         return self.axis[:1].upper() + self.axis[1:]
 
     def say(self, value: float | None, *, sign: bool = False) -> str:
@@ -98,7 +97,7 @@ METRICS = {
     "skill": Metric(
         "skill", "0 is chance, 1 the best possible", 3, "higher", "test", 0.0, "nll", 1.0
     ),
-    # of a pair of runs, measured on their sentences in this split
+    # compares the translations of two runs
     "changed": Metric("sentences translated differently", "share", 3, split="test", told_by="bleu"),
     "decoder_passes": Metric(
         "sequential decoder passes",

@@ -30,9 +30,7 @@ Counts = tuple[int, int]  # numerator and denominator
 
 
 def shared(hypothesis: Words, other: Words) -> Counts:
-    """Return twice the number of words in common, and the total number of words of both
-    sentences.
-    """
+    """Return twice the number of common words, and the number of words of both sentences."""
     return 2 * (Counter(hypothesis) & Counter(other)).total(), len(hypothesis) + len(other)
 
 
@@ -72,8 +70,7 @@ class WordScore(Metric):
         self.add_state("sums", torch.zeros(2, dtype=torch.int64), dist_reduce_fx="sum")
 
     def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 2"]:
-        """Return the numerator and the denominator of the ratio for every sentence; column 0 has
-        the numerators.
+        """Return the numerator (column 0) and the denominator (column 1) for every sentence.
 
         Raises:
             ValueError: the numbers of references and hypotheses differ.
@@ -87,8 +84,9 @@ class WordScore(Metric):
         self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
 
     def compute(self) -> Float[Tensor, ""]:
-        """Return the sum of all numerators divided by the sum of all denominators, as float64; 0
-        if the denominators sum to 0.
+        """Return the sum of all numerators divided by the sum of all denominators, as float64.
+
+        The result is 0 if the denominators sum to 0.
         """
         above, below = self.sums.double()
         return above / below if below else above

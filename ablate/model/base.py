@@ -51,7 +51,7 @@ class Bidirectional(NamedTuple):
 
 
 def texts(inputs: Any) -> tuple[Int[Tensor, "B L"], ...]:
-    """Return the token ids among a model's inputs: one tensor, or the source's and the target's."""
+    """Return the tensors of token ids in a model's inputs: a text, or a source and a target."""
     return inputs[:1] if isinstance(inputs, CausalDocuments) else tuple(inputs)
 
 
@@ -62,11 +62,11 @@ class Model(nn.Module, ABC):
     whether they are the same vocabulary. The other arguments come from its YAML file.
 
     `takes` lists the types of inputs that the model accepts. A model reads one text (`Causal`) or
-    two (`Seq2Seq`: source and target); `reads` says which of them each stack reads, as a slice of
-    the list of texts.
+    two (`Seq2Seq`: source and target). `reads` maps the name of each stack to the texts that the
+    stack reads, as a slice of the list of texts.
     """
 
-    breaks: frozenset[Law] = frozenset()  # without those of components
+    breaks: frozenset[Law] = frozenset()  # without the laws that components break
     takes: ClassVar[frozenset[type]] = frozenset({Seq2Seq})
     reads: ClassVar[dict[str, slice]] = {"encoder": slice(0, 1), "decoder": slice(-1, None)}
     head: Head
@@ -86,8 +86,9 @@ class Model(nn.Module, ABC):
         raise NotImplementedError
 
     def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
-        """Return for each row the hidden state that predicts its next token, given its newest
-        token.
+        """Return, for each row, the hidden state that predicts the row's next token.
+
+        `tokens` has the newest token of each row. The cache stores the token for later steps.
         """
         raise NotImplementedError
 
@@ -108,15 +109,18 @@ class Model(nn.Module, ABC):
     def limits(self) -> dict[str, int | None]:
         """Return the largest numbers of tokens that the model accepts; None: no limit.
 
-        The keys are "source", "target" and, for a model that reads source and target as a single
-        sequence, "both".
+        Returns:
+            source: limit of the source.
+            target: limit of the target.
+            both: limit of source and target together, for a model that reads them as a single
+                sequence; without this key, there is no such limit.
         """
         return {"source": None, "target": None, "both": None}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield the name, such as "decoder.0.cross", and the kernel of each attention sub-layer."""
+        """Yield each attention's name, such as "decoder.0.cross", and its kernel."""
         yield from ()
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the name, such as "encoder.0", and the list of parameters of each layer."""
+        """Yield each layer's name, such as "encoder.0", and the list of its parameters."""
         yield from ()

@@ -1,7 +1,7 @@
 """Caches of step-by-step decoding.
 
-Each sentence has `beams` hypotheses. The hypothesis `beam` of a sentence has the row sentence *
-beams + beam.
+Each sentence has `beams` hypotheses. Hypothesis number `beam` of sentence number `sentence` is in
+row `sentence * beams + beam`.
 """
 
 from typing import Protocol, runtime_checkable
@@ -15,10 +15,13 @@ class Cache(Protocol):
     """Data that a component of a model stores between the steps of decoding."""
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
+        """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep all rows of the given sentences and drop all others."""
+        """Keep the rows of the given sentences and drop all other rows.
+
+        `sentences` has the numbers of the sentences, counted from 0 in the present cache.
+        """
 
 
 class Nothing:
@@ -32,17 +35,20 @@ class Nothing:
 
 
 class State:
-    """A cache of one tensor with a row for each hypothesis; None before the first step."""
+    """A cache of one tensor, `value`, which is None before the first step.
+
+    The first two dimensions of `value` are the sentences and the hypotheses of a sentence.
+    """
 
     def __init__(self) -> None:
         self.value: Float[Tensor, "M N *shape"] | None = None
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by that of row `rows[i]`."""
+        """Replace the state of row i by the state of row `rows[i]`."""
         if self.value is not None:
             self.value = self.value.flatten(0, 1).index_select(0, rows).view_as(self.value)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep all rows of the given sentences and drop all others."""
+        """Keep the rows of the given sentences and drop all other rows."""
         if self.value is not None:
             self.value = self.value.index_select(0, sentences)

@@ -77,7 +77,7 @@ class Sizes(Arguments):
 
 
 class Heads(TypedDict):
-    """The arguments with which every attention sub-layer is constructed."""
+    """The constructor arguments that all attention sub-layers have in common."""
 
     d_model: int
     n_heads: int
@@ -124,7 +124,7 @@ class Components(Arguments):
         """Return the head, which uses the output matrix of the embedding."""
         factor = self.make_parametrisation(sizes).logit_factor
         weight = embedding.output_weight
-        # no lambda: the head of a copied model must use the matrix of the copy
+        # not a lambda: in a copy of the model, a lambda would still use the matrix of the original
         return self.head(weight=weight if factor == 1 else partial(multiplied, weight, factor))
 
     def make_parametrisation(self, sizes: Sizes) -> Parametrisation:
@@ -142,9 +142,7 @@ class Components(Arguments):
         return SelfAttention(**self._heads(sizes, layer), values=self.values(), **masks)
 
     def make_cross_attention(self, sizes: Sizes, layer: int) -> CrossAttention:
-        """Return the cross-attention sub-layer of a layer; `layer` is its number, counted from
-        0.
-        """
+        """Return the cross-attention sub-layer of layer number `layer`, counted from 0."""
         return CrossAttention(**self._heads(sizes, layer))
 
     def _heads(self, sizes: Sizes, layer: int) -> Heads:

@@ -32,7 +32,7 @@ class DecoderOnly(OneStack):
     reads = {"decoder": slice(None)}
     name = "decoder"
     decodes = True
-    source_reads = "past"  # what a source token attends to: past | source
+    source_reads = "past"  # source tokens that a source token attends to: past | source
 
     def forward(self, inputs: Causal | CausalDocuments | Seq2Seq) -> Float[Tensor, "B T D"]:
         """Return the hidden states that predict the next tokens.
@@ -68,14 +68,19 @@ class DecoderOnly(OneStack):
         )
 
     def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
-        """Return for each row the hidden state that predicts its next token, given its newest
-        token.
+        """Return, for each row, the hidden state that predicts the row's next token.
+
+        `tokens` has the newest token of each row. The cache stores the token for later steps.
         """
         newest = tokens.view(-1, cache.slots.beams)
         return self.stack.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
 
     def check_decoding(self) -> None:
-        """Raise UserError for a component that caches anything but past keys and values."""
+        """Check that all components can decode step by step after a source.
+
+        Raises:
+            UserError: a component caches anything but past keys and values.
+        """
         if type(self.stack.position).cache is not Position.cache:
             raise UserError(
                 "model/position is recurrent, which would read the padding between a source and "
@@ -109,14 +114,12 @@ class DecoderOnly(OneStack):
                 )
 
     def limits(self) -> dict[str, int | None]:
-        """Return the largest number of tokens that source and target may have together; None: no
-        limit.
-        """
+        """Return the limit of source and target together, under the key "both"; None: no limit."""
         return {"source": None, "target": None, "both": self.stack.position.longest}
 
 
 def places(real: Bool[Tensor, "B L"], n_source: int) -> Int[Tensor, "B L"]:
-    """Return positions in which the target continues directly after the last real source token.
+    """Return the position of each token; the target directly follows the last real source token.
 
     Args:
         real: False at padding, for source and target in one row.

@@ -20,8 +20,8 @@ from torch.nn import functional as F
 
 from ablate.errors import UserError
 
-DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # possible rates: dtype
-TOLERANCE = 0.02  # relative error allowed of the rate and of the kept fraction
+DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # number of rates: dtype
+TOLERANCE = 0.02  # largest relative error of the rate and of the fraction of kept values
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Dropout(nn.Module):
         self.cut, self.levels = rounded(rate)
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Return x with some values zeroed and the others scaled up."""
+        """Return x; in training, some values are set to 0 and all other values are scaled up."""
         if not self.training or self.rate == 0:
             return x
         if x.device.type != "cpu":

@@ -31,5 +31,5 @@ class EncoderOnly(OneStack):
         return self.stack(self.embedding.embed_tgt(inputs.tokens), inputs.tokens != PAD)
 
     def limits(self) -> dict[str, int | None]:
-        """Return the largest number of tokens of a text; None: no limit."""
+        """Return the limit of the tokens of a text, under the key "target"; None: no limit."""
         return {"source": None, "target": self.stack.position.longest}

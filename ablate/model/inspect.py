@@ -61,8 +61,8 @@ def weights_of(
 def parameter_table(model: nn.Module) -> list[tuple[str, int]]:
     """Return (part of the model, number of parameters) pairs, largest first.
 
-    A part, such as "decoder.cross_attention", includes all layers of its stack. A matrix that two
-    parts share counts for one of them, so the numbers sum to the total.
+    A part, such as "decoder.cross_attention", includes all layers of its stack. A matrix that
+    several parts share counts only for the first of these parts, so the numbers sum to the total.
     """
     counts: Counter[str] = Counter()
     for name, parameter in model.named_parameters():

@@ -7,9 +7,7 @@ from enum import Enum
 
 
 class Law(Enum):
-    """A property of a whole model that the tests in tests/laws check for every option of a
-    component.
-    """
+    """A property of a whole model that tests check for every option of every component."""
 
     NO_FUTURE = "a changed target token changes nothing before it"
     SOURCE_PADDING = "more padding on the source changes nothing at real positions"

@@ -61,7 +61,10 @@ def _apply(
     bias: Float[Tensor, " E"] | None,
     *weights: Float[Tensor, "_ D"],
 ) -> Float[Tensor, "*N E"]:
-    """Return the result of an autograd function for matrices x, in the shape of x."""
+    """Return the output of the autograd function `product`, in the shape of x except for the width.
+
+    `product` receives x as a matrix with one row for each vector.
+    """
     rows: Tensor = product.apply(x.reshape(-1, x.size(-1)), bias, *weights)  # type: ignore[no-untyped-call]
     return rows.view(*x.shape[:-1], rows.size(-1))
 
@@ -74,8 +77,9 @@ def remove_biases(module: nn.Module) -> None:
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
-    """Return the dtype in which torch multiplies x: autocast's dtype if autocast is on, else
-    x's.
+    """Return the dtype in which torch multiplies x.
+
+    This is the dtype of autocast if autocast is on, and the dtype of x otherwise.
     """
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype

@@ -38,7 +38,7 @@ class OneStack(Model):
     """
 
     name: ClassVar[str]  # name of the stack: encoder | decoder
-    decodes: ClassVar[bool]  # whether it generates token by token
+    decodes: ClassVar[bool]  # whether the model generates token by token
 
     def __init__(
         self,
@@ -78,20 +78,18 @@ class OneStack(Model):
 
     @property
     def stack(self) -> Stack:
-        """The stack of the model."""
+        """The only stack of the model: the encoder or the decoder."""
         stack = getattr(self, self.name)
         assert isinstance(stack, Stack)
         return stack
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield the name, such as "decoder.0.self", and the kernel of the attention in each
-        layer.
-        """
+        """Yield each attention's name, such as "decoder.0.self", and its kernel."""
         for name, part in self.stack.layers.named_modules():
             if isinstance(part, SelfAttention):
                 yield f"{self.name}.{name.partition('.')[0]}.self", part.kernel
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the name, such as "decoder.0", and the list of parameters of each layer."""
+        """Yield each layer's name, such as "decoder.0", and the list of its parameters."""
         for number, parameters in enumerate(self.stack.parameters_by_layer()):
             yield f"{self.name}.{number}", parameters

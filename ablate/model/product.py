@@ -50,9 +50,10 @@ def has_onednn() -> bool:
 
 
 def is_by_onednn(x: Tensor) -> bool:
-    """Return whether `choose_products` made oneDNN multiply x; x in bfloat16 returns False.
+    """Return whether oneDNN multiplies x because `choose_products` has chosen it.
 
-    In bfloat16 torch always uses oneDNN.
+    The result is True only for float32 on a CPU. It is False for bfloat16, although torch always
+    multiplies bfloat16 by oneDNN.
     """
     return _chosen == "onednn" and x.device.type == "cpu" and x.dtype == torch.float32
 
@@ -61,7 +62,7 @@ class StackedLinear(torch.autograd.Function):
     """A linear map whose weight consists of the rows of several weights.
 
     The chosen library computes the product of the forward pass and the two products of the backward
-    pass. Each pass stacks the weights, so that no copy of them is stored between both.
+    pass. Each pass stacks the weights anew, so that no stacked copy is stored between the passes.
     """
 
     @staticmethod
@@ -75,7 +76,7 @@ class StackedLinear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients of the inputs that need one."""
+        """Return the gradients of x, bias and weights; None for an input that needs no gradient."""
         x, *weights = ctx.saved_tensors
         gradient = grads[0].contiguous()
         to_x, to_bias, *to_weights = ctx.needs_input_grad
@@ -91,8 +92,8 @@ class StackedLinear(torch.autograd.Function):
 def _outer(a: Float[Tensor, "N E"], b: Float[Tensor, "N D"]) -> Float[Tensor, "E D"]:
     """Return a^T b.
 
-    oneDNN copies its first operand if its rows are not contiguous. The smaller operand is therefore
-    the first one.
+    oneDNN copies its first operand if the rows of this operand are not contiguous. Therefore the
+    smaller operand comes first.
     """
     if is_by_onednn(a) and b.size(1) < a.size(1):
         return _times(b.T, a.T).T

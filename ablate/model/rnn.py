@@ -36,7 +36,7 @@ from ablate.model.sublayer import Memory
 
 CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 ATTENTIONS = ("none", "additive", "dot", "general")
-States = tuple[Tensor, ...]  # "1 B D" each: output and cell of an LSTM, output of a GRU
+States = tuple[Tensor, ...]  # each "1 B D": output and cell state of an LSTM, output of a GRU
 
 
 class Recurrent(Model):
@@ -134,8 +134,9 @@ class Recurrent(Model):
 
     @torch.no_grad()
     def step(self, tokens: Int[Tensor, " R"], cache: "RecurrentCache") -> Float[Tensor, "R D"]:
-        """Return for each row the hidden state that predicts its next token, given its newest
-        token.
+        """Return, for each row, the hidden state that predicts the row's next token.
+
+        `tokens` has the newest token of each row. The cache stores the token for later steps.
         """
         newest = self.embedding.embed_tgt(tokens[:, None])
         x, cache.states = self.decode(newest, cache.states)
@@ -145,15 +146,16 @@ class Recurrent(Model):
         return self.attention(queries, cache.memory, cache.keys).flatten(0, 1)
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the name, such as "encoder.0", and the list of parameters of each layer."""
+        """Yield each layer's name, such as "encoder.0", and the list of its parameters."""
         for stack, layers in (("encoder", self.encoder), ("decoder", self.decoder)):
             for number, layer in enumerate(layers):
                 yield f"{stack}.{number}", list(layer.parameters())
 
 
 class Layer(nn.Module):
-    """A recurrent layer of width d_model in one direction, or of width d_model / 2 in each of
-    two.
+    """A recurrent layer (LSTM or GRU) whose outputs have d_model channels.
+
+    If `directions` is 2, each direction has d_model / 2 channels.
     """
 
     def __init__(self, cell: str, d_model: int, directions: int, forget_bias: float) -> None:
@@ -187,8 +189,10 @@ class Layer(nn.Module):
     def read(
         self, x: Float[Tensor, "B S D"], lengths: Int[Tensor, " B"]
     ) -> tuple[Float[Tensor, "B S D"], States]:
-        """Return the outputs for padded sequences, and the states after the last token of each
-        sequence.
+        """Return the outputs for padded sequences, and the last state of each sequence.
+
+        `lengths` has the numbers of tokens without padding. The last state is the state after the
+        last of these tokens.
         """
         if not len(x):  # torch packs no empty batch
             return x, (x.new_zeros(1, 0, x.size(2)),) * (1 + isinstance(self.cell, nn.LSTM))
@@ -201,21 +205,21 @@ class Layer(nn.Module):
         return states, tuple(s.transpose(0, 1).flatten(1)[None] for s in last)
 
     def adjust_initial_values(self) -> None:
-        """Set the forget gate's bias (LSTM) or update gate's bias (GRU) to `forget_bias`, others to
-        0.
+        """Set the bias of one gate to `forget_bias`, and the biases of all other gates to 0.
+
+        This gate is the forget gate of an LSTM, or the update gate of a GRU.
         """
         for name, parameter in self.cell.named_parameters():
             if name.startswith("bias"):
                 parameter.zero_()
             if name.startswith("bias_ih"):
                 gates = parameter.view(-1, self.cell.hidden_size)
-                gates[1] = self.forget_bias  # input, forget, cell, output; reset, update, new
+                # order of the gates: input, forget, cell, output (LSTM); reset, update, new (GRU)
+                gates[1] = self.forget_bias
 
 
 class Attention(nn.Module):
-    """Attention of the decoder's outputs over the encoder's outputs, which are called the
-    memory.
-    """
+    """Attention of the decoder's outputs over the memory, which is the encoder's outputs."""
 
     def __init__(self, score: str, d_model: int) -> None:
         super().__init__()
@@ -234,8 +238,10 @@ class Attention(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], memory: Memory, keys: Float[Tensor, "B S D"]
     ) -> Float[Tensor, "B T D"]:
-        """Return tanh(W [c; x]) for each decoder output x, where c is the mean of the encoder's
-        outputs, weighted by the attention of x.
+        """Return tanh(W [c; x]) for each decoder output x.
+
+        c is the mean of the encoder's outputs, weighted by the attention of x. `keys` is the result
+        of the method `keys`.
         """
         if self.score == "additive":
             sums = self.query(x)[:, :, None] + keys[:, None]
@@ -256,11 +262,11 @@ class RecurrentCache:
         self.beams, self.memory, self.keys, self.states = beams, memory, keys, states
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
+        """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
         self.states = [tuple(s.index_select(1, rows) for s in layer) for layer in self.states]
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep all rows of the given sentences and drop all others."""
+        """Keep the rows of the given sentences and drop all other rows."""
         self.memory = Memory(*(part.index_select(0, sentences) for part in self.memory))
         self.keys = self.keys.index_select(0, sentences)
         beams = torch.arange(self.beams, device=sentences.device)

@@ -28,7 +28,7 @@ class Stack(nn.Module):
             shared occurs several times.
         d_model: width of the tokens.
         position: gives the positions of tokens.
-        residual: builds the residual connections, given their number.
+        residual: builds the residual connections, given the number of connections.
         block: decides how many sub-layers share a residual connection.
         dropout: dropout probability of the embedded tokens.
 
@@ -65,8 +65,9 @@ class Stack(nn.Module):
 
     @property
     def reads(self) -> list[tuple[int, int]]:
-        """The residual connections in order of execution, as pairs: index of the connection, and
-        how many sub-layers read the residual stream through this connection.
+        """The residual connections in order of execution, as (index, number of sub-layers).
+
+        All sub-layers of a connection read the same input, and their outputs are summed.
         """
         first = [sum(len(sizes) for sizes in self.sizes[:i]) for i in range(len(self.sizes))]
         return [(first[i] + j, size) for i in self.order for j, size in enumerate(self.sizes[i])]
@@ -80,7 +81,7 @@ class Stack(nn.Module):
         prefix: int = 0,
         documents: Int[Tensor, "B L"] | None = None,
     ) -> Float[Tensor, "B L D"]:
-        """Return the tokens after all layers.
+        """Return the output of the stack for whole sequences.
 
         Args:
             x: embedded tokens.
@@ -93,7 +94,7 @@ class Stack(nn.Module):
         """
         if positions is None or not len(x):
             positions = torch.arange(x.size(1), device=x.device)[None]
-        # on a GPU, a decoder's check would wait for the encoder
+        # on a GPU, this check in a decoder would wait until the encoder has finished
         padded = (memory is not None and x.device.type != "cpu") or not bool(real.all())
         at = LayerContext(positions, self.position, real, memory, prefix, documents, [], padded)
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
@@ -110,7 +111,7 @@ class Stack(nn.Module):
 
     @torch.no_grad()
     def start(self, memory: Memory, beams: int) -> "StackCache":
-        """Return the empty caches of decoding, for `beams` hypotheses of each sentence."""
+        """Return the caches before the first step, for `beams` hypotheses of each sentence."""
         slots = Slots(memory.real.size(0), beams, memory.real.device)
         return self._cache(memory, slots)
 
@@ -124,8 +125,8 @@ class Stack(nn.Module):
             x: embedded tokens of the prefix, such as the source of a decoder-only translator.
             real: False at padding.
             beams: number of hypotheses of each sentence.
-            causal: whether tokens of the prefix attend only to earlier tokens, else to the whole
-                prefix.
+            causal: True: tokens of the prefix attend only to themselves and to earlier tokens;
+                False: to the whole prefix.
         """
         slots = Slots(len(x), beams, x.device)
         cache = self._cache(None, slots)
@@ -137,8 +138,9 @@ class Stack(nn.Module):
 
     @torch.no_grad()
     def step(self, x: Float[Tensor, "M N D"], cache: "StackCache") -> Float[Tensor, "M N D"]:
-        """Return the output of all layers for the newest token of each hypothesis, and advance the
-        cache.
+        """Return the output of the stack for the newest token of each hypothesis.
+
+        The tokens are added to the cache.
         """
         cache.slots.begin_step()
         x = self._newest(x, cache)
@@ -169,12 +171,10 @@ class Stack(nn.Module):
             yield [*layer.parameters(), *(p for norm in layer_norms for p in norm.parameters())]
 
     def adjust_initial_values(self) -> None:
-        """Multiply the initial values of the sub-layers by the factors that the residual
-        connections set.
-        """
+        """Multiply the initial values of sub-layers by the factors of the residual connections."""
         for layer in self.layers:
             gains: dict[nn.Parameter, float] = {}
-            # a shared matrix has several names
+            # a shared matrix has several names, of which the smallest factor is applied
             for name, parameter in layer.named_parameters(remove_duplicate=False):
                 gains[parameter] = min(self.residual.gain(name), gains.get(parameter, torch.inf))
             for parameter, gain in gains.items():
@@ -192,14 +192,14 @@ class StackCache(NamedTuple):
 
     slots: Slots
     position: Cache
-    caches: list[Cache]  # caches of the sub-layers, in the order in which these act
+    caches: list[Cache]  # one for each sub-layer, in the order in which sub-layers act
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
+        """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
         for part in (self.slots, self.position, *self.caches):
             part.reorder(rows)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep all rows of the given sentences and drop all others."""
+        """Keep the rows of the given sentences and drop all other rows."""
         for part in (self.slots, self.position, *self.caches):
             part.keep(sentences)

@@ -25,28 +25,25 @@ class Memory(NamedTuple):
 
 
 class LayerContext(NamedTuple):
-    """The positions, padding, encoded source and documents of the tokens that a sub-layer
-    receives.
-    """
+    """Data about the tokens that a sub-layer receives, such as positions and padding."""
 
     positions: Int[Tensor, "#B L"]
-    position: Position  # of the stack; self-attention applies it
-    real: Bool[Tensor, "B L"] | None  # False at padding; None in decoding, which has none
+    position: Position  # position option of the stack, for self-attention
+    real: Bool[Tensor, "B L"] | None  # False at padding; None in decoding, without padding
     memory: Memory | None  # the encoded source; in decoding, caches replace it
-    prefix: int = 0  # number of first tokens that all may read; not used in decoding
-    documents: Int[Tensor, "B L"] | None = None  # document of each token; None: all in one
-    # values of the same tokens that earlier layers have stored
+    prefix: int = 0  # number of tokens at the start that all tokens may read; not in decoding
+    documents: Int[Tensor, "B L"] | None = None  # number of each token's document; None: one
+    # attention values that earlier layers have stored for the same tokens
     earlier: list[Float[Tensor, "B H L E"]] | None = None
     padded: bool = True  # whether `real` may be False anywhere
 
 
 class Slots:
-    """Assigns the tokens of all hypotheses to slots (indices) of a cache, for step-by-step
-    decoding.
+    """Assigns tokens of hypotheses to slots (indices) of a cache, for step-by-step decoding.
 
     All hypotheses of a sentence share one row of slots, and each hypothesis writes to a separate
-    slot at every step. The mask `reads` marks the slots that a hypothesis may read: those of its
-    own earlier tokens. To continue from another hypothesis, only this mask is copied, not the
+    slot at every step. The mask `reads` marks the slots that a hypothesis may read: the slots of
+    its own earlier tokens. To continue from another hypothesis, only this mask is copied, not the
     cached keys and values. A prefix that all hypotheses of a sentence share, such as a source in
     front of its translation, fills the first slots at once.
     """
@@ -77,17 +74,13 @@ class Slots:
         self.reads = F.pad(pairs, (0, self.first + self.room - length))
 
     def end_prefix(self, real: Bool[Tensor, "M P"]) -> None:
-        """End the prefix: from now on, each hypothesis of a beam may attend to all tokens of the
-        prefix that are not padding.
-        """
+        """End the prefix: from now on, each hypothesis may read the whole prefix except padding."""
         self.before = real.sum(1, keepdim=True)
         whole = F.pad(real, (0, self.room - real.size(1)))
         self.reads = whole[:, None].repeat(1, self.beams, 1)
 
     def begin_step(self) -> None:
-        """Add a slot for the next token of each hypothesis; no other hypothesis may read the
-        slot.
-        """
+        """Add a slot for the next token of each hypothesis; other hypotheses may not read it."""
         start = self.first + self.length * self.beams
         self.new = slice(start, start + self.beams)
         self.positions = (self.before + self.length).expand(-1, self.beams)
@@ -107,8 +100,9 @@ class Slots:
 
     @property
     def width(self) -> int:
-        """The number of slots (positions of the key-value cache) that are read at this step: all
-        used slots, rounded up to a multiple of VECTOR for vector instructions.
+        """The number of slots that are read at this step.
+
+        These are all slots in use, rounded up to a multiple of VECTOR for vector instructions.
         """
         return -(-self.new.stop // VECTOR) * VECTOR
 
@@ -125,11 +119,11 @@ class Slots:
         return torch.where(slots < self.first, slots, decoded) if self.first else decoded
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
+        """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
         self.reads = self.reads.flatten(0, 1).index_select(0, rows).view_as(self.reads)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep all rows of the given sentences and drop all others."""
+        """Keep the rows of the given sentences and drop all other rows."""
         self.reads = self.reads.index_select(0, sentences)
         if self.first:
             self.before = self.before.index_select(0, sentences)
@@ -153,7 +147,7 @@ class Sublayer(nn.Module, ABC):
         """Return the output of the sub-layer for whole sequences."""
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return an empty cache for step-by-step decoding.
+        """Return the cache for step-by-step decoding, before the first step.
 
         `memory` is the encoded source, for cross-attention; `slots` assigns tokens to indices.
         """
@@ -162,9 +156,7 @@ class Sublayer(nn.Module, ABC):
     def step(
         self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
     ) -> Float[Tensor, "M N D"]:
-        """Return the output of the sub-layer for the newest tokens, and add the tokens to the
-        cache.
-        """
+        """Return the output of the sub-layer for the newest tokens; add the tokens to the cache."""
         return self(x, at)
 
 

@@ -28,8 +28,9 @@ from ablate.model.sublayer import Memory, Sublayer
 
 @dataclass
 class ComponentOverrides:
-    """Components that replace the model's components in one stack or attention; None: no
-    replacement.
+    """Components that replace the model's components in one stack or one kind of attention.
+
+    None: the component of the model is used.
     """
 
     attention: Callable[..., Kernel] | None
@@ -39,7 +40,7 @@ class ComponentOverrides:
     norm: Callable[..., Norm] | None = None
 
 
-Own = ComponentOverrides  # the name in the configs of stored runs, which their identities contain
+Own = ComponentOverrides  # configs and identities of stored runs contain this name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +65,7 @@ class Depths(Arguments):
 
 
 def override(components: Components, overrides: ComponentOverrides) -> Components:
-    """Return the components, with some of them replaced by the overrides of a stack or
-    attention.
-    """
+    """Return a copy of the components in which `overrides` replaces some components."""
     replacements = {
         field.name: getattr(overrides, field.name) for field in dataclasses.fields(overrides)
     }
@@ -155,8 +154,9 @@ class Transformer(Model):
         return self.decoder.start(self.encode(src), beams)
 
     def step(self, tokens: Int[Tensor, " R"], cache: StackCache) -> Float[Tensor, "R D"]:
-        """Return for each row the hidden state that predicts its next token, given its newest
-        token.
+        """Return, for each row, the hidden state that predicts the row's next token.
+
+        `tokens` has the newest token of each row. The cache stores the token for later steps.
         """
         newest = tokens.view(-1, cache.slots.beams)
         return self.decoder.step(self.embedding.embed_tgt(newest), cache).flatten(0, 1)
@@ -164,7 +164,7 @@ class Transformer(Model):
     def limits(self) -> dict[str, int | None]:
         """Return the largest numbers of source and target tokens that all components accept.
 
-        None means that there is no limit.
+        The keys are "source" and "target"; None: there is no limit.
         """
         readers = [k.longest for name, k in self.attentions() if not name.startswith("decoder")]
         readers += [k.longest for name, k in self.attentions() if name.endswith("cross")]
@@ -172,8 +172,7 @@ class Transformer(Model):
         return {"source": min(sources, default=None), "target": self.decoder.position.longest}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield the name, such as "encoder.0.self" or "decoder.0.cross", and the kernel of each
-        attention.
+        """Yield each attention's name, such as "decoder.0.cross", and its kernel.
 
         A layer whose weights are shared occurs once.
         """
@@ -184,7 +183,7 @@ class Transformer(Model):
                     yield f"{stack}.{number}.{kind.removesuffix('_attention')}", part.kernel
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield the name, such as "encoder.0", and the list of parameters of each layer."""
+        """Yield each layer's name, such as "encoder.0", and the list of its parameters."""
         for stack in ("encoder", "decoder"):
             for number, parameters in enumerate(getattr(self, stack).parameters_by_layer()):
                 yield f"{stack}.{number}", parameters

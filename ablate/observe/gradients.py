@@ -19,29 +19,29 @@ from torch import Tensor, nn
 
 
 class LayerGradients(Callback):
-    """A callback that computes the gradient norm of every layer at each training step, and keeps
-    the norms of the first and of the latest step.
+    """A callback that computes the gradient norm of every layer at each training step.
+
+    It keeps the norms of the first and of the latest step.
     """
 
     def __init__(self) -> None:
         self.layers: dict[str, list[nn.Parameter]] = {}
-        self.parameters: list[nn.Parameter] = []  # all that the module has
+        self.parameters: list[nn.Parameter] = []  # all parameters of the module
         self.total = torch.zeros(())  # the norm of the whole gradient at the latest step
         self.first: dict[str, Tensor] = {}
         self.last: dict[str, Tensor] = {}
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Store the parameters of each layer, because collecting them at every step would be
-        slow.
-        """
+        """Store the parameters of each layer, so that they are collected only once."""
         self.layers = dict(pl_module.model.layers())  # type: ignore[operator, union-attr]
         self.parameters = list(pl_module.parameters())
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Compute the gradient norm of the whole model and of each layer. The norms stay on the
-        device, so that this callback does not wait for the GPU.
+        """Compute the gradient norm of the whole model and of each layer.
+
+        The norms stay on the device, so that this callback does not wait for the GPU.
         """
         norms = parameter_norms(self.parameters)
         self.total = total_norm(norms.values())
@@ -49,11 +49,15 @@ class LayerGradients(Callback):
         self.first = self.first or self.last
 
     def metrics(self) -> dict[str, float]:
-        """Return the gradient norms of all layers by name, such as "gradient/first/encoder.0", and
-        the ratio of each stack.
+        """Return the gradient norms of all layers, and the ratio of each stack, by name.
 
-        The ratio is the largest norm of a layer divided by the smallest. Values that are not
-        finite, as at the last step of a diverged run, are left out.
+        Values that are not finite, as at the last step of a diverged run, are left out.
+
+        Returns:
+            gradient/first/encoder.0, and similar names: the norm of a layer, at the first or the
+                last step.
+            gradient/first/encoder_ratio, and similar names: the largest norm of a layer in a stack
+                divided by the smallest.
         """
         metrics: dict[str, float] = {}
         for when, norms in (("first", self.first), ("last", self.last)):
@@ -63,8 +67,9 @@ class LayerGradients(Callback):
         return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
-        """Return the gradient norms of the first and the latest step for a checkpoint, so that a
-        resumed run still reports the norms of its first step.
+        """Return the gradient norms of the first and the latest step, for a checkpoint.
+
+        With these norms, a resumed run still reports the norms of its first step.
         """
         return {"first": self.first, "last": self.last}
 
@@ -81,9 +86,7 @@ def parameter_norms(parameters: Iterable[nn.Parameter]) -> dict[nn.Parameter, Te
 
 
 def total_norm(norms: Iterable[Tensor]) -> Tensor:
-    """Return the L2 norm of several gradients together, given the norm of each; 0 without
-    gradients.
-    """
+    """Return the L2 norm of several gradients together, given their norms; 0 without gradients."""
     parts = list(norms)
     return torch.linalg.vector_norm(torch.stack(parts)) if parts else torch.zeros(())
 
@@ -100,10 +103,10 @@ def layer_norms(
 
 
 def ratios(norms: dict[str, float]) -> dict[str, float]:
-    """Return for each stack the largest norm of a layer divided by the smallest, as
-    "encoder_ratio".
+    """Return, for each stack, the largest gradient norm of a layer divided by the smallest.
 
-    Keys of `norms` are names of layers, such as "encoder.0".
+    Keys of `norms` are names of layers, such as "encoder.0"; keys of the result are names such as
+    "encoder_ratio". A stack in which a norm is 0 is left out.
     """
     by_stack: dict[str, float] = {}
     for stack in dict.fromkeys(layer.partition(".")[0] for layer in norms):

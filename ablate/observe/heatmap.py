@@ -1,4 +1,4 @@
-"""Draw heat maps with named axes and a colour bar in milliseconds.
+"""Draw heat maps with named axes and a colour bar, each within milliseconds.
 
 matplotlib provides the colours and the font. Its axes are not used: with several hundred token
 labels, drawing them would take a second per run.
@@ -20,7 +20,7 @@ GAP = 8
 BAR = 20  # width of the colour bar
 
 Values = Float[np.ndarray, "rows columns"]
-# Anchors of text: left, middle, right; and top, middle.
+# Fraction of a text's width (left, middle, right) or height (top, middle) before its anchor.
 SHIFT = {"l": 0.0, "t": 0.0, "m": 0.5, "r": 1.0}
 
 
@@ -47,9 +47,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Scale:
-    """A colour scale: its name with unit, lowest and highest value, and a colour map of
-    matplotlib.
-    """
+    """A colour scale: name with unit, lowest and highest value, and a colour map of matplotlib."""
 
     name: str
     low: float
@@ -72,7 +70,7 @@ class Scale:
 def heatmaps(
     title: str, panels: Mapping[str, Values], x: Axis, y: Axis, scale: Scale
 ) -> Image.Image:
-    """Draw panels side by side, with one y axis and one colour bar.
+    """Return an image of panels side by side, with one y axis and one colour bar.
 
     Args:
         title: title above all panels.

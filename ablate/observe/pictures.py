@@ -22,8 +22,8 @@ from ablate.model.stack import Stack
 from ablate.observe.heatmap import Axis, Scale, heatmaps
 
 HEADS = 4  # number of heads shown for each attention
-TOKENS = 12  # the sentence with about this number of tokens is shown ...
-LINES = 100  # ... among this number of validation lines
+TOKENS = 12  # a sentence with about this number of tokens is shown
+LINES = 100  # the sentence is one of the first LINES validation lines
 LONGEST_LABEL = 10
 SHOWN = 32  # number of positions shown
 TOKEN_CELL = 24  # pixels
@@ -33,9 +33,7 @@ PANEL = 480  # approximate side length of the picture of positions in pixels
 def pictures(
     model: Model, data: TextData, device: torch.device
 ) -> Iterator[tuple[str, Image.Image]]:
-    """Yield names and pictures: attention in the last layers, and position vectors if there are
-    any.
-    """
+    """Yield names and pictures: attention in the last layers, and position vectors if any."""
     lines = data.first_lines("validation", LINES)
     yield from draw_attention(model, data.tokenizers, shown_line(lines), device)
     tables = position_tables(model, device)
@@ -82,7 +80,7 @@ def draw_attention(
 
 @torch.no_grad()
 def position_tables(model: Model, device: torch.device) -> dict[str, Float[Tensor, "L D"]]:
-    """Return the vectors that each stack adds to the embeddings at its first positions."""
+    """Return, by name of the stack, the vectors that its first positions add to embeddings."""
     tables = {}
     for name, stack in model.named_modules():
         if isinstance(stack, Stack):
@@ -94,7 +92,7 @@ def position_tables(model: Model, device: torch.device) -> dict[str, Float[Tenso
 
 
 def draw_positions(tables: dict[str, Float[Tensor, "L D"]]) -> Image.Image:
-    """Draw the position vectors of each stack in a panel."""
+    """Return a picture of the position vectors, with a panel for each stack."""
     length, d_model = next(iter(tables.values())).shape
     top = max(float(table.abs().max()) for table in tables.values())
     return heatmaps(

@@ -38,8 +38,9 @@ LEAST = 1e-12  # minimum variance, for channels that are constant
 
 
 class Reading(NamedTuple):
-    """The input (`read`), the output (`given`) and the residual stream of one sub-layer, at all
-    tokens except padding.
+    """The input `read`, the output `given` and the residual stream `stream` of one sub-layer.
+
+    Each has a row for every token except padding.
     """
 
     read: Float[Tensor, "N D"]
@@ -48,8 +49,9 @@ class Reading(NamedTuple):
 
 
 class Sublayers(Callback):
-    """A callback that measures, at every validation during training, the relative norm of the
-    output of each sub-layer and the drift of its inputs.
+    """A callback that measures all sub-layers at every validation during training.
+
+    It measures the relative norm of a sub-layer's output, and the drift of its inputs.
     """
 
     def __init__(self) -> None:
@@ -58,9 +60,10 @@ class Sublayers(Callback):
         self.added: list[float] = []
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Measure, on some validation sentences, how large the output of each sub-layer is relative
-        to the residual stream, and how far the distribution of each sub-layer's inputs has drifted
-        since the previous validation.
+        """Measure the sub-layers on some validation sentences.
+
+        The measurements are the norm of each output relative to the residual stream, and the drift
+        of each input's distribution since the previous validation.
         """
         if trainer.state.fn != TrainerFn.FITTING:
             return
@@ -94,9 +97,7 @@ class Sublayers(Callback):
         return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
     def state_dict(self) -> dict[str, object]:
-        """Return the measurements of the sub-layers for a checkpoint, so that a resumed run keeps
-        them.
-        """
+        """Return the measurements for a checkpoint, so that a resumed run keeps them."""
         return {"moments": self.moments, "drifts": self.drifts, "added": self.added}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -123,8 +124,9 @@ def read(model: Model, inputs: Any) -> list[Reading]:
 
 @contextmanager
 def listening(model: Model, readings: list[Reading]) -> Iterator[None]:
-    """Append the input, the output and the residual stream of every sub-layer to `readings`
-    whenever the model runs, within a `with` block.
+    """Within a `with` block, record all sub-layers in `readings` whenever the model runs.
+
+    The records are the input, the output and the residual stream of each sub-layer.
     """
     note = partial(noting, readings=readings)
     with ExitStack() as hooks:
@@ -158,9 +160,7 @@ def noting(residual: nn.Module, given: Given, *, readings: list[Reading]) -> Giv
 
 
 def ratio(reading: Reading) -> Float[Tensor, " N"]:
-    """Return for every token the norm of the sub-layer's output divided by the norm of the residual
-    stream.
-    """
+    """Return, for every token, the norm of the output divided by that of the residual stream."""
     return reading.given.norm(dim=1) / reading.stream.norm(dim=1)
 
 
@@ -174,8 +174,9 @@ def moments_of(x: Float[Tensor, "N D"]) -> Float[Tensor, "2 D"]:
 
 
 def drift(before: Float[Tensor, "*S 2 D"], after: Float[Tensor, "*S 2 D"]) -> Float[Tensor, "*S D"]:
-    """Return for each channel Bhattacharyya's distance between its earlier and its later normal
-    distribution, each given by mean and variance.
+    """Return, for each channel, Bhattacharyya's distance between two normal distributions.
+
+    `before` and `after` have the mean and the variance of each channel, as `moments_of` returns.
     """
     (mean, var), (later, wider) = before.unbind(-2), after.unbind(-2)
     both = var + wider

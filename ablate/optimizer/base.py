@@ -77,8 +77,8 @@ def decay_groups(
 class Composite(ByRole):
     """Several optimisers for different parameters, which act as a single optimiser.
 
-    All of them use the parameter groups and the state of this object. Therefore a schedule acts on
-    all of them, and the state is saved and loaded like that of any optimiser.
+    The inner optimisers use the parameter groups and the state of this object. Therefore a schedule
+    acts on all inner optimisers, and the state is saved and loaded as for any optimiser.
     """
 
     def __init__(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:

@@ -23,6 +23,9 @@ class Cosine(Schedule):
         warmup: steps to the peak.
         steps: steps of the whole training.
         final: learning rate at the end, as a fraction of the peak.
+
+    Raises:
+        UserError: `warmup` is negative or not below `steps`.
     """
 
     def __init__(
@@ -38,8 +41,9 @@ class Cosine(Schedule):
         self.final = final
 
     def __call__(self, step: int) -> float:
-        """Return the learning rate at `step` as a fraction of the peak; after the last step,
-        `final`.
+        """Return the learning rate at `step` as a fraction of the peak.
+
+        After the last step, the fraction is `final`.
         """
         if step < self.warmup:
             return step / self.warmup

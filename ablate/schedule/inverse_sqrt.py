@@ -12,8 +12,10 @@ from ablate.schedule.base import Schedule
 
 
 class InverseSqrt(Schedule):
-    """A linear warm-up to the peak, a constant phase until `decay_from`, then decay as 1 /
-    sqrt(step).
+    """A linear warm-up, a constant phase until `decay_from`, then a decay as 1 / sqrt(step).
+
+    Raises:
+        UserError: 0 <= `warmup` <= `decay_from` does not hold, or `decay_from` is below 1.
     """
 
     def __init__(self, *, warmup: int, decay_from: int) -> None:

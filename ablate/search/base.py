@@ -15,10 +15,10 @@ class State(Protocol):
     """A decoder's cache for generated tokens, with `beams` rows for each sentence."""
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
+        """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep all rows of the given sentences and drop all others."""
+        """Keep the rows of the given sentences and drop all other rows."""
 
 
 @runtime_checkable
@@ -26,13 +26,12 @@ class Model(Protocol):
     """A model that decodes step by step, such as `ablate.model.base.Model`."""
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Any:
-        """Return the decoding cache (a `State`) before the first step, with `beams` rows per
-        source.
-        """
+        """Return the decoding cache (a `State`), with `beams` rows for each source."""
 
     def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
-        """Return for each row the hidden state that predicts its next token, given its newest
-        token.
+        """Return, for each row, the hidden state that predicts the row's next token.
+
+        `tokens` has the newest token of each row. The cache stores the token for later steps.
         """
 
     if TYPE_CHECKING:  # from Python 3.12 on, isinstance does not see the submodules of a module
@@ -46,12 +45,12 @@ class Search(ABC):
     """An algorithm that chooses a translation for each source.
 
     A translation is a list of token ids without PAD, BOS and EOS. For a source of n tokens it has
-    at most `max_ratio` * n + `max_extra` tokens; EOS is not counted on either side. A translation
+    at most `max_ratio` * n + `max_extra` tokens, where neither number counts EOS. A translation
     depends only on its source, not on other sentences of the batch or their order (except if
     rounding decides between equally good hypotheses). The caller sets `model.eval()`.
 
     Raises:
-        UserError: `max_ratio` or `max_extra` is negative or not a number.
+        UserError: `max_ratio` or `max_extra` is not a number, negative, or above `MOST`.
     """
 
     # of the latest call: number of sequential decoder passes per sentence; None if not counted
@@ -73,7 +72,7 @@ class Search(ABC):
         return (self.max_ratio * real.sum(1) + self.max_extra).long()
 
 
-MOST = {  # upper limits: larger values bring no improvement, and numbers or memory overflow
+MOST = {  # upper limits: larger values bring no improvement, and may exceed the memory
     "size": 1_000,
     "length_penalty": 10,
     "max_ratio": 1_000,

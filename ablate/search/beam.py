@@ -46,7 +46,8 @@ class Beam(Search):
     """Beam search with `size` hypotheses per sentence and a length penalty.
 
     Raises:
-        UserError: `size` is below 1, another setting is negative, or a setting is not a number.
+        UserError: a setting is not a number, too small (`size` below 1, all others below 0), or
+            above its limit in `ablate.search.base.MOST`.
     """
 
     def __init__(
@@ -98,8 +99,9 @@ class Beam(Search):
 
 
 class _Beams:
-    """The beams of M unfinished sentences, and the best finished hypothesis of each of B
-    sentences.
+    """The beams of unfinished sentences, and the best finished hypothesis of every sentence.
+
+    M is the number of unfinished sentences, and B the number of all sentences.
     """
 
     def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float):
@@ -121,9 +123,7 @@ class _Beams:
         return ((5 + length) / 6) ** self.alpha
 
     def advance(self, logits: Float[Tensor, "R V"]) -> Int[Tensor, " R"]:
-        """Extend every hypothesis by one token; return, for each new hypothesis, the row of the
-        hypothesis that it continues.
-        """
+        """Extend the hypotheses by one token; return the row that each new hypothesis continues."""
         n, size = self.score.shape
         log_p = logits.float().log_softmax(-1)
         ended = self.score + log_p[:, EOS].view(n, size)
@@ -139,8 +139,9 @@ class _Beams:
         return (torch.arange(n, device=at.device)[:, None] * size + parent).flatten()
 
     def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
-        """Store, for each sentence, the best hypothesis that ends now, if its score is higher than
-        the scores of all hypotheses that ended earlier.
+        """Store, for each sentence, the best hypothesis that ends now, if it is the best so far.
+
+        The hypothesis must also be accepted, as `_last_place` requires.
 
         Args:
             ended: for each sentence, the log-probabilities of its K hypotheses if they end now.
@@ -158,11 +159,10 @@ class _Beams:
     def _last_place(
         self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]
     ) -> Float[Tensor, " M"]:
-        """Return, for each sentence, the lowest log-probability with which a hypothesis that ends
-        now is accepted.
+        """Return, for each sentence, the lowest log-probability of an accepted hypothesis.
 
-        It is accepted if it is among the K best of all continuations. At the length limit, every
-        hypothesis is accepted.
+        A hypothesis that ends now is accepted if it is among the K best of all continuations. At
+        the length limit, every hypothesis is accepted.
         """
         last_place = torch.cat([ended, score], 1).topk(score.size(1)).values[:, -1]
         last_place[self.limits == self.prefix.size(2)] = NEVER
@@ -173,7 +173,7 @@ class _Beams:
         return self.best[self.sentence] < self.score[:, 0] / self.penalty(self.limits + 1)
 
     def keep(self, kept: Int[Tensor, " M"]) -> None:
-        """Keep the beams of the given sentences and drop all others."""
+        """Keep the beams of the given sentences and drop all other beams."""
         self.limits, self.sentence = self.limits[kept], self.sentence[kept]
         self.tokens, self.prefix = self.tokens[kept], self.prefix[kept]
         self.score = self.score[kept]

@@ -21,15 +21,15 @@ from ablate.search.base import Search
 
 
 class Text(NamedTuple):
-    """The texts with which a split is scored: its references, as they are before tokenisation.
+    """The references of a split, and further data that scores need.
 
-    The other fields are the tokenizers and the languages of source and target, and the size of the
-    targets in tokens, characters and bytes.
+    `languages` has the languages of source and target. `length` is the size of the targets in
+    tokens, characters and bytes.
     """
 
     tokenizers: Tokenizers
     languages: tuple[str, str]
-    references: Sequence[str]  # raw target lines
+    references: Sequence[str]  # target lines before tokenisation
     length: TextLength | None  # size of the targets; None if only a part of them is scored
 
 
@@ -48,8 +48,9 @@ class Evaluation(nn.Module, ABC):
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """Return every score by name, computed from the batches of all processes; one of the names
-        is "nll".
+        """Return every score by name, computed from the batches of all processes.
+
+        One of the names is "nll".
         """
 
     @abstractmethod
@@ -64,24 +65,25 @@ class Evaluation(nn.Module, ABC):
         return ""
 
     def signatures(self) -> dict[str, str]:
-        """Return the signatures of scores: the settings, such as sacreBLEU's, to quote with a
-        score.
+        """Return the signature of each score by name: its settings, such as those of sacreBLEU.
 
-        Scores without settings are left out.
+        A signature is to be quoted with its score. Scores without settings are left out.
         """
         return {}
 
     def hypotheses(self) -> list[str]:
-        """Return the generated texts in the order of the split's lines; empty for tasks without
-        generation.
+        """Return the generated texts in the order of the split's lines.
+
+        The list is empty for tasks that generate no text.
         """
         return []
 
     def statistics(self) -> dict[str, Num[np.ndarray, "n K"]]:
-        """Return for some scores, by name, the sufficient statistics of each line of the split.
+        """Return the sufficient statistics of each line of the split, by the name of a score.
 
-        Each row belongs to a line, in the order of the split. A score can be computed from the sum
-        of the rows, for example in bootstrap resamples.
+        Only some scores have statistics. Each row of an array belongs to a line, in the order of
+        the split. The score can be computed from the sum of rows, for example in bootstrap
+        resamples.
         """
         return {}
 
@@ -121,13 +123,15 @@ class Task(ABC):
             src: token ids of the sources, each ended by EOS and padded with PAD.
             tgt: token ids of the targets; a corpus that is not parallel has its texts here.
             lines: line numbers in the split.
-            draw: returns a random generator for a line number. It is the same on any device and
-                after a run is resumed; in evaluation it is always that of epoch 0.
+            draw: returns a random generator for a line number. The generator is the same on any
+                device and after a run is resumed. In evaluation it is always the generator of
+                epoch 0.
         """
 
     def pack(self, contexts: Ids, stretches: Int[np.ndarray, " B"]) -> Batch:
-        """Return a batch with some contexts (token sequences of fixed length); called if `packs` is
-        true.
+        """Return a batch with some contexts, which are token sequences of fixed length.
+
+        This method is called only if `packs` is true.
 
         Args:
             contexts: token ids; each row starts with the token before the context, and PAD follows
@@ -145,9 +149,7 @@ class Task(ABC):
         raise NotImplementedError
 
     def read(self, model: Model, inputs: Any) -> Any:
-        """Return the inputs that the model reads in training; by default the inputs of the
-        batch.
-        """
+        """Return the inputs that the model reads in training: by default, the batch's inputs."""
         return inputs
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
@@ -167,9 +169,7 @@ class Task(ABC):
 
 
 def shifted(ids: Ids, *, start: int, end: int, pad: int) -> Ids:
-    """Return ids shifted right by one step: each row begins with `start`, and its `end` is
-    removed.
-    """
+    """Return ids shifted right by one step: each row begins with `start`; `pad` replaces `end`."""
     later = np.roll(ids, 1, axis=1)
     later[later == end] = pad
     later[:, 0] = start

@@ -42,8 +42,7 @@ class Denoising(Task):
         self.share, self.span = share, span
 
     def begin(self, tokenizers: Tokenizers) -> None:
-        """Check that source and target have the same vocabulary, because both are the same
-        language.
+        """Check that source and target share a vocabulary, because both have the same language.
 
         Raises:
             UserError: source and target have different vocabularies.
@@ -55,8 +54,9 @@ class Denoising(Task):
             )
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
-        """Return a batch of texts (the targets of the corpus), with a noisy copy of each as its
-        source.
+        """Return a batch of texts; the source of each text is a noisy copy of the text.
+
+        The texts are the targets of the corpus.
         """
         texts = (row[(row != PAD) & (row != EOS)] for row in tgt)
         noisy = [
@@ -70,7 +70,7 @@ class Denoising(Task):
         return Batch(Seq2Seq(inputs, before), targets, index)
 
     def noisy(self, text: Int[np.ndarray, " N"], random: np.random.Generator) -> list[int]:
-        """Return a copy of a text in which random spans are replaced by MASK."""
+        """Return a copy of a text in which each of some random spans is replaced by one MASK."""
         lengths = self.lengths(math.ceil(self.share * len(text)), random)
         kept = len(text) - sum(lengths)
         masks = set(random.choice(kept + len(lengths), len(lengths), replace=False).tolist())
@@ -90,15 +90,14 @@ class Denoising(Task):
         return lengths
 
     def longest(self, src: int, tgt: int) -> tuple[int, int]:
-        """Return the greatest length of a noisy text and of a text, in tokens.
+        """Return the largest numbers of tokens of a noisy text and of an original text.
 
         A noisy text is longest if all spans have length 0, so that MASKs are only inserted.
         """
         return tgt + math.ceil(self.share * tgt), tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
-        """Return the evaluation by the mean negative log-likelihood of the original text, given a
-        noisy text.
+        """Return an evaluation by the mean nll of the original texts, given the noisy texts.
 
         The noise of each text is the same at every validation. `language`, the language of the
         texts, is not used. `thorough` is true for tests and false for validation.

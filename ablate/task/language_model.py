@@ -54,9 +54,7 @@ class LanguageModel(Task):
         return self._batch(shifted(tgt, start=BOS, end=EOS, pad=PAD), tgt, lines)
 
     def pack(self, contexts: Ids, stretches: Int[np.ndarray, " B"]) -> Batch:
-        """Return a batch of contexts, in which every token is predicted from the tokens before
-        it.
-        """
+        """Return a batch of contexts; every token is predicted from the tokens before it."""
         return self._batch(contexts[:, :-1], contexts[:, 1:], stretches)
 
     def _batch(self, tokens: Ids, targets: Ids, lines: Int[np.ndarray, " B"]) -> Batch:
@@ -64,8 +62,9 @@ class LanguageModel(Task):
         return Batch(self.inputs_of(read), wanted, index)
 
     def inputs_of(self, tokens: Int[Tensor, "B L"]) -> Causal | CausalDocuments:
-        """Return the inputs of a model for these tokens; with attention=document, EOS ends a
-        document.
+        """Return the inputs of a model for these tokens.
+
+        With attention=document, each EOS begins the next document.
         """
         if self.inputs is Causal:
             return Causal(tokens)

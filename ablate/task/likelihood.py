@@ -50,7 +50,7 @@ class Likelihood(Evaluation):
             self.add(batch.lines, sums.sum(1), real.sum(1))
 
     def add(self, lines: Tensor, sums: Tensor, counts: Tensor) -> None:
-        """Add to the statistics of each line its summed nll in nats, and its number of targets.
+        """Add the summed nll and the number of targets of each row to the statistics of its line.
 
         Args:
             lines: line numbers; contexts of the same stretch of a long text have the same number.
@@ -70,7 +70,11 @@ class Likelihood(Evaluation):
         return scores
 
     def statistics(self) -> dict[str, Float[np.ndarray, "n 2"]]:
-        """Return for every line, in order, the summed nll in nats and the number of targets."""
+        """Return the statistics of "nll": one row for each line, in order.
+
+        A row has the summed nll in nats and the number of targets. There are rows only with
+        `thorough`.
+        """
         parts: list[dict[int, tuple[float, int]] | None] = [self.rows]
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             parts = [None] * torch.distributed.get_world_size()

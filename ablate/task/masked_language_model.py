@@ -91,10 +91,9 @@ class MaskedLanguageModel(Task):
         return 0, tgt
 
     def evaluation(self, language: str, *, thorough: bool) -> Likelihood:
-        """Return the evaluation by the mean negative log-likelihood of the masked tokens; the same
-        tokens are masked at every validation.
+        """Return an evaluation by the mean nll of the chosen tokens.
 
-        `language`, the language of the texts, is not used. `thorough` is true for tests and false
-        for validation.
+        The same tokens are chosen at every validation. `language`, the language of the texts, is
+        not used. `thorough` is true for tests and false for validation.
         """
         return Likelihood(thorough=thorough)

@@ -39,9 +39,7 @@ from ablate.task.base import Evaluation, Task, Text, shifted, tensors
 
 
 class Translation(Task):
-    """A task in which a model reads a source and the earlier target tokens, and predicts the next
-    one.
-    """
+    """A task in which a model reads a source and predicts its target, token by token."""
 
     inputs = Seq2Seq
     generates = True
@@ -71,17 +69,13 @@ class Translation(Task):
         self.tokenize = tokenize
 
     def batch(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Batch:
-        """Return a batch of sources and targets; the decoder reads the target shifted by one
-        step.
-        """
+        """Return a batch of sources and targets; the decoder reads targets shifted by one step."""
         tgt_in = shifted(tgt, start=BOS, end=EOS, pad=PAD)
         source, target_in, target, index = tensors(src, tgt_in, tgt, lines.copy())
         return Batch(Seq2Seq(source, target_in), target, index)
 
     def read(self, model: Model, inputs: Seq2Seq) -> Seq2Seq:
-        """Return the inputs; if `gold` is below 1, some target tokens are replaced by
-        predictions.
-        """
+        """Return the inputs; if `gold` is below 1, predictions replace some target tokens."""
         return inputs if self.gold == 1 else own_prefixes(model, inputs, self.gold)
 
     def evaluation(self, language: str, *, thorough: bool) -> "Translations":
@@ -124,8 +118,9 @@ class Translations(Evaluation):
     - length_ratio: number of tokens of all translations divided by that of all references.
     - unended: fraction of translations that reach the length limit of the search.
     - word_f1, stem_f1, word_order: scores of the words of translations (`ablate.metric.words`).
-    - calibration_error, accuracy: of the most likely target token.
-    - decoder_passes: number of sequential decoder calls per batch, if the search counts them.
+    - calibration_error, accuracy: of the most likely token at each target position.
+    - decoder_passes: mean number of sequential decoder passes for a sentence, if the search counts
+      them.
     """
 
     def __init__(self, language: str, *, thorough: bool, tokenize: str = AUTO) -> None:
@@ -150,9 +145,7 @@ class Translations(Evaluation):
         self.rows: dict[int, tuple[str, list[int]]] = {}
 
     def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
-        """Add the nll of a batch's references, and the scores of the translations of its
-        sources.
-        """
+        """Translate the sources of a batch; add the scores, and the nll of the references."""
         real = batch.targets != PAD
         self.read(predictions(model.head, model(batch.inputs)[real], batch.targets[real]))
         hypotheses = search(model, batch.inputs.src)
@@ -164,9 +157,7 @@ class Translations(Evaluation):
         self.add(batch.lines, text.tokenizers.tgt.decode_batch(hypotheses), references)
 
     def read(self, scores: Predictions) -> None:
-        """Add the nll, and with `thorough` the calibration, of a batch's predictions of target
-        tokens.
-        """
+        """Add the nll of predictions of target tokens; with `thorough`, also their calibration."""
         self.nll.update(scores.nll, scores.correct.numel())
         if self.thorough:
             self.calibration.update(scores.confidence, scores.correct)
@@ -186,9 +177,7 @@ class Translations(Evaluation):
         hypotheses: list[str],
         references: list[str],
     ) -> None:
-        """Add the scores of a batch's translations; `index` has the line numbers of its
-        sentences.
-        """
+        """Add the scores of translations; `index` has the line numbers of the sentences."""
         counted = {
             name: score.statistics(hypotheses, references) for name, score in self.scores.items()
         }
@@ -206,7 +195,7 @@ class Translations(Evaluation):
             sums = self.statistics()["bleu"].sum(0)
             scores["length_ratio"] = float(sums[0] / max(1, sums[1]))
             scores["unended"] = float(self.unended.compute())
-            # every process takes part, also one that had no sentence of a short split
+            # every process must call this, even if a short split left it without a sentence
             passes = float(self.passes.compute())
             if not math.isnan(passes):
                 scores["decoder_passes"] = passes
@@ -226,7 +215,7 @@ class Translations(Evaluation):
         return [line for line, _ in self._gathered()]
 
     def statistics(self) -> dict[str, Int[np.ndarray, "n 10"]]:
-        """Return the BLEU statistics of every sentence in line order: ten integers each."""
+        """Return the statistics of "bleu": ten integers for each sentence, in line order."""
         rows = [row for _, row in self._gathered()]
         return {"bleu": np.array(rows, dtype=np.int64).reshape(-1, WIDTH)}
 

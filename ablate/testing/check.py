@@ -1,5 +1,6 @@
-"""Apply the laws of `ablate.testing` (properties that every option must have) to the options of a
-config folder.
+"""Apply the laws of `ablate.testing` to the options of a config folder.
+
+A law is a property that every option must have.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +12,8 @@ from ablate.testing import documented, loss, model
 from ablate.testing.level import Level, levels
 
 Law = Callable[[Level], Iterator[str]]
-# laws, with the declaration of a class that violates each; None if no class may violate it
+# for each law: the entry of `breaks` by which a class declares that it violates the law; None: no
+# class may violate the law
 OF_ALL: dict[Law, Enum | None] = dict.fromkeys(documented.LAWS)
 OF_MODELS: dict[Law, Enum | None] = {**OF_ALL, **model.LAWS}
 OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **loss.LAWS}
@@ -19,8 +21,10 @@ OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **loss.LAWS}
 
 @dataclass(frozen=True)
 class Check:
-    """A test that one option of a config group satisfies one law, that is, a property that every
-    option must have; call the object to run the test.
+    """A test that one option satisfies one law; call the object to run the test.
+
+    A law is a property that every option must have. `declared` is the entry of `breaks` by which a
+    class declares that it violates the law; None: no class may violate it.
     """
 
     level: Level
@@ -31,14 +35,11 @@ class Check:
         return f"{self.level}-{self.law.__name__}"
 
     def __call__(self) -> None:
-        """Check that the option has the property that the law describes.
-
-        A class can declare in its attribute `breaks` that it violates a law; then the option must
-        violate the law.
+        """Check that the option satisfies the law, or violates it if its class declares that.
 
         Raises:
-            AssertionError: the option violates the law, or satisfies the law in spite of such a
-                declaration; the message says how.
+            AssertionError: the option violates the law without a declaration in `breaks`, or
+                satisfies the law in spite of a declaration.
         """
         wrong = [*self.law(self.level)]
         excused = self.declared in self.level.breaks
@@ -53,15 +54,14 @@ class Check:
 
     @property
     def statement(self) -> str:
-        """The property that the law describes, as a sentence for error messages: the docstring of
-        its function.
-        """
+        """The law in words, for error messages: the docstring of its function."""
         return " ".join((self.law.__doc__ or "").split()).removesuffix(".")
 
 
 def checks(folder: Path | str, places: dict[str, tuple[str, ...]] | None = None) -> list[Check]:
-    """Return one check for every option in a config folder and every law (a property that is tested
-    for all options) that applies to the option.
+    """Return a check for every option in a config folder and every law that applies to it.
+
+    A law is a property that is tested for all options.
 
     Args:
         folder: the root of the configs, as for `--config-dir`: it has `model/FACTOR/LEVEL.yaml`.

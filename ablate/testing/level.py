@@ -22,11 +22,11 @@ SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}
 
 @dataclass(frozen=True)
 class Level:
-    """An option of a config group, such as `model/norm=rms_norm`, to be tested with default
-    components in all other groups.
+    """An option of a config group, such as `model/norm=rms_norm`, that is to be tested.
 
-    `folder` is the root of the configs that contain the option. `places` are overrides that select
-    the option, for options that cannot be used everywhere in the model.
+    The model of the test has default components in all other groups. `folder` is the root of the
+    configs that contain the option. `places` are overrides that select the option, for options that
+    cannot be used everywhere in the model.
     """
 
     group: str
@@ -53,9 +53,7 @@ class Level:
 
     @property
     def breaks(self) -> frozenset[Enum]:
-        """The laws (properties that tests check for every option) that the option violates by
-        design, as its class states in the attribute `breaks`.
-        """
+        """The laws that the option violates by design, as its class declares in `breaks`."""
         return frozenset(self.kind.breaks)
 
     @cached_property

@@ -1,8 +1,8 @@
-"""Test laws, that is, properties that every loss must have, on random logits of 9 rows and 12
-tokens.
+"""Test the laws of losses on random logits of 9 rows and 12 tokens.
 
-A function tests one law and yields a message for each violation. Its docstring states the law,
-because error messages quote the docstring (`ablate.testing.check`).
+A law is a property that every loss must have. A function tests one law and yields a message for
+each violation. Its docstring states the law, because error messages quote the docstring
+(`ablate.testing.check`).
 """
 
 from collections.abc import Iterator

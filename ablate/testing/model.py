@@ -1,8 +1,8 @@
-"""Test laws, that is, properties that a whole model with the tested option must have, on token ids
-with padding.
+"""Test the laws of models on token ids with padding.
 
-A function tests one law and yields a message for each violation. Its docstring states the law,
-because error messages quote the docstring (`ablate.testing.check`).
+A law is a property that a whole model with the tested option must have. A function tests one law
+and yields a message for each violation. Its docstring states the law, because error messages quote
+the docstring (`ablate.testing.check`).
 """
 
 from collections.abc import Iterator
@@ -112,9 +112,7 @@ def stepwise(level: Level) -> Iterator[str]:
 
 
 def _with_beams(level: Level, src: Tensor, beams: int = 3) -> Iterator[str]:
-    """Yield a message for every step whose logits are wrong after hypotheses were reordered or
-    sentences dropped.
-    """
+    """Yield a message for every step with wrong logits, after rows are reordered or dropped."""
     generator = torch.Generator().manual_seed(1)
     state = level.model.start(src, beams)
     src = src.repeat_interleave(beams, 0)

@@ -28,10 +28,10 @@ class Kernel(nn.Module, ABC):
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
-    # whether its weights are at least 0 and sum to 1 over the keys, so that they can be shown
+    # whether its weights are at least 0 and sum to 1 over the keys, so that pictures can show them
     has_shares = True
-    keeps_pairs = True  # whether it can forbid any pair of a query and a key
-    longest: int | None = None  # keys that it can read; None: there is no limit
+    keeps_pairs = True  # whether it can hide any single key from any single query
+    longest: int | None = None  # largest number of keys; None: there is no limit
     reads_positions = False  # whether it needs the positions of queries and keys
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Kernel(nn.Module, ABC):
         """Return whether the kernel can read queries, keys and values as strided views.
 
         In the output of a projection, the vectors of the heads are interleaved. A kernel that
-        cannot read a view of this output gets a contiguous copy, head by head.
+        cannot read a view of this output receives a contiguous copy for each head.
         """
         return False
 
@@ -95,7 +95,7 @@ class Kernel(nn.Module, ABC):
         cache: Any,
         bias: Float[Tensor, "#M #H #N #K"] | None,
     ) -> Float[Tensor, "M H N W"]:
-        """Return the output for the newest token of each of N hypotheses, and advance the cache."""
+        """Return the output for the newest token of each hypothesis; add the token to the cache."""
         keys, values = cache.extend(k, v)
         mask = Mask(pairs=slots.pairs)
         if self.reads_positions:
@@ -123,20 +123,22 @@ class KeysValues:
         return [past[:, :, : self.slots.width] for past in self.past]
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Do nothing: keys and values stay where they were written, because the attention mask
-        already says which of them each hypothesis may read.
+        """Do nothing, because `Slots.reorder` is enough.
+
+        Keys and values stay in their slots, and the mask of `Slots` says which slots each
+        hypothesis may read.
         """
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep the given sentences in the cache and drop all others."""
+        """Keep the given sentences in the cache and drop all other sentences."""
         self.past = [past.index_select(0, sentences) for past in self.past]
 
 
 def refuse_bias(level: str) -> None:
-    """Raise UserError because the position option, such as ALiBi, adds a bias to the attention
-    scores, and the kernel computes no scores.
+    """Raise UserError because a kernel without scores cannot add the bias of a position option.
 
-    `level` is the kernel's option of model/attention, for the message.
+    `level` is the kernel's option of model/attention, for the message. An example of such a
+    position option is ALiBi.
     """
     raise UserError(
         f"model/attention={level} has no scores that the biases of model/position could be added "

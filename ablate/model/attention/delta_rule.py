@@ -38,8 +38,9 @@ class DeltaRule(Kernel):
         self.strength = nn.Linear(d_head, 1)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if the position option, such as ALiBi, adds a bias to the attention
-        scores: this kernel computes no scores.
+        """Raise UserError if the position option, such as ALiBi, adds a bias to attention scores.
+
+        This kernel computes no scores.
         """
         if biased:
             refuse_bias("delta_rule")
@@ -52,8 +53,10 @@ class DeltaRule(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return the values that the queries read from the matrix S of each head, to which the keys
-        and values are written one after the other.
+        """Return the values that the queries read from the matrix S of each head.
+
+        Keys and values are written to S one after the other. Under a causal mask, a query reads S
+        as it is after its own key has been written; without this mask, after all keys.
         """
         reading, writing = mask.sides(q.size(2), k.size(2), q.device)
         queries, keys, strength = features(q), features(k), self.strength(k).sigmoid() * writing
@@ -70,7 +73,7 @@ class DeltaRule(Kernel):
         return (out * reading).to(v.dtype)
 
     def cache(self, slots: Slots) -> State:
-        """Return the cache that holds the matrix S; the cache is empty before the first step."""
+        """Return an empty cache for the matrix S of each head."""
         return State()
 
     def step(
@@ -82,9 +85,7 @@ class DeltaRule(Kernel):
         cache: State,
         bias: Float[Tensor, "#M #H #N #K"] | None,
     ) -> Float[Tensor, "M H N W"]:
-        """Write the keys and values of the newest tokens; return the values that their queries
-        read.
-        """
+        """Return the values that the newest queries read, after the newest keys are written."""
         queries, keys, values, strength = (
             x.transpose(1, 2)[:, :, :, None]
             for x in (features(q), features(k), v, self.strength(k).sigmoid())

@@ -62,14 +62,13 @@ class Differential(Kernel):
         self.gain = nn.Parameter(torch.ones(d_head))
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
-        """Set lambda_0, the constant part of the second softmax's weight, which grows with
-        depth.
-        """
+        """Set lambda_0, the constant part of lambda, which grows with the number of the layer."""
         self.initial = 0.8 - 0.6 * exp(-0.3 * layer)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Initialise a parameter in place: the vectors from which lambda, the weight of the second
-        softmax, is computed with random numbers, or the gain of the norm with ones.
+        """Initialise a parameter in place.
+
+        The vectors from which lambda is computed are random, and the gain of the norm is 1.
         """
         if parameter.dim() > 1:
             nn.init.normal_(parameter, std=STD, generator=generator)

@@ -82,16 +82,14 @@ class Explicit(Kernel):
     def blocked(
         self, keep: Bool[Tensor, "#B 1 #Q #K"], dtype: torch.dtype, bias: Tensor | None
     ) -> Float[Tensor, "#B #H #Q #K"]:
-        """Return the tensor that is added to the scores: the bias, or the fill value where
-        masked.
-        """
+        """Return the bias to add to the scores, with the fill value wherever a key is masked."""
         lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(dtype).min
         added = torch.zeros_like(keep, dtype=dtype) if bias is None else bias.to(dtype)
         return added.masked_fill(~keep, lowest)
 
 
 def softmax(scores: Float[Tensor, "B H Q K"]) -> Float[Tensor, "B H Q K"]:
-    """Return the softmax over keys; short rows are padded for the speed of the softmax."""
+    """Return the softmax over keys; rows of fewer than VECTOR keys are padded to be faster."""
     n_keys = scores.size(-1)
     if n_keys >= VECTOR:
         return scores.softmax(-1)

@@ -34,9 +34,11 @@ class FixedOffset(Kernel):
         self.offset = offset
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if this attention cannot work in a sub-layer: if the key at the offset is
-        a later token that a causal mask would hide, or if the position option adds a bias to
-        attention scores, which this attention does not compute.
+        """Check that no mask hides the key at the offset, and that positions add no bias to scores.
+
+        Raises:
+            UserError: the key is a later token, which a causal mask hides, or the position option
+                adds a bias to attention scores, which this kernel does not compute.
         """
         if biased:
             refuse_bias("fixed_offset")
@@ -54,9 +56,7 @@ class FixedOffset(Kernel):
         mask: Mask,
         bias: Float[Tensor, "#B #H #Q #K"] | None,
     ) -> Float[Tensor, "B H Q W"]:
-        """Return for each query the value of the key at the offset; zeros if there is no such
-        key.
-        """
+        """Return for each query the value of the key at the offset; zeros if there is no key."""
         queries = positions(mask.query_positions, q)
         keys = positions(mask.key_positions, k)
         weights = (keys[:, None, None, :] == queries[:, None, :, None] + self.offset).to(v.dtype)

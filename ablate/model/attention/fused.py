@@ -48,8 +48,9 @@ class Fused(Kernel):
         self.explicit = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
 
     def reads_strided(self, n_keys: int, device: torch.device) -> bool:
-        """Return whether torch's fused kernel computes the heads; explicit attention, which
-        replaces it in the other cases, needs a copy.
+        """Return whether torch's fused kernel computes the heads; it can read strided views.
+
+        In all other cases explicit attention computes the heads, and needs contiguous copies.
         """
         drops = self.training and self.rate > 0
         return device.type != "cpu" or not (drops or n_keys <= FEW)

@@ -53,15 +53,17 @@ class LinearAttention(Kernel):
         self.dropout = Dropout(dropout)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if the position option, such as ALiBi, adds a bias to the attention
-        scores: this kernel computes no scores.
+        """Raise UserError if the position option, such as ALiBi, adds a bias to attention scores.
+
+        This kernel computes no scores.
         """
         if biased:
             refuse_bias("linear")
 
     def features(self, x: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
-        """Return the features f(x) in float32 or wider: in bfloat16 long sums would be
-        inaccurate.
+        """Return the features f(x), in float32 or wider.
+
+        In bfloat16 long sums of features would be inaccurate.
         """
         x = x.to(torch.promote_types(x.dtype, torch.float32))
         return F.elu(x) + 1 if self.feature_map == "elu_plus_one" else x
@@ -84,9 +86,7 @@ class LinearAttention(Kernel):
         return self.dropout(weights).to(v.dtype) @ v
 
     def cache(self, slots: Slots) -> State:
-        """Return the cache that holds the sums S and z; the cache is empty before the first
-        step.
-        """
+        """Return an empty cache for the sums S and z of each head."""
         return State()
 
     def step(
@@ -98,11 +98,9 @@ class LinearAttention(Kernel):
         cache: State,
         bias: Float[Tensor, "#M #H #N #K"] | None,
     ) -> Float[Tensor, "M H N W"]:
-        """Add the keys and values of the newest tokens to the sums; return the outputs of the
-        heads.
-        """
+        """Return the outputs of the heads, after adding the newest keys and values to the sums."""
         queries, keys = (self.features(x).transpose(1, 2) for x in (q, k))
-        # a further value of 1 makes z a column of the same sum
+        # with a further value of 1, z is the last column of the sum S
         values = F.pad(v.transpose(1, 2).to(keys.dtype), (0, 1), value=1.0)
         new = keys[..., :, None] * values[..., None, :]
         cache.value = new if cache.value is None else cache.value + new

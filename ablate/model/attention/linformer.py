@@ -49,15 +49,14 @@ class Linformer(Kernel):
         self.value_mixtures = nn.Parameter(torch.empty(rank, max_length))
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill E or F (the matrices that combine the keys and the values of all positions) in place
-        with values from a uniform Xavier distribution.
+        """Fill E or F in place with Xavier uniform values.
+
+        E combines the keys, and F the values, of all positions.
         """
         nn.init.xavier_uniform_(parameter, generator=generator)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if the mask will be causal, or if the position option, such as ALiBi,
-        adds a bias to the attention scores.
-        """
+        """Raise UserError for a causal mask, and for positions that add a bias to the scores."""
         if causal:
             raise UserError(
                 "model/attention=linformer mixes keys of all positions, so that the causal mask "
@@ -79,7 +78,7 @@ class Linformer(Kernel):
         """Return, for each query and head, the weighted sum of the projected values.
 
         Raises:
-            UserError: there are more keys than `max_length`.
+            UserError: a key beyond the first `max_length` keys is not padding.
         """
         reading, writing = mask.sides(q.size(2), k.size(2), q.device)
         n = min(k.size(2), self.key_mixtures.size(1))

@@ -28,15 +28,16 @@ SEPARATE = partial(Separate, output="learned")
 
 
 class Packed(NamedTuple):
-    """Several linear maps that a single matrix product computes: their weights, and their biases as
-    one vector.
+    """Several linear maps that a single matrix product computes.
+
+    `weights` has the matrix of each map, and `bias` the biases of all maps as one vector.
     """
 
     weights: Sequence[Float[Tensor, "_ D"]]
     bias: Float[Tensor, " N"] | None
 
     def stacked(self) -> "Packed":
-        """Return the same maps with one weight, which repeated products need not stack again."""
+        """Return the same maps with a single matrix, so that it need not be stacked again."""
         return Packed([stack(self.weights)], self.bias)
 
 
@@ -82,13 +83,13 @@ class MultiHeadAttention(Sublayer):
     def project(
         self, x: Float[Tensor, "B L D"], packed: Packed
     ) -> tuple[Float[Tensor, "B H L E"], ...]:
-        """Return x mapped to heads by each of several linear maps."""
+        """Return, for each linear map in `packed`, the heads that it computes from x."""
         maps = torch.split(stacked_linear(x, *packed), self.n_heads * self.d_head, -1)
         shape = *x.shape[:2], self.n_heads, self.d_head
         heads = [part.view(shape).transpose(1, 2) for part in maps]
         if self.kernel.reads_strided(x.size(1), x.device):
             return tuple(heads)
-        return torch.stack(heads).unbind()  # one copy; each product would make its own
+        return torch.stack(heads).unbind()  # one copy here, because each product would copy
 
     def scaled(self, queries: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
         """Return the queries times `query_factor`."""
@@ -163,8 +164,10 @@ class SelfAttention(MultiHeadAttention):
         return self.merge(self.kernel(self.scaled(q), k, v, mask, bias), x)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return the cache for decoding before the first step. The cache contains no keys and
-        values yet, but the query, key and value projection matrices, stacked.
+        """Return the cache for decoding, before the first step.
+
+        The cache contains the stacked matrices of the query, key and value projections, but no keys
+        and values yet.
         """
         return SelfCache(self.packed().stacked(), self.kernel.cache(slots))
 
@@ -191,11 +194,11 @@ class SelfCache(NamedTuple):
     past: Cache
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by that of row `rows[i]` of the same sentence."""
+        """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
         self.past.reorder(rows)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep all rows of the given sentences and drop all others."""
+        """Keep the rows of the given sentences and drop all other rows."""
         self.past.keep(sentences)
 
 
@@ -269,7 +272,7 @@ class CrossCache:
         """Do nothing: the hypotheses of a sentence share its memory."""
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep all rows of the given sentences and drop all others."""
+        """Keep the rows of the given sentences and drop all other rows."""
         self.keys = self.keys.index_select(0, sentences)
         self.values = self.values.index_select(0, sentences)
         if self.pairs is not None:

@@ -32,8 +32,9 @@ class Uniform(Kernel):
         self.dropout = Dropout(dropout)
 
     def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if the position option, such as ALiBi, adds a bias to the attention
-        scores: this kernel computes no scores.
+        """Raise UserError if the position option, such as ALiBi, adds a bias to attention scores.
+
+        This kernel computes no scores.
         """
         if biased:
             refuse_bias("uniform")

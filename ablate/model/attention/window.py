@@ -61,7 +61,7 @@ class Window(Fused):
         self.local = True
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
-        """Decide from its number whether this layer has a window."""
+        """Decide, from the number of the layer, whether it has a window."""
         self.local = self.global_every is None or (layer + 1) % self.global_every != 0
 
     def check_context(self, tokens: int) -> None:
@@ -90,5 +90,5 @@ class Window(Fused):
         return mixed
 
     def extra_repr(self) -> str:
-        """Return the width of this layer's window, for printed models."""
+        """Return the width of the window, or "everything" without a window, for printed models."""
         return f"width={self.width}" if self.local else "everything"

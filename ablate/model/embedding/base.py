@@ -10,8 +10,7 @@ from ablate.model.laws import Law
 
 
 class Embedding(nn.Module, ABC):
-    """Maps source and target tokens to vectors, and owns the matrix that maps hidden states to
-    logits.
+    """Maps tokens to vectors, and owns the matrix that maps hidden states to logits.
 
     Built as `embedding(d_model=, src_vocab=, tgt_vocab=, joint_vocab=)`. PAD has an ordinary row in
     the matrix, so that a model without padding masks can read padding. The output projection has no

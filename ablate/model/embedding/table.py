@@ -28,8 +28,9 @@ class Table(nn.Module):
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
     def forward(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L D"]:
-        """Return the vectors of the given tokens: rows of the matrix, multiplied by sqrt(d_model)
-        if `scaled` is true.
+        """Return the rows of the matrix that belong to the tokens, multiplied by `scale`.
+
+        `scale` is sqrt(d_model) if `scaled` is true, else 1; model/parametrisation may change it.
         """
         rows = F.embedding(tokens, self.weight)
         return rows if self.scale == 1 else rows * self.scale

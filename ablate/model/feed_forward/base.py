@@ -13,12 +13,8 @@ class FeedForward(Sublayer):
 
     @abstractmethod
     def transform(self, x: Float[Tensor, "B L D"]) -> Float[Tensor, "B L D"]:
-        """Return the output of the feed-forward network for each token, without the residual
-        connection.
-        """
+        """Return the output of the network for each token, before the residual connection."""
 
     def forward(self, x: Float[Tensor, "B L D"], at: LayerContext) -> Float[Tensor, "B L D"]:
-        """Return the output of the feed-forward network for each token; positions and masks have no
-        effect.
-        """
+        """Return the output of the network for each token; the context `at` has no effect."""
         return self.transform(x)

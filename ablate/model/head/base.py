@@ -27,8 +27,7 @@ class Head(nn.Module, ABC):
     def score(
         self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return two means over the targets: the training objective, and the negative
-        log-likelihood.
+        """Return the objective and the negative log-likelihood, each as a mean over the targets.
 
         States and targets have N rows, one row for each predicted token.
         """

@@ -43,8 +43,10 @@ class LinearHead(Head):
     def score(
         self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the means of objective and nll, computed in chunks if the loss is a mean over
-        rows.
+        """Return the objective and the nll, each as a mean over the targets.
+
+        With gradients enabled, both are computed in chunks of rows if the loss is a mean over rows
+        and has no parameters.
         """
         in_chunks = loss.mean_over_rows and not any(True for _ in loss.parameters())
         if not (in_chunks and torch.is_grad_enabled()):
@@ -64,10 +66,11 @@ def slices(n: int, rows: int) -> Iterator[slice]:
 
 
 def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
-    """Return the number of rows in a chunk: a multiple of BLOCK whose logits take AT_ONCE bytes.
+    """Return the number of rows in a chunk, a multiple of BLOCK.
 
-    The number is at least BLOCK, because every chunk adds to a gradient as large as the weight
-    matrix.
+    The logits of a chunk take at most AT_ONCE bytes, or AT_ONCE_ON_GPU bytes on a GPU, unless BLOCK
+    rows take more. There are at least BLOCK rows, because every chunk adds to a gradient as large
+    as the weight matrix.
     """
     at_once = AT_ONCE if weight.device.type == "cpu" else AT_ONCE_ON_GPU
     rows = at_once // (len(weight) * weight.itemsize)

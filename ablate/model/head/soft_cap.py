@@ -41,7 +41,7 @@ class SoftCap(LinearHead):
     def score(
         self, loss: Loss, states: Float[Tensor, "N D"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """Return the means of objective and nll, from the logits of all rows at once.
+        """Return the objective and the nll as means over the targets, from all logits at once.
 
         `LinearHead` computes the logits and their gradient in chunks of rows. This class does not,
         because that gradient would lack the factor of the tanh that limits the logits.

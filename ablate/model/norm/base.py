@@ -18,6 +18,7 @@ class Norm(nn.Module, ABC):
     def forward(
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
-        """Return the normalised vectors; `real` is False at padding, and None if
-        there is no padding.
+        """Return the normalised vectors.
+
+        `real` is False at padding; None: there is no padding.
         """

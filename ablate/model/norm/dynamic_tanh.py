@@ -41,7 +41,5 @@ class DynamicTanh(Norm):
     def forward(
         self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
     ) -> Float[Tensor, "*N D"]:
-        """Return gain * tanh(alpha x) + bias in the type of x; `real`, the mask of tokens that are
-        not padding, is not used.
-        """
+        """Return gain * tanh(alpha x) + bias, in the dtype of x; `real` has no effect."""
         return (self.gain * torch.tanh(self.alpha * x) + self.bias).to(x.dtype)

@@ -30,4 +30,4 @@ class LayerNorm(Norm):
     ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
         normal = F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)
-        return normal.to(x.dtype)  # autocast on a GPU makes it float32
+        return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32

@@ -31,4 +31,4 @@ class LayerNormNoBias(Norm):
     ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
         normal = F.layer_norm(x, self.gain.shape, self.gain.to(x.dtype), eps=self.eps)
-        return normal.to(x.dtype)  # autocast on a GPU makes it float32
+        return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32

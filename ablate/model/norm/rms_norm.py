@@ -18,9 +18,7 @@ from ablate.model.norm.base import Norm
 
 
 class RMSNorm(Norm):
-    """Normalises each vector to unit root mean square, then applies a learned gain without a
-    bias.
-    """
+    """Normalises each vector to unit root mean square, then applies a learned gain."""
 
     def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()
@@ -32,4 +30,4 @@ class RMSNorm(Norm):
     ) -> Float[Tensor, "*N D"]:
         """Return the normalised vectors."""
         normal = F.rms_norm(x, self.gain.shape, self.gain.to(x.dtype), self.eps)
-        return normal.to(x.dtype)  # autocast on a GPU makes it float32
+        return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32

@@ -32,7 +32,7 @@ class Mask(NamedTuple):
         return self.causal and self.queries is None and self.keys is None and self.pairs is None
 
     def after(self, prefix: int, real: Bool[Tensor, "B L"]) -> "Mask":
-        """Return this mask with a causal rule that leaves the first `prefix` tokens visible to all.
+        """Return this mask with a causal rule; all tokens may read the first `prefix` tokens.
 
         `real` is False at padding; only its shape is used.
         """
@@ -73,7 +73,7 @@ class Mask(NamedTuple):
     def sides(
         self, n_queries: int, n_keys: int, device: torch.device
     ) -> tuple[Bool[Tensor, "#B 1 Q 1"], Bool[Tensor, "#B 1 K 1"]]:
-        """Return which queries may attend to any key, and which keys any query may attend to.
+        """Return two masks: the queries with an allowed key, and the keys with an allowed query.
 
         The causal rule is ignored. Kernels that compute no weights for pairs of queries and keys
         use this method instead of `dense`.

@@ -34,7 +34,10 @@ class Alibi(Position):
 
 
 def slopes(n_heads: int) -> list[float]:
-    """Return the slope of each head: 2^(-8h / n) for head h of n, if n is a power of 2."""
+    """Return the slope of each head: 2^(-8h / n) for head h of n, if n is a power of 2.
+
+    For other n, the docstring of this module has the rule.
+    """
     below = 1 << (n_heads.bit_length() - 1)  # the largest power of 2 that is not above n_heads
     regular = [2 ** (-8 * h / below) for h in range(1, below + 1)]
     between = [2 ** (-4 * h / below) for h in range(1, 2 * below + 1, 2)]

@@ -41,8 +41,9 @@ class Position(nn.Module, ABC):
         return Nothing()
 
     def step(self, x: Float[Tensor, "M N D"], positions: Int[Tensor, "#M N"], cache: Any) -> Tensor:
-        """Return the input of the stack for the newest tokens of N hypotheses in each of M
-        sentences.
+        """Return the input of the stack for the newest token of each hypothesis.
+
+        There are N hypotheses of each of M sentences.
         """
         return self.embed(x, positions)
 

@@ -22,8 +22,7 @@ from ablate.model.position.base import Position, vectors
 
 
 class Concatenated(Position):
-    """Positions that concatenate embeddings with position vectors, and map back to d_model
-    channels.
+    """Concatenates embeddings with position vectors, and maps the result to d_model channels.
 
     Args:
         d_model: width.

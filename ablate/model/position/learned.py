@@ -23,6 +23,9 @@ class Learned(Position):
     Args:
         d_model: width.
         max_length: number of rows of the table, which is the longest sequence (EOS or BOS counted).
+
+    Raises:
+        UserError: `max_length` is below 1.
     """
 
     def __init__(self, *, d_model: int, max_length: int) -> None:
@@ -34,15 +37,11 @@ class Learned(Position):
 
     @property
     def longest(self) -> int:
-        """The largest number of positions that a sequence may have: the number of rows of the
-        position table.
-        """
+        """The largest number of positions that a sequence may have: the rows of the table."""
         return self.table.size(0)
 
     def draw_initial_values(self, parameter: Tensor, generator: torch.Generator | None) -> None:
-        """Fill the position table in place with normal random values of standard deviation
-        d_model^-0.5.
-        """
+        """Fill the table in place with normal random values of standard deviation d_model^-0.5."""
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
     def embed(

@@ -37,7 +37,7 @@ class Recurrent(Position):
         return states
 
     def cache(self) -> State:
-        """Return the cache of the GRU's state, which is empty before the first token."""
+        """Return an empty cache for the state of the GRU."""
         return State()
 
     def step(

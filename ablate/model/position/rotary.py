@@ -49,9 +49,7 @@ class Rotary(Position):
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
     def turns(self, positions: Int[Tensor, "#B L"], d_head: int, dtype: torch.dtype) -> Tensor:
-        """Return the cosines and sines of the angles at these positions, as shape "2 #B 1 L
-        E/2".
-        """
+        """Return the cosines and sines of the angles, as a tensor of shape "2 #B 1 L E/2"."""
         # float64: at position 500 a float32 angle is already wrong in the fifth decimal
         pair = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)
         angle = positions[:, None, :, None] * self.base ** (-pair / d_head)

@@ -15,9 +15,7 @@ OUTPUTS = ("learned", "identity")
 
 
 class Identity(nn.Module):
-    """The identity map, with a weight matrix so that it can be concatenated with other linear
-    maps.
-    """
+    """The identity map, with a weight and a bias so that it can be stacked with linear maps."""
 
     weight: Tensor
     bias: Tensor
@@ -42,9 +40,7 @@ class Repeated(nn.Module):
 
     @property
     def weight(self) -> Float[Tensor, "E D"]:
-        """The weight matrix of the linear map to all heads. Heads of the same group have the same
-        rows.
-        """
+        """The weight matrix of the map to all heads; heads of a group have equal rows."""
         return self._repeat(self.group.weight)
 
     @property
@@ -75,11 +71,10 @@ Map = Linear | Identity | Repeated
 
 
 class Projections(ABC):
-    """The four linear maps of an attention sub-layer: to queries, keys and values, and to the
-    output.
+    """The linear maps of an attention sub-layer: to queries, keys and values, and to the output.
 
     Built as `projections(d_model=, n_heads=, d_head=)`. The sub-layer registers the maps as
-    modules. The same map may be used for several of the four.
+    modules. Queries, keys and values may share a map.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()

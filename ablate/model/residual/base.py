@@ -26,18 +26,19 @@ from ablate.model.laws import Law
 from ablate.model.norm.base import Norm
 
 Tokens = Float[Tensor, "B L D"]
-Real = Bool[Tensor, "B L"] | None  # False at padding; None in decoding, which has none
+Real = Bool[Tensor, "B L"] | None  # False at padding; None in decoding, without padding
 Stream = Any  # the residual stream: the tokens, or the object that `enter` returns
 Apply = Callable[[Tensor], Tensor]  # a sub-layer
 
 
 class Depth(NamedTuple):
-    """The number of sub-layers of a stack (the encoder or the decoder), and the numbers of layers
-    in the whole model. Residual connections whose scale depends on the depth use these numbers.
+    """The number of sub-layers in a stack, and the numbers of layers in the whole model.
+
+    Residual connections whose scale depends on the depth use these numbers.
     """
 
     stack: str  # encoder | decoder
-    sublayers: int  # of this stack; shared or parallel ones count once
+    sublayers: int  # of this stack; shared or parallel sub-layers count once
     encoder_layers: int  # 0 without an encoder
     decoder_layers: int  # 0 without a decoder
 
@@ -70,8 +71,9 @@ class Residual(nn.Module, ABC):
 
     @abstractmethod
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
-        """Return the residual stream after sub-layer number i, counted as `Depth.sublayers`
-        counts.
+        """Return the residual stream after sub-layer number i.
+
+        The number is counted from 0; sub-layers that are shared or parallel have a single number.
         """
 
     def leave(self, stream: Stream, real: Real) -> Tokens:

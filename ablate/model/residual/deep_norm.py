@@ -34,8 +34,7 @@ class DeepNorm(Residual):
         return self.norms[i](self.alpha * stream + self.dropout(sublayer(stream)), real)
 
     def gain(self, parameter: str) -> float:
-        """Return beta for weights of feed-forward networks, values and outputs; 1 for other
-        parameters.
+        """Return beta for parameters of feed-forward networks, values and outputs, else 1.
 
         Biases start at 0, so their factor has no effect.
         """

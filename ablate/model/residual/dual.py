@@ -23,15 +23,16 @@ class Dual(Residual):
         self.final_norm = norm()
 
     def enter(self, x: Tokens, real: Real) -> Stream:
-        """Return the two residual streams as (p, q): p is normalised after every addition, as in
-        Post-LN, and q never. Both start with the embedded tokens.
+        """Return the two residual streams (p, q), which both start with the embedded tokens.
+
+        p is normalised after every addition, as in Post-LN, and q is never normalised.
         """
         return x, x
 
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
-        """Return the two residual streams in `stream`, (p, q), after sub-layer number i: the first
-        becomes norm(p + f), and the second q + f, where f is the output of the sub-layer for p
-        after dropout.
+        """Return the residual streams (norm(p + f), q + f), where `stream` is (p, q).
+
+        f is the output of the sub-layer for p, after dropout.
         """
         post, plain = stream
         added = self.dropout(sublayer(post))

@@ -26,8 +26,9 @@ class FirstLayer(Values):
         self.share = share
 
     def mix(self, v: Heads, earlier: list[Heads]) -> Heads:
-        """Return the weighted mean of the first layer's values and the values v of this layer; in
-        the first layer, return v and store it for later layers.
+        """Return the weighted mean of the first layer's values and the values v of this layer.
+
+        In the first layer, return v, and append it to `earlier` for later layers.
         """
         if not earlier:
             earlier.append(v)
