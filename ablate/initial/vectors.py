@@ -4,7 +4,7 @@ Equation: E[subword] = vector(word) / scale for every subword that is a whole wo
     where scale is the factor of looked-up embeddings. So the looked-up embedding equals the vector.
 Source: arXiv:1301.3781 (word2vec) and doi:10.3115/v1/D14-1162 (GloVe), whose text formats are read.
 What differs: subwords that do not start a word get no vector; words are compared with letter case.
-What to expect: a faster start with little text; hardly a difference with much.
+What to expect: a faster start with little text; hardly a difference with much text.
 """
 
 import math

@@ -3,7 +3,7 @@
 Equation: sum_v q_v (log q_v - log p_v), where q is the target of `label_smoothing`, p are the
     predicted probabilities, and 0 log 0 = 0.
 Source: doi:10.18653/v1/W18-2509 (used by the Annotated Transformer), arXiv:1512.00567, section 7.
-What differs: the result is a mean over tokens; the source divides a sum over tokens.
+What differs: the result is a mean over tokens; in the source it is a sum, which is divided later.
 What to expect: the gradient of the smoothed cross-entropy, and therefore the same training; the
     objective is smaller by the entropy of q, and can reach 0.
 """

@@ -14,12 +14,12 @@ from ablate.model.transformer import Transformer
 
 
 class Measure(ABC):
-    """Analyses a trained model, or an untrained model with `weights=initial`; an option of
-    `measure`.
+    """Analyses the model that a run tests; an option of `measure`.
 
-    A measure is computed only in testing, so it can be added without training again. `needs` is the
-    required class of the model, and `knows` the required class of the corpus. `measures` lists the
-    names of all results, so that a claim about an unknown metric is rejected before a sweep starts.
+    The model is trained, or untrained with `weights=initial`. A measure is computed only in
+    testing, so it can be added without training again. `needs` is the required class of the model,
+    and `knows` the required class of the corpus. `measures` lists the names of all results, so that
+    a claim about an unknown metric is rejected before a sweep starts.
     """
 
     needs: ClassVar[type[Model]] = Transformer
@@ -34,8 +34,8 @@ class Measure(ABC):
 
     @abstractmethod
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
-        """Return the measured values by name; in the metrics of a run, names have the prefix
-        `measure/`.
+        """Return the measured values by name.
 
-        `model` is a copy that this call may change: in float64, on the CPU, and without dropout.
+        In the metrics of a run, the names have the prefix `measure/`. `model` is a copy that this
+        call may change: in float64, on the CPU, and without dropout.
         """

@@ -110,10 +110,10 @@ class Model(nn.Module, ABC):
         """Return the largest numbers of tokens that the model accepts; None: no limit.
 
         Returns:
-            source: limit of the source.
-            target: limit of the target.
-            both: limit of source and target together, for a model that reads them as a single
-                sequence; without this key, there is no such limit.
+            source: largest number of source tokens.
+            target: largest number of target tokens.
+            both: largest number of source and target tokens together; only for a model that reads
+                them as a single sequence.
         """
         return {"source": None, "target": None, "both": None}
 

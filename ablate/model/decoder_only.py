@@ -8,8 +8,9 @@ Source: Radford et al. 2018 (GPT); with a source in front of the target arXiv:18
 What differs: GPT's learned positions and gelu are options of their own factors. A source token sees
     only earlier source tokens; in `prefix_lm` all source tokens see each other. The tokens of the
     source are not predicted.
-What to expect: perplexity falls with width and depth; as a translator, somewhat below an
-    encoder-decoder with the same number of layers in each stack, which has about twice the weights.
+What to expect: perplexity falls with width and depth. Translations are somewhat worse than those of
+    an encoder-decoder with the same number of layers in each stack, which has about twice the
+    weights.
 """
 
 import torch

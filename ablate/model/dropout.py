@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from ablate.errors import UserError
 
-DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # number of rates: dtype
+DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # number of possible rates: dtype
 TOLERANCE = 0.02  # largest relative error of the rate and of the fraction of kept values
 
 

@@ -56,7 +56,7 @@ class Recurrent(Model):
         joint_vocab: whether both are the same vocabulary.
 
     Raises:
-        UserError: an argument has another value.
+        UserError: an argument has a value that is not allowed.
     """
 
     def __init__(  # noqa: PLR0913

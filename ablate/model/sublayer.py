@@ -32,7 +32,7 @@ class LayerContext(NamedTuple):
     real: Bool[Tensor, "B L"] | None  # False at padding; None in decoding, without padding
     memory: Memory | None  # the encoded source; in decoding, caches replace it
     prefix: int = 0  # number of tokens at the start that all tokens may read; not in decoding
-    documents: Int[Tensor, "B L"] | None = None  # number of each token's document; None: one
+    documents: Int[Tensor, "B L"] | None = None  # each token's document; None: a single document
     # attention values that earlier layers have stored for the same tokens
     earlier: list[Float[Tensor, "B H L E"]] | None = None
     padded: bool = True  # whether `real` may be False anywhere

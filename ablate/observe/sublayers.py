@@ -80,8 +80,9 @@ class Sublayers(Callback):
         self.added = [float(ratio(reading).median()) for reading in readings]
 
     def metrics(self) -> dict[str, float]:
-        """Return the measurements of the sub-layers by name; values that are not finite are left
-        out.
+        """Return the measurements of the sub-layers by name.
+
+        Values that are not finite are left out.
 
         Returns:
             residual/added_most, residual/added_least: largest and smallest relative norm of the

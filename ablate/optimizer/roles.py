@@ -34,9 +34,7 @@ class Trained(NamedTuple):
 
 
 def trained(module: nn.Module) -> list[Trained]:
-    """Return the trainable parameters of a module with their roles, in the order of
-    `parameters()`.
-    """
+    """Return the trainable parameters of a module with their roles, in the module's order."""
     tables = {id(parameter) for parameter in _of_tables(module)}
     maps = {id(parameter): parts for parameter, parts in _of_maps(module)}
     parametrisation = parametrisation_of(module)

@@ -4,8 +4,8 @@ Equation: score(q, k) = w tanh(q + k); weights = softmax(score).
 Source: arXiv:1409.0473, appendix A.1.2: v_a tanh(W_a s + U_a h), where W_a and U_a are the
     projections to queries and keys.
 What differs: there are several heads, as wide as those of dot-product attention; all heads share w.
-What to expect: the quality of scaled dot-product attention (arXiv:1706.03762, section 3.2.1), at
-    more time and d_head times the memory for scores.
+What to expect: the quality of scaled dot-product attention (arXiv:1706.03762, section 3.2.1). It
+    takes more time, and d_head times as much memory for scores.
 """
 
 from jaxtyping import Float

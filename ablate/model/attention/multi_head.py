@@ -89,7 +89,7 @@ class MultiHeadAttention(Sublayer):
         heads = [part.view(shape).transpose(1, 2) for part in maps]
         if self.kernel.reads_strided(x.size(1), x.device):
             return tuple(heads)
-        return torch.stack(heads).unbind()  # one copy here, because each product would copy
+        return torch.stack(heads).unbind()  # one copy here, or each product would make a copy
 
     def scaled(self, queries: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
         """Return the queries times `query_factor`."""

@@ -62,7 +62,7 @@ class Mup(Parametrisation):
     def adjust(self, model: nn.Module) -> None:
         """Rescale embeddings, positions and output projection to their range at the base width."""
         for part in model.modules():
-            if isinstance(part, Table | Position):  # normal, std width^-0.5
+            if isinstance(part, Table | Position):  # drawn with standard deviation width^-0.5
                 for table in part.parameters(recurse=False):
                     table.mul_((self.width / self.base) ** 0.5 if table.dim() > 1 else 1.0)
             if isinstance(part, Embedding):  # the output projection is Xavier uniform

@@ -32,7 +32,7 @@ class Sinusoidal(Position):
         spacing: half | half_minus_one, the divisor n in the exponent of the wavelengths.
 
     Raises:
-        UserError: an argument has another value.
+        UserError: an argument has a value that is not allowed.
     """
 
     table: Tensor

@@ -53,11 +53,10 @@ class Repeated(nn.Module):
         return linear(x, self.weight, self.bias)
 
     def adjust_initial_values(self) -> None:
-        """Rescale the initial weights to the range of a full matrix, which has separate rows for
-        each head.
+        """Rescale the initial weights to the range of a matrix with separate rows for each head.
 
         The range of the Xavier uniform initialisation depends on the number of rows. Here the
-        matrix has fewer rows, because neighbouring heads share them.
+        matrix has fewer rows, because neighbouring heads share rows.
         """
         n_out, n_in = self.group.weight.shape
         self.group.weight.mul_(((n_in + n_out) / (n_in + n_out * self.times)) ** 0.5)
