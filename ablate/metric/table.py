@@ -24,9 +24,8 @@ class Metric:
         split: "val" if validation and tests measure it, "test" if only tests do.
         wrong: value for a run that diverged or did not learn, or the key of another metric of the
             same run to use instead; None if such a run has no value.
-        told_by: last part of the key of another metric, such as "nll", which shows whether the
-            model learned anything; both are measured on the same sentences. "" if no metric shows
-            this.
+        told_by: last part of the key of a metric, such as "nll", which shows whether the model
+            learned anything on the same sentences; "" if no metric shows this.
         best: the best possible value, if the metric has one.
     """
 
