@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 from ablate.plan.registry import Row, RunSignature
 
-PER_CELL = 0.5  # seconds to start a run, which its record does not include: lab/bench/cells.py
+PER_CELL = 0.5  # seconds to start a run, which records do not include; see lab/bench/cells.py
 PER_SWEEP = 15.0  # seconds to check all cells, and for table, verdicts and report
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated seconds of one cell (run) of an arm, and the source of this estimate."""
+    """The estimated time of one cell (run) of an arm in seconds, and the source of the estimate.
+
+    `known_by` is the source as text, such as "3 earlier runs of this variant".
+    """
 
     seconds: float
     known_by: str

@@ -12,12 +12,11 @@ from ablate.sweep.launch import Planned
 
 
 def say_doubts(config: DictConfig, planned: Planned) -> None:
-    """Print each claim of the study that can have only one outcome, with the reason; print nothing
-    if there are none.
+    """Print each claim that can have only one outcome, judging by earlier runs, to stderr.
 
-    Possible reasons: both arms are at an end of the metric's scale, an arm has never learned, or
-    the margin is larger than the distance of the baseline from the end of the scale. The sweep runs
-    anyway.
+    Each claim is printed with the reason: both arms are at an end of the metric's scale, an arm has
+    never learned, or the margin is larger than the distance of the baseline from the end of the
+    scale. The sweep runs anyway.
     """
     if planned.study is None:
         return

@@ -1,4 +1,4 @@
-"""Return the plan of a sweep as plain data, for programs: `ablate plan --json`."""
+"""Convert the plan of a sweep to plain data, for `ablate plan --json`."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -8,8 +8,11 @@ from ablate.plan.power import Sensitivity
 
 
 class PlannedArm(TypedDict):
-    """An arm of a planned sweep: its number of cells (runs), and the seconds of each with the
-    source of this estimate; null where unknown.
+    """An arm of a planned sweep, as plain data; unknown values are None.
+
+    `cells` is the number of runs, and `done` the number of runs that earlier runs already cover.
+    `seconds_each` is the estimated time of a run, and `known_by` says where the estimate comes
+    from.
     """
 
     name: str
@@ -20,8 +23,12 @@ class PlannedArm(TypedDict):
 
 
 class PlannedClaim(TypedDict):
-    """A claim of a planned study: the smallest effect that is detected with power 0.8, and the
-    number of seeds that decides the claim.
+    """A claim of a planned study, as plain data.
+
+    `least_effect` is the smallest effect that the sweep detects with power 0.8. `seeds_needed` is
+    the number of seeds that decide the claim with this power. `noise` is the source of the assumed
+    run-to-run variation. `doubt` says why the claim can have only one outcome; "" if it can have
+    several.
     """
 
     id: str
@@ -34,7 +41,11 @@ class PlannedClaim(TypedDict):
 
 
 class PlanData(TypedDict):
-    """A sweep that has not started, as `ablate plan --json` prints it; times are in seconds."""
+    """A sweep that has not started, as `ablate plan --json` prints it; times are in seconds.
+
+    `tuned` is the config key that the screening runs tune, or "". `bytes` is the disk space that
+    the sweep needs.
+    """
 
     name: str
     seeds: int
@@ -48,7 +59,7 @@ class PlanData(TypedDict):
 
 
 def as_data(planned: Plan, seen: Sequence[Sensitivity]) -> PlanData:
-    """Return as plain data the plan of a sweep and the sensitivity of each claim."""
+    """Return the plan of a sweep, with the sensitivity of each claim, as plain data."""
     return {
         "name": planned.config.name,
         "seeds": planned.seeds,

@@ -1,9 +1,8 @@
-"""Estimate from earlier runs how much a metric varies between runs and between sentences in a
-setting.
+"""Estimate how much a metric varies between runs, and between sentences, from earlier runs.
 
-Differences between neighbouring arms are paired by seed, and their variances are pooled over the
-arms. The pooled variance predicts the variation of a new difference between two arms in this
-setting.
+The difference between each arm and the next is paired by seed. The variances of these differences
+are pooled. The pooled variance predicts the variation of a new difference between two arms in the
+same setting (data, device, sizes and budget).
 """
 
 import itertools
@@ -58,9 +57,7 @@ class Noise:
 
 
 class RegistryEntry(TypedDict):
-    """What the registry of earlier runs stores about a setting: description, number of runs, speed
-    and noise.
-    """
+    """A setting in the registry of earlier runs: description, number of runs, speed and noise."""
 
     about: dict[str, object]
     runs: int
@@ -99,8 +96,9 @@ def noise(earlier: Sequence[Row], metric: str) -> Noise | None:
 
 
 def regimes(earlier: Iterable[Row]) -> dict[str, RegistryEntry]:
-    """Return the registry of earlier runs as plain data: for each setting its runs, seconds per
-    step, and noise.
+    """Return the registry of earlier runs as plain data, with an entry for each setting.
+
+    The keys are digests of the settings. Short runs, which were only timed, do not count.
     """
     by_regime: dict[str, list[Row]] = {}
     for row in earlier:
@@ -175,8 +173,9 @@ def as_run(row: Row, asked: str = "") -> Run:
 
 
 def statistics_of(folder: Path) -> dict[str, Rows]:
-    """Return by split the statistics of each sentence (such as n-gram counts for BLEU) that a test
-    stored in `folder`.
+    """Return the statistics of each sentence that a test stored in `folder`, by split.
+
+    An example of such statistics are the n-gram counts for BLEU.
     """
     by_split = {
         p.name.removesuffix(STATISTICS): read_rows(p) for p in folder.glob(f"*{STATISTICS}")

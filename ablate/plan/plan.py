@@ -63,8 +63,10 @@ class Arm:
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of a sweep: first `screening`, the arms that tune a nuisance parameter, then the
-    arms of the comparison, `arms`.
+    """A planned sweep.
+
+    `screening` has the arms that tune a nuisance parameter, and run first. `arms` has the arms that
+    the sweep compares.
     """
 
     config: DictConfig
@@ -73,7 +75,7 @@ class Plan:
     seeds: int
     tuned: str  # key that is tuned, or ""
     needed: int  # bytes of disk space
-    at_once: int
+    at_once: int  # number of runs that execute at the same time
 
     @property
     def everything(self) -> list[Arm]:
@@ -197,8 +199,7 @@ def _steps(config: DictConfig, job: Job | None = None) -> tuple[int, int]:
     A training budget is a number of steps after which the result is taken. A run has one budget, or
     two if the study also asks about shorter training. With two budgets, the first number includes
     the steps that only the shorter training takes, for example because its learning rate decays
-    earlier. A probe (a run that measures a model without training)
-    takes no steps.
+    earlier. A probe (a run that measures a model without training) takes no steps.
 
     Args:
         config: the config of the run.
@@ -241,8 +242,9 @@ def priced(planned: Plan, earlier: Sequence[Row]) -> Plan:
 
 
 def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
-    """Return the sensitivity of each claim with the planned number of seeds; an empty list without
-    a study.
+    """Return for each claim the smallest effect that the planned seeds can show (its sensitivity).
+
+    The list is empty if the sweep has no study.
     """
     if planned.config.study is None or not planned.seeds:
         return []
@@ -257,8 +259,9 @@ def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
 
 
 def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:
-    """Return the claims that can have only one outcome judging by earlier runs of their arms, each
-    with a reason.
+    """Return the claims that can have only one outcome, judging by earlier runs of their arms.
+
+    Each claim is a text: its id, a colon and the reason.
     """
     if planned.config.study is None or not planned.seeds:
         return []

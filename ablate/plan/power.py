@@ -77,7 +77,7 @@ def reason(claim: Claim, earlier: Evidence) -> str:
     try:
         arms = sides(claim, earlier)
         return one_way(claim, arms, earlier) if all(side.runs for side in arms) else ""
-    except UserError:  # some of its levels have not run
+    except UserError:  # some levels that the claim compares have not run
         return ""
 
 
@@ -106,8 +106,9 @@ def _estimate_and_source(
 ) -> tuple[Any, str]:
     """Return an estimate for planning the claim, and the source of the noise.
 
-    The estimate has the run-to-run variation that the planned runs are expected to have. If this
-    variation is unknown, return None and the reason.
+    The estimate has the run-to-run variation that the planned runs are expected to have. For a
+    claim about failed runs, it compares proportions. If the variation is unknown, return None and
+    the reason.
     """
     if claim["metric"] in UNSTABLE:
         first, second = (len(side.every) for side in sides(claim, planned)[:2])

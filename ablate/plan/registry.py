@@ -34,7 +34,7 @@ WHOLE = (
     "probe",
 )  # nodes of the config that determine the size
 SAMPLES = "samples"  # folder inside the results, with runs that were only timed, by variant
-FIRST = 0.2  # the first part of a run, which also includes memory allocation and compilation
+FIRST = 0.2  # fraction of a run at its start that is not timed, as it also allocates and compiles
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def _pace(path: Path) -> Pace:
     validations = {
         line["step"]: max(0.0, took - updates * per_update)
         for (updates, took, _), line in reversed([*zip(between, lines, strict=True)])
-        # the first line at a step; the weights that are tested are validated again later
+        # reversed, to keep the first line of a step: the tested weights are validated again later
         if "val/nll" in line
     }
     per_validation = statistics.mean(validations.values()) if validations else 0.0

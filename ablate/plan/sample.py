@@ -23,10 +23,8 @@ def time_arms(arms: Iterable[Arm], at_once: int) -> None:
     """Measure the time of steps, a validation and a test by a short run of each variant.
 
     Arms that differ only in their budget are one variant, which is run once. A probe (a run that
-    measures a model without training) runs completely.
-
-    `at_once` of these runs execute at the same time, as in the sweep, because cores share memory
-    and caches.
+    measures a model without training) runs completely. `at_once` of these runs execute at the same
+    time, as in the sweep, because cores share memory and caches.
 
     Raises:
         UserError: a short run failed.
@@ -45,7 +43,7 @@ def _time(arm: Arm) -> None:
     print(f"timing {arm.cell.label}", flush=True)
     config = arm.cell.config
     place = f"paths.results={config.paths.results}/{SAMPLES}/{arm.kin.variant}"
-    # a variant is timed once, for screening runs and for tested runs
+    # a screening run is tested here too, because its variant is timed only once
     words = [*(word for word in arm.cell.argv if word != UNTESTED), *SHORT, place]
     done = subprocess.run(
         [sys.executable, "-m", "ablate", *words],

@@ -1,12 +1,13 @@
-"""A campaign: compare candidates, one after the other, with a baseline that an accepted candidate
-replaces.
+"""Run a campaign: compare candidates, one after the other, with a baseline.
+
+A candidate that is kept becomes the new baseline.
 
 Each candidate has a part of the campaign's error budget (ablate.stats.online). The interim analyses
 of a candidate share this part as in a sweep (ablate.stats.spending). A candidate is kept if the
 repeated p-value of the hypothesis "the candidate is better by at most the margin" reaches its
-significance level. A candidate is discarded if it has used all of its runs, or is unlikely to be
-kept. The variance of a candidate's runs is pooled with that of the baseline, because four runs
-alone estimate a standard deviation badly.
+significance level. A candidate is discarded if it has used all of its runs without being kept, or
+if it is unlikely to be kept. The variance of a candidate's runs is pooled with that of the
+baseline, because four runs alone estimate a standard deviation badly.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,8 @@ class Rules:
     Args:
         better: lower | higher.
         alpha: probability that any candidate is wrongly kept.
-        candidates: planned number of candidates; further ones are allowed, at smaller levels.
+        candidates: planned number of candidates; more candidates are allowed, at smaller
+            significance levels.
         first: runs of a candidate at its first interim analysis.
         step: runs between two interim analyses.
         most: largest number of runs of a candidate.
@@ -75,7 +77,7 @@ class InterimAnalysis:
 def analyse(
     rules: Rules, number: int, baseline: Values, candidate: Values, looks: Sequence[int]
 ) -> InterimAnalysis:
-    """Make an interim analysis of a candidate.
+    """Return the result of an interim analysis of a candidate.
 
     Args:
         rules: the rules of the campaign.
@@ -99,7 +101,7 @@ def analyse(
 
 
 def difference(rules: Rules, baseline: Values, candidate: Values) -> MeanDifference:
-    """Return candidate minus baseline, positive if the candidate is better."""
+    """Return the mean difference of candidate and baseline, positive if the candidate is better."""
     sign = 1.0 if rules.better == "higher" else -1.0
     arms = [candidate, baseline]
     return contrast(arms, [sign, -sign], [pooled(arms)] * 2, METHOD)

@@ -34,8 +34,10 @@ WAIT = "wait for baseline"  # the answer if the baseline needs more runs first
 
 @dataclass(frozen=True)
 class Campaign:
-    """The content of a campaign's YAML file. A campaign is a series of decisions on whether a
-    candidate (such as another optimiser) replaces the current baseline.
+    """The content of a campaign's YAML file.
+
+    A campaign is a series of decisions on whether a candidate (such as another optimiser) replaces
+    the current baseline.
 
     Args:
         rules: the rules of the decisions.
@@ -110,8 +112,9 @@ def read_campaign(path: Path) -> Campaign:
 
 
 def _check(path: Path, rules: Row) -> None:
-    """Raise UserError for a rule of the campaign that is not allowed; numbers are converted to
-    float.
+    """Raise UserError for a rule of the campaign that is not allowed.
+
+    The values of `alpha` and `margin` are converted to float, in place.
     """
     if rules["better"] not in ("lower", "higher"):
         raise UserError(f"{path}: better={rules['better']}; it must be lower or higher")

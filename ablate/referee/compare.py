@@ -1,4 +1,4 @@
-"""Implement `ablate.compare` and `ablate.judge`: from a source of runs to a verdict."""
+"""Implement `ablate.compare` and `ablate.judge`, which return verdicts on a table of runs."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,9 @@ def compare(runs: Any, **asked: Any) -> Verdict:
 
 
 def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Verdict:
-    """Return the verdicts of a study on the runs of a source."""
+    """Return the verdicts of a study on the runs of a source; `ablate.judge` documents the
+    arguments.
+    """
     if isinstance(study, Mapping):
         return _verdict(runs, question(study), None)
     path = Path(study).expanduser()
@@ -49,7 +51,8 @@ def spread(
         baseline: name of the arm.
 
     Raises:
-        UserError: the metric is missing, there is no such arm, or it has a single run.
+        UserError: the metric is missing, `arm` is given without `baseline` or the reverse, there is
+            no such arm, or its runs do not vary.
     """
     if not metric or bool(arm) != bool(baseline):
         raise UserError("a table needs --metric, and --arm and --baseline together or not at all")
@@ -66,15 +69,18 @@ def spread(
 
 
 def read(runs: Any, wanted: Iterable[str]) -> Table:
-    """Return the table of any source of runs, including a W&B project; `wanted` are the columns to
-    read.
+    """Return the table of any source of runs, including a W&B project.
+
+    Args:
+        runs: a source of runs, as for `ablate.compare`.
+        wanted: the columns to read.
 
     Raises:
         UserError: there is no such source, it cannot be read, or W&B needs a login.
     """
     if is_frame(runs) or not str(runs).startswith(WANDB):
         return source.read(runs, wanted)
-    from ablate.wandb.fetch import connect  # W&B
+    from ablate.wandb.fetch import connect  # imports W&B
 
     place = str(runs).removeprefix(WANDB)
     place_of(place)

@@ -40,8 +40,7 @@ class Judged:
 
 
 def judge_runs(question: Question, table: Table) -> tuple[Runs, list[Judged]]:
-    """Return the runs in a table, reduced to one result per run, and the decision on each claim of
-    a question about the runs.
+    """Return the runs in a table, with one result each, and the decision on each claim about them.
 
     Args:
         question: how to read the table, such as which column names the arm, and the claims.
@@ -64,7 +63,7 @@ def judge_runs(question: Question, table: Table) -> tuple[Runs, list[Judged]]:
 def decide(measured: list[Measured]) -> list[Judged]:
     """Return the decision on every claim, given its measured effect.
 
-    Holm's correction keeps the probability of at least one false decision among all claims below
+    With Holm's correction, the probability of a false decision on any of the claims is at most
     alpha.
     """
     scaled = [KINDS[result.claim.kind].scaled(result.p) for result in measured]

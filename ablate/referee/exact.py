@@ -1,10 +1,10 @@
-"""Check a claim that must hold in every run: its value is within a tolerance of a number, or of the
-value of the paired run.
+"""Check a claim that must hold in every run of a table.
 
-The rule is that of ablate's own exact claims (ablate.verdict.exact), with one difference. The
-models of a sweep are a sample, so a property of all models is estimated. A claim about a table of
-runs that this package did not make is only about the runs in the table. A run without a finite
-value violates the claim.
+The claim is that the value of each run is within a tolerance of a number, or of the value of the
+paired run. With a margin, it is that the value is at least this far away. The rule is that of exact
+claims about sweeps (ablate.verdict.exact), with one difference. The models of a sweep are a sample,
+so a property of all models is estimated. A claim about a table of runs that this package did not
+make is only about the runs in the table. A run without a finite value violates the claim.
 """
 
 import math
@@ -54,7 +54,7 @@ class Cases(Exact):
 
 
 def cases(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[Cases, int]:
-    """Return the deviations of the treatment's runs, and the number of incomplete pairs of runs.
+    """Return the deviations of the treatment's runs, and the number of incomplete pairs.
 
     The deviation of a run is its value minus the number that the claim names, or minus the value of
     the baseline's run in the same pair. Incomplete pairs are left out.

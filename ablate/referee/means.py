@@ -21,7 +21,7 @@ def corrected(design: Design) -> str:
 
 def difference(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifference, int]:
     """Return the mean difference, positive if the treatment is better, and the number of incomplete
-    pairs.
+    pairs (0 if the runs are not paired).
 
     Raises:
         UserError: a pair has two runs of an arm.

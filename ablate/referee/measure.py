@@ -61,7 +61,13 @@ class Measured:
 
 
 def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
-    """Yield the claim; if it names no treatment, yield a copy for each arm except the baseline."""
+    """Yield the claim; if it names no treatment, yield a copy for each arm except the baseline.
+
+    A trend needs no treatment.
+
+    Raises:
+        UserError: no run belongs to the baseline, or there is no other arm.
+    """
     if claim.treatment is not None or claim.kind == "trend":
         yield claim
         return
@@ -76,8 +82,9 @@ def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
 
 
 def as_target(claim: Claim, runs: Runs) -> Claim:
-    """Return a claim whose baseline is a number, and not the name of an arm, with this number as
-    its target.
+    """Return the claim, with its baseline as the target if the baseline is a number.
+
+    A number that is also the label of an arm stays the baseline.
     """
     if claim.baseline is None or isinstance(claim.baseline, bool | Mapping):
         return claim
@@ -160,9 +167,9 @@ def _with_failures(measured: Measured) -> Measured:
     """Return the measured effect with the p-values that decide the claim.
 
     A claim about means can also be decided by the proportions of failed runs in its arms. If the
-    test of these proportions is significant, its p-values are returned. Otherwise the p-values of
-    the test of means are returned, multiplied by 2 if the first test could have decided, because
-    the two tests then share alpha.
+    test of these proportions is significant, the result has its p-values. Otherwise the result has
+    the p-values of the test of means. They are multiplied by 2 if the test of proportions could
+    have decided, because the two tests then share alpha.
     """
     kind, alpha, rates = (
         KINDS[measured.claim.kind],
@@ -188,7 +195,12 @@ def _failure_rates(arms: tuple[Arm, ...]) -> Rates:
 
 
 def _over_all(claim: Claim, by_dataset: Sequence[Measured]) -> Measured:
-    """Return the effect over all datasets, which are treated as a sample of similar datasets."""
+    """Return the effect of a claim over all datasets.
+
+    It is the mean of the effects on the datasets, which are treated as a sample of similar
+    datasets. Exceptions are stability, for which the numbers of runs are summed, and exact claims,
+    for which the cases of all datasets are checked.
+    """
     effects = [dataset.effect for dataset in by_dataset if not math.isnan(dataset.effect.effect)]
     effect: Effect
     spread = None

@@ -43,8 +43,11 @@ class Plan:
     df: float = math.inf
 
     def noise(self, runs: int, sd: float) -> MeanDifference:
-        """Return a comparison with effect 0 and `runs` runs of each arm, whose standard error is
-        used for planning.
+        """Return a comparison with effect 0 that has the standard error to plan with.
+
+        Args:
+            runs: number of runs of each arm.
+            sd: standard deviation of the runs.
         """
         arms = 2 if self.design == "unpaired" else 1
         part = Part(Variance(sd**2, math.inf), 1.0, float(runs))
@@ -55,7 +58,8 @@ class Plan:
     def needed(self, sd: float) -> dict[str, tuple[float, int | None]]:
         """Return, for each decision, the assumed true effect and the runs per arm for power 0.8.
 
-        The number of runs is None if no number is enough.
+        The number of runs is None if no number is enough. `sd` is the standard deviation of the
+        runs.
         """
         plans = KINDS[self.kind].seeds_needed(self._rule(), self.noise(2, sd), self.alpha)
         return {side: (plan.effect, plan.seeds) for side, plan in plans.items()}
@@ -67,7 +71,7 @@ class Plan:
         return KINDS[self.kind].detectable(self._rule(), self.noise(runs, self.sd), self.alpha)
 
     def largest_sd(self) -> float:
-        """Return an upper confidence bound of the standard deviation."""
+        """Return the upper confidence bound (80 %, one-sided) of the standard deviation."""
         if math.isinf(self.df):
             return self.sd
         return float(self.sd * math.sqrt(self.df / special.chdtri(self.df, DOUBT)))

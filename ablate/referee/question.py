@@ -1,4 +1,4 @@
-"""The question about a table of runs: how to read the table, and the claims about the runs."""
+"""Define the question about a table of runs: how to read the table, and claims about the runs."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 RATE, LEAVE_OUT, REFUSE = "rate", "leave_out", "refuse"
 CORRECTED, TEXTBOOK = "corrected", "textbook"
-FEW = 4  # number of runs up to which an arm borrows its noise
+FEW = 4  # an arm with at most this number of runs takes its noise from the arms in `noise.arms`
 DESIGN = (
     *("arm", "metric", "better", "pair", "group", "run", "step", "take", "by", "reach"),
     *("started", "where", "failed", "floor", "missing", "noise", "test", "alpha", "name"),
@@ -26,7 +26,7 @@ class Noise:
         sd: a stated standard deviation of the runs of an arm; None if it is taken from other arms.
         source: where the stated value comes from.
         df: degrees of freedom of the stated value; infinite if it is exact.
-        arms: arms whose pooled standard deviation is used for arms of few runs.
+        arms: arms whose pooled standard deviation is used for arms with few runs (at most 4).
     """
 
     sd: float | None = None
@@ -53,7 +53,7 @@ class Design:
         where: rows that are selected: for each column, the values that a row may have.
         failed: values by column that mark a failed run.
         floor: metric of a model that has learned nothing. A run fails if its metric is not better
-            than this, or if it gained less than half of what the best run of its arm gained.
+            than this value, or if its gain over it is less than half of the best gain in its arm.
         missing: rate | leave_out | refuse, or the value for a run without a result.
         noise: run-to-run variation that is stated, or taken from other arms.
         test: corrected | textbook: whether the t test is corrected for skewness; "" means: only for
@@ -116,11 +116,17 @@ class Claim:
             arm except the baseline is compared with it.
         target: a number that the treatment's mean is compared with, instead of a baseline.
         margin: smallest difference that matters, in units of the metric; 0 if none is given.
-        tolerance: of an exact claim, the largest difference that counts as equal.
-        where: rows that the claim is about.
-        minus: values that replace those of `where` in a second difference, which is subtracted.
-        over: numeric column of a trend.
-        scale: linear | log | log_log, of a trend.
+        tolerance: for an exact claim, the largest difference that counts as equal.
+        margin_reason, statement, source: texts for readers: why the margin was chosen, the claim as
+            a sentence, and where the claim comes from.
+        where: rows that the claim is about: for each column, the value (or values) of these rows.
+        minus: values by column that replace the values of `where` in a second difference, which is
+            subtracted from the first.
+        over: for a trend, the numeric column.
+        scale: for a trend, linear | log | log_log.
+        plan_for: true effect for which the number of runs is planned; None for the default of the
+            kind.
+        alpha: 1 minus the level of the two-sided interval.
     """
 
     id: str = ""
@@ -141,8 +147,8 @@ class Claim:
     alpha: float = 0.05
 
     def rule(self) -> dict[str, object]:
-        """Return the fields of the claim that its decision rule needs: kind, margin, alpha, scale
-        and others.
+        """Return the fields of the claim that its decision rule needs, by name: kind, margin,
+        alpha, over, scale and plan_for.
         """
         keys = ("kind", "margin", "alpha", "over", "scale", "plan_for")
         return {key: getattr(self, key) for key in keys}

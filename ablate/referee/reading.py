@@ -143,7 +143,7 @@ def _check_together(claim: Claim, design: Design) -> None:
 
 
 def _check_sides(claim: Claim, design: Design) -> None:
-    """Raise UserError if a claim does not state exactly one thing to compare the treatment with."""
+    """Raise UserError unless a claim compares the treatment with a baseline or with a target."""
     against = _against(claim)
     if claim.over:
         raise UserError(f"over={claim.over} has no meaning for kind={claim.kind}")

@@ -73,8 +73,9 @@ def register(study: Path, now: float | None = None) -> Path:
 
 
 def registration(study: Path | None, question: Question, runs: Runs) -> Registered:
-    """Return whether a question was registered before its runs, by the sealed copy of its study
-    file.
+    """Return whether a question was registered before its runs, with the reason.
+
+    The sealed copy of the study file decides.
 
     Raises:
         UserError: the copy was changed after it was sealed, or a start time is malformed.

@@ -23,7 +23,7 @@ def write(verdict: "Verdict", folder: Path) -> None:
     Raises:
         UserError: the folder cannot be written.
     """
-    from ablate.report.draw.style import svg  # matplotlib
+    from ablate.report.draw.style import svg  # imports matplotlib
     from ablate.report.page import page
 
     check_writable(folder)

@@ -43,10 +43,10 @@ class Runs:
         return sorted(self._labels[1])
 
     def of_arm(self, arm: Any, key: str) -> Rows:
-        """Return the rows of an arm, which is given as a label or as values of columns.
+        """Return a mask of the rows of an arm.
 
         Args:
-            arm: the arm.
+            arm: the arm, as a label or as values by column.
             key: key of the study that names the arm, for error messages.
 
         Raises:
@@ -66,11 +66,14 @@ class Runs:
         return places == labels.index(label)
 
     def where(self, levels: Mapping[str, object], key: str) -> Rows:
-        """Return the rows that have the given values by column; `key` is a key of the study, for
-        errors.
+        """Return a mask of the rows with the given values.
+
+        Args:
+            levels: for each column, a value or a list of allowed values.
+            key: key of the study that has these values, for error messages.
 
         Raises:
-            UserError: there is no such column, or no row has a value.
+            UserError: there is no such column, or no row has one of the values, or all of them.
         """
         return matching(self.table, levels, key)
 
@@ -92,7 +95,7 @@ class Runs:
 
 
 def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
-    """Return the rows of a table with the given values; a column may have several allowed values.
+    """Return a mask of the rows of a table with the given values.
 
     Args:
         table: the table.
@@ -100,7 +103,7 @@ def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
         key: key of the study that has these values, for error messages.
 
     Raises:
-        UserError: there is no such column, or no row has a value.
+        UserError: there is no such column, or no row has one of the values, or all of them.
     """
     rows = np.ones(table.rows, dtype=bool)
     for name, wanted in levels.items():
@@ -124,7 +127,8 @@ def runs_of(table: Table, design: Design) -> Runs:
             arm and so on.
 
     Raises:
-        UserError: a column is missing or has a wrong value, or no run is left.
+        UserError: a column is missing or has a wrong value, no run is left, or a run has no result
+            although the design refuses such runs.
     """
     counts = {"rows": table.rows}
     if design.where:

@@ -28,7 +28,7 @@ def trend(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifferen
     With `minus`, the effect is the difference of two slopes.
 
     Args:
-        claim: the claim, with the column and its scale.
+        claim: the claim, with the column and the scale of the trend.
         runs: the runs of the table.
         arms: one arm, and with `minus` a second arm of weight -1.
 

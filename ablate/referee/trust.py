@@ -106,11 +106,10 @@ def _plain(missing: str | float) -> str:
 
 
 def _other_columns(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
-    """Yield a sentence on columns of the table that are constant within each arm but differ between
-    the arms, although they do not define the arms.
+    """Yield a sentence on columns that are constant within each arm but differ between the arms.
 
-    A column that only repeats the names of the arms is left out, such as the column `arm` of
-    `ablate.load`.
+    Only the first two arms are compared. Columns that the design uses are left out. A column that
+    only repeats the names of the arms is also left out, such as the column `arm` of `ablate.load`.
     """
     if len(arms) < 2:
         return

@@ -16,7 +16,16 @@ from ablate.verdict.kind import KINDS
 
 
 def number(key: str, value: Any, *, infinite: bool = False) -> float:
-    """Return a value as a float. NaN is rejected, and infinity too unless `infinite` is true."""
+    """Return a value as a float.
+
+    Args:
+        key: key of the value, for the error message.
+        value: the value.
+        infinite: whether infinity is allowed.
+
+    Raises:
+        UserError: the value is not a number, or it is NaN, or infinite without being allowed.
+    """
     try:
         parsed = float(value)
     except (TypeError, ValueError):

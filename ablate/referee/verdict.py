@@ -1,5 +1,6 @@
-"""Define the verdict on runs that this package did not make, an object that can be printed, drawn,
-converted to plain data, and written to a folder.
+"""Define the verdict on runs that this package did not make.
+
+A verdict can be printed, drawn, converted to plain data, and written to a folder.
 """
 
 import math
@@ -124,7 +125,8 @@ class ClaimVerdict:
 class Verdict:
     """The verdicts on all claims of a question about one table of runs.
 
-    `claims` has a verdict for each claim. `trust` has sentences on how far to trust all of them.
+    `claims` has a verdict for each claim. `trust` has sentences on how far to trust the table, and
+    so all verdicts. `registered` says whether the question was registered before the runs.
     """
 
     question: Question

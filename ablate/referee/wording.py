@@ -38,8 +38,8 @@ def plain(metric: str) -> str:
 
 
 def number(value: float, error: float = 0.0) -> str:
-    """Return a number rounded to two digits of its standard error; without an error, to four
-    digits.
+    """Return a number as text, rounded to two digits of its standard error; without an error, to
+    four digits.
     """
     if not math.isfinite(value):
         return "nothing" if math.isnan(value) else str(value)

@@ -2,15 +2,17 @@
 
 Model: the contribution of sentence i to the difference of seed s is mean + seed_s + sentence_i +
 rest_si. The arms of an experiment share their test sentences, so sentence_i does not average out
-over seeds, and a t-interval over seeds alone is too short to hold for other sentences.
-Equation: Var(mean) = A + B; A = variance over seeds / n, which includes the rest, and
-B = (MS_sentences - MS_rest) / (n m), the mean squares of the crossed design. The half-width is
-sqrt(t(n - 1)^2 A + t(m - 1)^2 B): each part with the quantile of its own degrees of freedom.
+over seeds. An interval from the variation over seeds alone is therefore too short for a claim
+about sentences in general.
+Equation: Var(mean) = A + B, with n seeds and m sentences. A is the variance over seeds divided by
+n, and includes the rest. B = (MS_sentences - MS_rest) / (n m), with the mean squares (MS) of the
+crossed design. The half-width is sqrt(t(n - 1)^2 A + t(m - 1)^2 B), so that each part has the
+quantile of its own degrees of freedom.
 Source: Clark 1973, The language-as-fixed-effect fallacy, and Owen 2007, arXiv:0712.1658, for A and
-B; Howe 1974 and Zou & Donner 2008 (square-and-add) for the half-width, which with few seeds keeps
-its level where Satterthwaite's degrees of freedom do not. The quantile of the seeds is corrected
-for their skewness (ablate.stats.skew).
-Chosen by measured coverage: docs/explanation/calibration.md.
+B; Howe 1974 and Zou & Donner 2008 (square-and-add) for the half-width. With few seeds, this
+interval keeps its level, and an interval with Satterthwaite's degrees of freedom does not. The
+quantile for the seeds is corrected for skewness (ablate.stats.skew).
+The method was chosen by its measured coverage: docs/explanation/calibration.md.
 """
 
 import math
@@ -34,12 +36,13 @@ SEEDS, SENTENCES, GROUPS = "seeds", "test sentences", "groups of test sentences"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean of paired differences between two arms, with its error, to be tested against any
-    value.
+    """The mean of paired differences between two arms, with the variances that make up its error.
 
-    `seed_variance` is the variance of the difference of one pair of runs, and is divided by the
-    number of pairs. `sentence_variance` is the part of the variance of the mean that comes from the
-    choice of test sentences, and does not depend on the number of pairs. If both are 0, all
+    The object computes confidence intervals, and tests of the true mean against any value.
+
+    `seed_variance` is the variance of the difference of a single pair of runs; its part in the
+    variance of the mean is `seed_variance / pairs`. `sentence_variance` is the part that comes from
+    the choice of test sentences, and does not depend on the number of pairs. If both are 0, all
     differences are equal, and a sign test is used.
     """
 
@@ -136,12 +139,17 @@ def half_width(
     skew: Spread = 0.0,
     df: float | None = None,
 ) -> Spread:
-    """Return the half-width of an interval with probability `tail` beyond each end.
+    """Return the distance from an estimate to one end of its confidence interval.
 
-    `of_seeds` and `of_sentences` are the parts of the variance of the mean that are due to seeds
-    and to sentences. `skew` is the factor of the correction for skewness at this end of the
-    interval, as `ablate.stats.skew.correction` returns it. `df` are the degrees of freedom of
-    the seeds' variance; default: the number of pairs minus 1.
+    Args:
+        tail: probability beyond this end.
+        pairs: number of pairs of runs.
+        of_seeds: part of the variance of the mean that is due to seeds.
+        sentences: number of test sentences; 0 if they do not contribute to the error.
+        of_sentences: part of the variance of the mean that is due to sentences.
+        skew: factor of the correction for skewness at this end, as
+            `ablate.stats.skew.correction` returns it.
+        df: degrees of freedom of the variance over seeds; default: the number of pairs minus 1.
     """
     degrees = float(pairs - 1 if df is None else df)
     quantile = corrected(t_quantile(tail, degrees), t_quantile(FURTHEST, degrees), skew, pairs)
@@ -156,7 +164,7 @@ def estimate(
     parts: Float[np.ndarray, "seeds sentences"] | None = None,
     plus: Float[np.ndarray, " seeds"] | None = None,
 ) -> Estimate:
-    """Return the mean difference with its error.
+    """Return the mean of paired differences, with the variances that make up its error.
 
     Args:
         differences: difference between the two arms for each seed.
@@ -186,8 +194,7 @@ def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:
 
 
 def components(parts: Float[np.ndarray, "seeds sentences"]) -> tuple[float, float, float]:
-    """Return three variance components of the crossed design: of seeds, of sentences, and of the
-    rest.
+    """Return the variance components of seeds, of sentences and of the rest, as a tuple.
 
     The components of sentences and of the rest are divided by the number of sentences, so that all
     three are variances of the score of one run. An estimate near 0 may be negative.

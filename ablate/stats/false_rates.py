@@ -30,7 +30,12 @@ MEASURED = {
 def false_rate(seeds: int, *, equivalence: bool) -> float:
     """Return the largest measured rate of false verdicts for a number of seeds.
 
-    Between two numbers of seeds that were measured, the larger of their two rates is returned.
+    For a number between two simulated numbers of seeds, return the larger of their two rates.
+
+    Args:
+        seeds: number of paired seeds.
+        equivalence: whether the claim is one of equivalence, which is tested at alpha = 0.05
+            instead of 0.025.
     """
     below = max((n for n in MEASURED if n <= seeds), default=min(MEASURED))
     above = min((n for n in MEASURED if n >= seeds), default=max(MEASURED))

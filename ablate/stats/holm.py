@@ -2,18 +2,18 @@
 
 Source: Holm 1979, A simple sequentially rejective multiple test procedure.
 
-Each claim has two tests, behind "supported" and behind "refuted". They are the two directions of
-one question, of which at most one is wrong at a time, and each p-value is already on the scale of
-the claim's alpha; so the family has one member per claim, represented by the smaller of its two
-p-values (Shaffer 1980, Annals of Statistics 8, 1342: Holm's procedure with directional decisions).
-A decision about a claim is wrong if the decided direction is wrong. The probability that any
-decision of the study is wrong is then at most alpha for independent claims; claims that share an
-arm are covered by simulation (docs/explanation/calibration.md).
+Each claim has two tests, one for the decision "supported" and one for "refuted". At most one of
+these two decisions can be wrong. So each claim counts as a single test, whose p-value is the
+smaller of the two (Shaffer 1980, Annals of Statistics 8, 1342: Holm's procedure with directional
+decisions). Each p-value must already be on the scale of the claim's alpha, that is, doubled if its
+test has only half of alpha. For independent claims, the probability that any decision of the study
+is wrong is at most alpha. For claims that share an arm, simulations show the error rate
+(docs/explanation/calibration.md).
 """
 
 from collections.abc import Sequence
 
-Tests = dict[str, float]
+Tests = dict[str, float]  # p-value of the test for each decision, by name of the decision
 
 
 def adjust(tests: Sequence[Tests], alphas: Sequence[float]) -> list[Tests]:
@@ -21,6 +21,10 @@ def adjust(tests: Sequence[Tests], alphas: Sequence[float]) -> list[Tests]:
 
     Claims are ranked by the smaller of their two p-values divided by their alpha, so that alphas
     may differ. The family-wise error rate is then at most the largest alpha.
+
+    Args:
+        tests: p-values of each claim, by name of the decision.
+        alphas: significance level of each claim.
     """
     ratios = [min(p.values()) / alpha for p, alpha in zip(tests, alphas, strict=True)]
     order = sorted(range(len(tests)), key=ratios.__getitem__)

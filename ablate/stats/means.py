@@ -1,12 +1,12 @@
 """Compare means of paired or unpaired runs by Student's t.
 
 An effect is a weighted sum of means. Its variance is the sum of independent parts: one per arm, or
-one over the differences of pairs. The variance of a part is measured on its arm with n - 1 degrees
-of freedom, or pooled over other arms, or stated by the user and then exact (infinite degrees of
-freedom). The degrees of freedom of the sum are Satterthwaite's, so that two arms with measured
-variances give Welch's test. Where the noise is measured, the quantile of t may be corrected for the
-skewness of the arm whose mean varies most (ablate.stats.skew), as it is for the paired seeds of a
-sweep; without that, the tests are the textbook's.
+one over the differences of pairs. The variance of a part is measured on its arm (with n - 1 degrees
+of freedom), pooled over other arms, or stated by the user. The degrees of freedom of the sum are
+Satterthwaite's, so that two arms with measured variances give Welch's test. If the noise is
+measured, the quantile of t may be corrected for the skewness of the arm whose mean varies most
+(ablate.stats.skew), as it is for the paired seeds of a sweep. Without this correction, the tests
+are those of textbooks.
 Source: Welch 1947, Biometrika 34, 28; Satterthwaite 1946, Biometrics Bulletin 2, 110; Brown &
 Forsythe 1974, Journal of the American Statistical Association 69, 364 (equal variances).
 Differs: where no run of any arm varies, the p-value is that of the permutation test.
@@ -33,8 +33,7 @@ class Variance:
 
     Args:
         value: the variance.
-        df: degrees of freedom of the estimated variance; infinite if the variance is stated by the
-            user.
+        df: degrees of freedom of the variance; infinite if the user states the variance as exact.
         source: "" if the variance was measured on the arm itself, else its source in words.
     """
 
@@ -72,8 +71,9 @@ class Part:
 
 @dataclass(frozen=True)
 class MeanDifference:
-    """A weighted sum of the means of arms, such as a difference, with its error, to be tested
-    against any value.
+    """A weighted sum of the means of arms, such as a difference, with the parts of its variance.
+
+    The object computes confidence intervals, and tests of the true sum against any value.
 
     Args:
         effect: the weighted sum; positive if the treatment is better.
@@ -106,7 +106,7 @@ class MeanDifference:
 
     @property
     def df(self) -> float:
-        """Satterthwaite's degrees of freedom; infinite if all variances are stated by the user."""
+        """Satterthwaite's degrees of freedom; infinite if all variances are stated as exact."""
         return _satterthwaite([(part.of_mean, part.variance.df) for part in self.parts])
 
     @property
@@ -208,13 +208,15 @@ def contrast(
     *,
     skewed: bool = False,
 ) -> MeanDifference:
-    """Return the weighted sum of the means of independent arms; NaN if an arm has no runs.
+    """Return the weighted sum of the means of independent arms; its `effect` is NaN if an arm has
+    no runs.
 
     Args:
         arms: values of the runs of each arm.
         weights: weight of each arm's mean.
-        variances: variance of a run of each arm; a variance with a source (pooled or stated) counts
-            once, with its degrees of freedom shared by all arms that use it.
+        variances: variance of a run of each arm. A variance with a source (pooled or stated) counts
+            once, with its degrees of freedom shared by all arms that use it. If the variance of an
+            arm is None, the sum has no standard error.
         method: name of the test, for reports.
         skewed: whether to correct for the skewness of the arm whose mean varies most.
     """
@@ -272,7 +274,8 @@ def mean_of(
 def slope(x: Values, y: Values, method: str) -> MeanDifference:
     """Return the least-squares slope of y over x, assuming equal noise at every x.
 
-    The slope has no standard error with fewer than three runs or a single value of x.
+    The slope is NaN if all values of x are equal. With fewer than three runs, it has no standard
+    error.
     """
     n, spread = len(x), float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0
     if n < 2 or not spread:
@@ -288,7 +291,7 @@ def slope(x: Values, y: Values, method: str) -> MeanDifference:
 
 
 def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
-    """Return the sum of independent effects as one effect."""
+    """Return the sum of independent effects, with the sum of their variances."""
     if len(effects) == 1:
         return effects[0]
     whole = all(effect.parts for effect in effects)
@@ -313,8 +316,10 @@ def pooled(arms: Sequence[Values]) -> Variance | None:
 
 
 def p_equal_variances(arms: Sequence[Values]) -> float | None:
-    """Return the p-value of Brown and Forsythe's test of equal variances; None for
-    fewer than two arms.
+    """Return the p-value of Brown and Forsythe's test of equal variances.
+
+    Arms with a single run are left out. The result is None if fewer than two arms are left, or if
+    the runs are too few or do not vary.
     """
     distances = [np.abs(arm - np.median(arm)) for arm in arms if len(arm) > 1]
     n, k = sum(map(len, distances)), len(distances)

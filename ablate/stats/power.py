@@ -26,7 +26,8 @@ from ablate.stats.means import MeanDifference
 from ablate.stats.skew import correction, standard_error
 
 VALUES = 400  # number of values of the chi-square and of the skewness
-GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, fill the unit interval evenly in any order
+# Multiples of this number, modulo 1, cover the unit interval evenly, in an order without a trend.
+GOLDEN = (5**0.5 - 1) / 2
 
 Values = Float[np.ndarray, " values"]
 
@@ -37,11 +38,11 @@ def has_spread(estimate: Any) -> bool:
 
 
 def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tuple[Values, Values]:
-    """Return how wide the confidence interval of a planned sweep may be: the distances from the
-    estimate to the lower end and to the upper end.
+    """Return likely distances from the estimate of a planned sweep to the lower end, and to the
+    upper end, of its confidence interval.
 
-    The width depends on the variance and the skewness that the sweep will measure. So each distance
-    is an array of equally likely values.
+    The distances depend on the variance and the skewness that the sweep will measure. So for each
+    end, the result has an array of equally likely values.
 
     Args:
         noise: an earlier estimate, with the variance and skewness on which the plan is based.

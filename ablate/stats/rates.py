@@ -50,9 +50,7 @@ class Rates:
 
     @property
     def known(self) -> bool:
-        """Whether the difference of the proportions is known, that is, whether each of the two
-        compared arms has at least one run.
-        """
+        """Whether both arms have at least one run, so that the proportions can be computed."""
         return self.of_first > 0 and self.of_second > 0
 
     @property
@@ -76,8 +74,9 @@ class Rates:
 
     def _p_of_many(self, x: float) -> float:
         """Return the p-value of the null hypothesis "the true difference is at most x" by the
-        normal approximation, for arms with too many runs for an exact test, which enumerates all 2
-        x 2 tables.
+        normal approximation.
+
+        It is used for arms with too many runs for the exact test, which enumerates all tables.
         """
         share1, share2 = self.first / self.of_first, self.second / self.of_second
         ratio = self.of_second / self.of_first
@@ -125,7 +124,7 @@ class Rates:
 
 def share_interval(events: int, runs: int, level: float) -> tuple[float, float]:
     """Return the exact interval of a proportion (Clopper and Pearson); from 0 to 1 without runs."""
-    from scipy import stats  # takes longer to import than all else here
+    from scipy import stats  # here, because it takes longer to import than the rest of the module
 
     tail = (1 - level) / 2
     low = float(stats.beta.ppf(tail, events, runs - events + 1)) if events else 0.0

@@ -4,17 +4,17 @@ Suppose that an arm sometimes does much worse than usual. Seeds that miss the ba
 that is too high *and* a standard deviation that is too small, so a t test declares the arm better
 too often. If two arms vary alike, their tails cancel in the difference. Therefore the correction
 uses the skewness of the arm (or weighted sum of arms) that varies more over the seeds.
-Equation: at either end of the interval the quantile q of the seeds' t becomes q + g q^2 / (3 sqrt
-n), with n seeds and g = max(0, 1/2 + 3 s); s is that sample skewness, positive where the tail of
-the differences is long towards that end. Beyond the 2.5 % point q of t the ratio of the corrected
-to the uncorrected quantile stays as it is at this point.
+Equation: at each end of the interval, the quantile q of t becomes q + g q^2 / (3 sqrt n), with n
+seeds and g = max(0, 1/2 + 3 s). Here s is the sample skewness of this arm; it is positive if the
+long tail of the differences points to this end. The ratio of the corrected to the uncorrected
+quantile is kept constant beyond the 2.5 % point of t.
 Source: Johnson 1978, Journal of the American Statistical Association 73, 536, for the quantile.
 What differs: Johnson takes g = s, the skewness of the differences. Ten seeds underestimate a
 skewness of 2 by half, and the noise of the other arm hides the skewness. The two constants in g are
 a trade-off between error rate and power; docs/explanation/statistics.md shows the curve, and
-`python -m lab.robustness` draws it. His term is the first of an expansion around the centre. In the
-far tail, which Holm's correction needs, this quadratic term outgrows the quantile, and five skewed
-seeds could not show any effect, however large.
+`python -m lab.robustness` draws it. Johnson's term is the first of an expansion around the centre.
+In the far tail, which Holm's correction needs, this quadratic term would outgrow the quantile, so
+that five skewed seeds could not show any effect, however large.
 """
 
 import math
@@ -29,7 +29,7 @@ FURTHEST = 0.025  # tail up to which the correction grows with the quantile
 VISIBLE = 0.025  # one-sided probability below which a skewness is called visible
 
 Seeds = Float[np.ndarray, " seeds"]
-Quantile = Any  # a number, or an array of them
+Quantile = Any  # a number, or an array of numbers
 
 
 def skewness(values: Seeds) -> float:
@@ -46,7 +46,7 @@ def skewness(values: Seeds) -> float:
 
 
 def of_wider(plus: Seeds, minus: Seeds) -> float:
-    """Return the skewness of that one of two arms that varies more over the seeds.
+    """Return the skewness of the arm that varies more over the seeds: `plus` or `minus`.
 
     The sign is reversed for `minus`, whose scores are subtracted in the difference.
     """
@@ -94,5 +94,5 @@ def standard_error(seeds: int) -> float:
 
 
 def is_visible(skewness: float, seeds: int) -> bool:
-    """Return whether normal values would rarely have a sample skewness as large as this."""
+    """Return whether a sample skewness of this size, of either sign, is rare in normal values."""
     return abs(skewness) > -float(special.ndtri(VISIBLE)) * standard_error(seeds)

@@ -11,13 +11,15 @@ analysis follows from earlier bounds, by integrating the density of the continui
 McPherson & Rowe 1969). Tests are one-sided. Stopping because of another test, or for futility, only
 makes errors rarer (non-binding). p-values are converted to *repeated* p-values: the smallest level
 at which this analysis would have been significant. They are compared with alpha like other
-p-values, so Holm's correction over them is Maurer & Bretz's graph with spending for each claim. An
-interval at these levels is a repeated confidence interval, which is valid for any stopping rule.
+p-values, and Holm's correction can be applied to them: this is Maurer & Bretz's graphical
+procedure, in which each claim spends alpha separately. An interval at the level of an analysis is a
+repeated confidence interval, which is valid for any stopping rule.
 
 Source: Lan & DeMets 1983, Biometrika 70, 659; Jennison & Turnbull 1989, JRSS B 51, 305; Maurer &
 Bretz 2013, Statistics in Biopharmaceutical Research 5, 311; Liu & Anderson 2008.
-Differs: t counts seeds; the error due to the test sentences is the same at all analyses, which
-makes the analyses more alike than assumed, and errors rarer. p-values of t are used as if of z.
+Differs: t is the fraction of the seeds. The error due to the test sentences is the same at all
+analyses. So the analyses are more alike than assumed, and errors are rarer. p-values of t tests are
+treated like those of z tests.
 """
 
 from functools import lru_cache
@@ -76,7 +78,8 @@ def _bounds(fractions: Fractions) -> Bounds:
     """
     levels = ndtr(PROBITS)
     first, *later = fractions
-    bound = -ndtri(_spent(levels, first)) * first**0.5  # on the scale of the sum of the seeds
+    # bounds of the sum over the seeds so far, whose variance is the fraction of the seeds
+    bound = -ndtri(_spent(levels, first)) * first**0.5
     at, mass = _nodes(bound, first)
     mass = mass * _density(at, first)
     for before, now in zip(fractions, later, strict=False):

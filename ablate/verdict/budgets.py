@@ -1,9 +1,9 @@
 """Combine the verdicts of a study whose runs are tested at two budgets of training steps.
 
 The verdict of a claim is the verdict at the long budget, with a note whether learning had levelled
-off. The verdict at the short budget is stored under `short`, with the number of steps that the
-baseline needs to reach the treatment's score at the short budget. The two verdicts are judged
-separately: they share runs, but answer different questions.
+off. The verdict at the short budget is stored under the key `short`, with the number of steps that
+the baseline needs to reach the treatment's score at the short budget. The claim is judged
+separately at each budget: the two verdicts share runs, but answer different questions.
 """
 
 from typing import cast
@@ -16,8 +16,9 @@ from ablate.verdict.judge import ASKED
 
 
 def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:
-    """Return the claims of verdict.json after the full number of training steps, each with its
-    result after the short number in the key `short`.
+    """Return the claims of verdict.json with their results at the long and at the short budget.
+
+    The result at the short budget (after the short number of training steps) is in the key `short`.
 
     Args:
         long: the judged claims after the full number of training steps.
@@ -39,11 +40,11 @@ def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evide
 
 
 def _confirmed(claim: Claim, late: Entry, early: Entry) -> Entry:
-    """Return the result of a claim after the short number of training steps, or "undecided" if the
-    result of longer training differs.
+    """Return the result of a claim after the short number of training steps, undecided if longer
+    training does not confirm it.
 
-    Only a claim that an arm cannot do something (key `cannot`) may become undecided: if the result
-    of longer training does not support the claim, the arm may only have been too slow.
+    Only a supported claim that an arm cannot do something (key `cannot`) becomes undecided: the arm
+    may only have been too slow.
     """
     if late["verdict"] == SUPPORTED:
         return early

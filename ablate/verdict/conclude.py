@@ -39,7 +39,8 @@ REGIME = {
 # metrics whose means are kept although no claim is about them
 ALWAYS = {
     *("test/bleu", "test/nll", "test_long/bleu", "parameters", "steps"),
-    *("measure/microseconds", "measure/bytes"),  # the costs beside the effects of a screen
+    # costs that the report of a screen (many variants against one baseline) shows
+    *("measure/microseconds", "measure/bytes"),
 }
 UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 
@@ -86,7 +87,7 @@ def conclude(evidence: Evidence) -> Verdict:
 
 
 def _judged(evidence: Evidence, registration: Registration) -> tuple[list[Finding], list[Entry]]:
-    """Return the statistical result of every claim, and the claim as in verdict.json."""
+    """Return the statistical results of all claims, and all claims in the form of verdict.json."""
     decided = decide(evidence)
     undecided = sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
     findings = [finding for finding, _, _ in decided]
@@ -115,7 +116,10 @@ def _regime(evidence: Evidence) -> Regime:
 
 
 def alpha_spent(findings: list[Finding]) -> float:
-    """Return how much alpha the interim analyses so far may have spent, at most, on any claim."""
+    """Return the largest part of alpha that the analyses so far have spent on any claim.
+
+    An exact claim counts with all of its alpha.
+    """
     parts = [
         finding.claim["alpha"]
         if isinstance(finding.result, Exact)

@@ -1,7 +1,7 @@
 """Compute the paired differences between the arms of a claim.
 
-A contrast is a weighted sum of runs with the same seed (ablate.verdict.sides). For BLEU, each
-difference is also split into contributions of the test sentences.
+A contrast is a weighted sum of the scores of runs with the same seed (ablate.verdict.sides). For
+BLEU, each difference is also split into contributions of the test sentences.
 """
 
 import math
@@ -43,7 +43,7 @@ class Contrast:
     parts: Float[np.ndarray, "seeds sentences"] | None
     grouped: bool  # whether each column of `parts` is a group of sentences
     learned: Bool[np.ndarray, " seeds"]  # whether all runs of the pair have learned
-    sides: list[Side]  # its arms, with all of their runs
+    sides: list[Side]  # the compared arms, with all of their runs
     arms: list[str]
     unpaired: list[int]  # seeds that lack a run, or whose run lacks the metric
     # interim analyses of these arms as fractions of the seeds; the current one is last
@@ -118,7 +118,10 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
 
 
 def _difference(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) -> Pair | None:
-    """Return the difference between the arms for a seed; None if a run or its metric is missing."""
+    """Return the difference between the arms for a seed.
+
+    The result is None if a run is missing, has failed, or lacks the metric.
+    """
     for side in sides:
         runs = side.runs.get(seed, [])
         planned = max((len(side_runs) for side_runs in side.runs.values()), default=0)

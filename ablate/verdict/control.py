@@ -1,7 +1,7 @@
-"""Compute the positive control of a claim that nothing is lost.
+"""Compute the positive control of a claim that an arm loses nothing that matters.
 
-The control is an arm that should lose more than the margin. If the control loses in the same runs,
-these runs could have shown the loss that the claim denies.
+The control is an arm that should lose more than the margin. If the control loses, the same runs
+could have shown the loss that the claim denies.
 """
 
 from dataclasses import dataclass

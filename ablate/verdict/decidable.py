@@ -24,7 +24,7 @@ AT_BEST = 0.01  # fraction of the metric's range within which an arm counts as a
 BETTER = ("superiority", "trend")
 SAME = ("equivalence", "non_inferiority")
 NO_DIFFERENCES = np.empty(0)
-# what limits a gain and a loss
+# the limit of a gain, and the limit of a loss, in words
 GAIN, LOSS = "below the best possible", "above that of a model that learned nothing"
 
 
@@ -82,8 +82,8 @@ def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
 def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -> str:
     """Return why a claim has only one answer, if both arms are within the margin of the best value.
 
-    The result is "" otherwise. A treatment far below the best value is worse than the baseline,
-    which is an answer.
+    The result is "" otherwise. If only the baseline is so near the best value, the treatment is
+    worse, which is another answer.
     """
     if metric.best is None or claim["better"] != metric.better:
         return ""
@@ -131,7 +131,7 @@ def _at_ceiling(
 
 
 def _mean(side: Side, metric: str) -> float | None:
-    """Return the mean over the finished runs of an arm; None if there are none."""
+    """Return the mean of a metric over the finished runs of an arm; None if no run has it."""
     scores = [
         value(run, metric)
         for run in side.every

@@ -41,7 +41,7 @@ def decision(finding: Finding, p: Tests) -> Decision:
 
     Args:
         finding: the statistical result of the claim.
-        p: p-values, multiplied so that each is compared with alpha.
+        p: p-values by name of the decision, multiplied so that each is compared with alpha.
     """
     if finding.rates is not None:
         return Decision(side(p, finding.claim["alpha"]))

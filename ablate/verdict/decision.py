@@ -72,7 +72,7 @@ def read_verdict(path: Path) -> Verdict:
         UserError: the file is missing or damaged, or was changed after it was written. A file of an
             earlier version has no seal, so changes are not detected.
     """
-    from ablate.record.files import SEAL, check_seal  # numpy
+    from ablate.record.files import SEAL, check_seal  # imports numpy
 
     try:
         verdict = json.loads(path.read_text(encoding="utf-8"))

@@ -1,11 +1,11 @@
 """Judge exact claims: a value must be near 0 in every case, or far from 0 in every case.
 
-The value is that of a probe, or the difference between two runs. Rule: supported if no value is
-further from 0 than the tolerance, refuted if a value is. If lower is better, negative values
-satisfy the claim. With a margin, the claim asserts a difference: every value must be at least as
-far from 0 as the margin. If the claim has a negative control (a deliberate fault), only cases count
-in which the control responded, because the others could not have failed. If no case counts, the
-claim is undecided.
+The value is the result of a probe, or the difference between two runs. The claim is supported if no
+value is further from 0 than the tolerance, and refuted if any value is. If lower is better,
+negative values satisfy the claim. With a margin, the claim asserts a difference: every value must
+be at least as far from 0 as the margin. If the claim has a negative control (a deliberate fault),
+only cases count in which the control responded, because the other cases could not have failed. If
+no case counts, the claim is undecided.
 """
 
 import math
@@ -62,7 +62,8 @@ class Exact:
     margin: float  # 0: none
     one_sided: bool = False  # whether negative values satisfy the claim
     draws: int | None = None  # random draws behind each value; None if not recorded
-    elsewhere: tuple[str, float] | None = None  # an arm outside the claim that violates the rule
+    # an arm outside the claim that violates the rule, and the distance of its value from 0
+    elsewhere: tuple[str, float] | None = None
 
     @property
     def counted(self) -> list[Case]:

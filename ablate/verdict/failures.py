@@ -24,8 +24,10 @@ FEWEST = 2  # smallest number of learned pairs for a verdict on their mean
 
 
 def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
-    """Return the number of runs that failed to learn in each arm of a claim, by label of the
-    arm.
+    """Return, for each arm of a claim, the number of runs that failed to learn.
+
+    The result has an entry for the label of each arm: the failed runs, all ended runs, and the
+    interval of the failure rate.
     """
     counted = {arm_label(side.levels): _count(side, claim["metric"]) for side in arms}
     return {
@@ -37,10 +39,11 @@ def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
 def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
     """Return the failure rates by which a claim about quality may be decided.
 
-    The result is None for other claims, and if no run failed. The rate of the arms with which the
-    treatment is compared comes first, so that the difference is positive if the treatment fails
-    less often. For an interaction or a trend, arms whose weights have the same sign are pooled:
-    counts of unequal rates vary less than the binomial counts of the test (Hoeffding 1956).
+    The result is None for other claims, if no run failed, or if an arm has no runs. The rate of the
+    arms with which the treatment is compared comes first, so that the difference is positive if the
+    treatment fails less often. For an interaction or a trend, arms whose weights have the same sign
+    are pooled. The test then errs less often, because pooled counts of unequal rates vary less than
+    the binomial counts that it assumes (Hoeffding 1956).
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if metric is None or metric.wrong is None or _is_gap(claim):

@@ -20,9 +20,8 @@ SPLITS = ("train", "val", "test")
 OF_TRAINING = ("train", "gap")  # metrics of training sentences, and of the gap to unseen sentences
 UNLEARNED_KINDS = ("stability",)  # kinds of claims about runs that fail
 AGAINST_BASELINE = ("equivalence", "non_inferiority")
-# A run with less than this fraction of the best gain of its arm is stuck. A run whose nll on
-# training
-# sentences is below this fraction of the unigram's has memorised them.
+# A run with less than this fraction of the best gain of its arm is stuck. A run whose nll on its
+# training sentences is below this fraction of the unigram model's nll has memorised them.
 PLATEAU = 0.5
 # metrics without a floor
 UNLEARNED = (
@@ -81,11 +80,10 @@ def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
 
 
 def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:
-    """Return whether a trained arm is no better than a model that has learned nothing, in the
-    metric, or in BLEU if BLEU is informative.
+    """Return whether an arm was trained, but is no better than a model that has learned nothing.
 
-    The metric `skill` has its own limit. BLEU is not informative if it is 0 in every arm, as it is
-    with very short answers.
+    The arm is judged by the metric, and also by BLEU. BLEU is not used for the metric `skill`, and
+    if it is 0 in every run, as it is with very short answers.
     """
     if _never_trained(arm):
         return False

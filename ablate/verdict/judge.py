@@ -135,7 +135,7 @@ def _effect(
     open_ = decision.status == INCONCLUSIVE
     shared = claim["alpha"] / (undecided if open_ else 1)
     decidable = not finding.problem and finding.rates is None
-    share = 2 * nominal(shared / 2, estimate.looks)  # of alpha, at this look
+    share = 2 * nominal(shared / 2, estimate.looks)  # part of alpha for this interim analysis
     least = kind.detectable(claim, estimate, share) if decidable else None
     more = decidable and (open_ or decision.grade == DIRECTION)
     plans = kind.seeds_needed(claim, estimate, shared) if more else {}
@@ -167,9 +167,16 @@ def _effect(
 
 
 def _counts(finding: Finding) -> dict[str, Any]:
-    """Return the fields of verdict.json that depend on the kind of claim: sentences, rates, cases.
+    """Return the numbers of sentences, runs and cases of a claim, as fields of verdict.json.
 
-    `sentences` is the number of test sentences. `rates` has the numbers of failed runs.
+    Returns:
+        A dictionary with those of these keys that apply to the claim:
+        sentences: number of test sentences.
+        rates: failed runs and all runs of both arms, if the claim is about failed runs.
+        failed_to_learn: number of runs that failed to learn, by arm.
+        decided_by_failures: True if the failure rates decide the claim.
+        cases: numbers of cases of an exact claim about trained models; `seeds` and `differences`
+            then have the seeds and values of these cases.
     """
     estimate, cases = finding.result, finding.cases
     entry: dict[str, Any] = {}

@@ -50,11 +50,10 @@ def learning(claim: Claim, evidence: Evidence) -> Learning:
 
 
 def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
-    """Return the result of a claim; "undecided" replaces a decision if the claim says that an arm
-    cannot do something, and longer training might refute the claim.
+    """Return the result of a claim, undecided if longer training might refute the claim.
 
-    Only a claim with the key `cannot` is about such a limit. Its result becomes undecided if an arm
-    may still have been improving at the end of training.
+    Only a supported claim with the key `cannot`, which says that an arm cannot do something,
+    becomes undecided: if an arm may still have been improving at the end of training.
     """
     if not claim.get("cannot"):
         return entry
@@ -78,7 +77,10 @@ def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
 
 
 def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
-    """Return the finished runs of every arm of a claim, by label; {} if no arm has learned."""
+    """Return the finished runs of every arm of a claim, by label of the arm.
+
+    The result is {} if no arm has learned, or if the runs cannot form the difference of the claim.
+    """
     try:
         arms = sides(claim, evidence)
     except ContrastError:

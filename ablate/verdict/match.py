@@ -18,18 +18,19 @@ BUDGET = ("budget.steps", "budget.short")
 
 
 def keys(match: Match) -> tuple[str, ...]:
-    """Return the config keys that a match sets (a match makes the arms equal in cost); their values
-    may differ between arms.
+    """Return the config keys that a match sets to make the arms equal in cost.
+
+    Their values may differ between arms.
     """
     return BUDGET if match["by"] == "flops" else (match["key"],)
 
 
 def check_match(study: Study) -> None:
-    """Raise UserError if the key `match` of a study is wrong. A match chooses the width or the
-    budget of each arm so that all arms have equal costs.
+    """Raise UserError if the key `match` of a study is wrong.
 
-    The match must name a known cost, and the arm to whose cost the others are matched. The key that
-    it changes must not be a factor of the study.
+    A match chooses the width or the budget of each arm so that all arms have equal costs. It must
+    name a known cost, and the arm to whose cost all other arms are matched. The key that it changes
+    must not be a factor of the study.
     """
     match = study.get("match")
     if match is None:
@@ -50,8 +51,9 @@ def check_match(study: Study) -> None:
 
 
 def describe(evidence: Evidence) -> Iterator[str]:
-    """Yield a sentence on the sizes by which the arms of a study were matched (made equal in cost);
-    yield nothing for a study without a match.
+    """Yield a sentence on the settings that were adjusted to make all arms equal in cost.
+
+    Yield nothing for a study without a match.
     """
     match = evidence.study.get("match")
     if not match:

@@ -1,7 +1,7 @@
 """Compare the verdict on new seeds with the earlier verdict of a study.
 
-The question, the rule and the plan are the same. All random numbers are new. Nothing is pooled. The
-outcomes for a claim are:
+The question, the rule and the plan are the same. All random numbers are new. The new runs are not
+pooled with the old runs. The outcomes for a claim are:
 
     reproduced      the same verdict; if supported, at least the same grade
     weaker          the same verdict with a lower grade; or undecided, while the two effects agree
@@ -9,9 +9,9 @@ outcomes for a claim are:
     open            there was no verdict to reproduce
 
 Two effects agree if they differ by no more than the root of the sum of the squared half-widths of
-their intervals. This is an interval for the difference of two independent estimates. A rule that
-only asks whether the new result is significant too would reject many true effects (Open Science
-Collaboration 2015, Science 349, aac4716, which uses several rules).
+their intervals. This root is the half-width of an interval for the difference of two independent
+estimates. A rule that only asks whether the new result is significant too would reject many true
+effects (Open Science Collaboration 2015, Science 349, aac4716, which uses several rules).
 """
 
 import math
@@ -33,7 +33,7 @@ GRADES = ("", DIRECTION, LARGE)  # grades of supported claims, ascending
 
 
 def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
-    """Return the outcome of a replication in a word, such as "reproduced".
+    """Return the outcome of a replication: "reproduced", "weaker", "not reproduced" or "open".
 
     Args:
         first: the claim in the original verdict.
@@ -78,7 +78,7 @@ class Short(TypedDict):
     effect: float | None
     interval: list[float] | None
     evidence: str
-    p: NotRequired[dict[str, float]]  # of the claim alone; earlier versions kept none
+    p: NotRequired[dict[str, float]]  # of the claim alone; files of earlier versions have none
 
 
 class Replication(TypedDict):

@@ -12,7 +12,7 @@ from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.replication import Replication, Short, replication
 
 RESULT = "contest.json"
-SAME = 1e-6  # relative tolerance of an effect, because verdict.json has fewer digits
+SAME = 1e-6  # relative difference up to which effects are equal, as verdict.json has fewer digits
 
 
 def read_contest(folder: Path) -> list[Replication]:
@@ -21,7 +21,7 @@ def read_contest(folder: Path) -> list[Replication]:
     Raises:
         UserError: the file is damaged, or its outcomes do not follow from its verdicts.
     """
-    from ablate.evidence.seal import read_json  # numpy
+    from ablate.evidence.seal import read_json  # imports numpy
 
     path = folder / RESULT
     if not path.exists():
@@ -47,7 +47,7 @@ def used_replicate(folder: Path, following: int) -> int | None:
     Raises:
         UserError: the file is damaged.
     """
-    from ablate.evidence.seal import read_json  # numpy
+    from ablate.evidence.seal import read_json  # imports numpy
 
     path = folder / RESULT
     if not path.exists():
@@ -59,7 +59,7 @@ def used_replicate(folder: Path, following: int) -> int | None:
 
 
 def _update(claim: Replication) -> None:
-    """Rename a field that earlier versions wrote: `sentence` becomes `evidence`."""
+    """Rename a field that earlier versions wrote, in place: `sentence` becomes `evidence`."""
     for answer in (claim["first"], claim["fresh"]):
         former = cast(dict[str, str], answer)
         if "sentence" in former:
@@ -87,18 +87,17 @@ def _check(where: str, claim: Replication) -> None:
 
 def copy_contest(source: Path, target: Path) -> None:
     """Copy contest.json, if there is one, from one folder of evidence to another."""
-    from ablate.record.files import write_text  # numpy
+    from ablate.record.files import write_text  # imports numpy
 
     if (source / RESULT).exists():
         write_text(target / RESULT, (source / RESULT).read_text(encoding="utf-8"))
 
 
 def asked_again(claim: Entry, contest: Iterable[Replication]) -> Replication | None:
-    """Return the replication of a claim.
+    """Return the replication of a claim; None if there is none.
 
-    The result is None if the claim was not replicated, or if its verdict has changed since the
-    replication. If a claim is judged after two numbers of training steps, only the result after the
-    full number has a replication, so for the short number the result is None too.
+    A replication does not count if the verdict on the claim has changed since. If a claim is judged
+    after two numbers of training steps, only the result after the full number has a replication.
 
     Args:
         claim: the claim in verdict.json.
@@ -113,7 +112,7 @@ def _is_of(replicated: Replication, claim: Entry) -> bool:
     first = replicated["first"]
     key = [replicated["id"], replicated["reading"], first["verdict"]]
     if key != [claim["id"], claim.get("reading", ""), claim["verdict"]]:
-        return False  # a statement may be worded anew
+        return False  # the statement is not compared, because it may have been reworded
     if claim["verdict"] == SUPPORTED and first["grade"] != claim.get("grade", ""):
         return False
     old, effect = first["effect"], claim["effect"]

@@ -1,9 +1,10 @@
 """Compute the steps that the baseline needs to reach the treatment's short-budget nll.
 
-For each seed: the step at which the validation nll of the baseline's long run has fallen to the nll
-of the treatment at the short budget, interpolated between two validations. A run that never reaches
-this nll is censored: it needs more than the long budget. The result is the median over the seeds,
-with the interval that inverts the sign test: two order statistics, which tolerate censored seeds.
+For each seed, this is the step at which the validation nll of the baseline's long run has fallen to
+the nll of the treatment at the short budget, interpolated between two validations. A run that never
+reaches this nll is censored: it needs more than the long budget. The result is the median over the
+seeds, with the interval that inverts the sign test. The ends of this interval are two order
+statistics, so that censored seeds are allowed.
 
 Source: Conover 1999, Practical Nonparametric Statistics, section 3.2 (interval of a quantile).
 What differs: nothing.
@@ -32,8 +33,9 @@ WITHOUT = ("exact", "stability", "trend")  # kinds that do not compare the losse
 def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | None:
     """Return the steps that the baseline needs to reach the treatment's nll, as in verdict.json.
 
-    null stands for more steps than the long budget. The result is None if the claim does not
-    compare two arms, if both arms have the same training runs, or if no run was validated.
+    In place of a number of steps, None means more steps than the long budget. The whole result is
+    None if the claim does not compare two arms, if both arms have the same training runs, or if no
+    run was validated.
 
     Args:
         entry: the claim.

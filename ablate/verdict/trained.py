@@ -1,10 +1,10 @@
-"""Judge an exact claim about trained models, whose value varies between seeds.
+"""Judge an exact claim about trained models, for which the restricted value varies between seeds.
 
 For each seed, the worst distance from 0 is taken; the estimate is the mean over seeds. The claim is
-supported if the 1 - 2 alpha interval is within the tolerance (with a margin: beyond the margin),
-refuted if the interval is on the other side, else undecided. Each decision is a one-sided test at
-alpha. If two arms agree in every run, they compute the same numbers. Then nothing is random, and
-the claim stays exact.
+supported if the 1 - 2 alpha interval is within the tolerance (with a margin: beyond the margin).
+The claim is refuted if the interval is on the other side, else undecided. Each decision is a
+one-sided test at alpha. If two arms agree in every run, they compute the same numbers. Then nothing
+is random, and every case is checked as in other exact claims.
 """
 
 import math
@@ -46,8 +46,9 @@ class TrainedValue(Estimate):
         return {SUPPORTED: far, REFUTED: near} if self.away else {SUPPORTED: near, REFUTED: far}
 
     def turns(self, alpha: float) -> list[MarginThreshold]:
-        """Return the decision for every possible bound (the tolerance or margin of the claim), as a
-        list of the bounds from which a decision holds.
+        """Return the bounds (tolerances or margins of the claim) at which the decision changes.
+
+        Each entry has the decision that holds from its bound up to the next bound.
         """
         low, high = self.interval(1 - 2 * alpha)
         first, last = (SUPPORTED, REFUTED) if self.away else (REFUTED, SUPPORTED)
@@ -66,7 +67,7 @@ def took_steps(runs: Iterable[Run]) -> bool:
 def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValue | None:
     """Return the mean over seeds of the values that an exact claim restricts.
 
-    The result is None if training does not affect the values.
+    The result is None if training does not affect the values, or if no run was trained.
     """
     constructed = needs_no_training(claim["metric"])
     identical = bool(claim["treatment"]) and not any(case.value for case in cases.counted)

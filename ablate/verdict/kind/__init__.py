@@ -1,4 +1,4 @@
-"""List all kinds of claims by name; each is a class with its checks, its rule and its power."""
+"""List all kinds of claims by name; the class of a kind has its checks, its rule and its power."""
 
 from collections.abc import Mapping
 

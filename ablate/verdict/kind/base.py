@@ -187,8 +187,9 @@ class Kind(ABC):
 
     @abstractmethod
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
-        """Return the decision for every margin from 0 on, as a list of the margins at which the
-        decision changes.
+        """Return the margins, from 0 on, at which the decision changes.
+
+        Each entry has the decision that holds from its margin up to the next margin.
         """
 
     def bounds(self, margin: float) -> tuple[float, ...]:

@@ -28,7 +28,9 @@ class Equivalence(Sameness):
     def tests(self, estimate: Any, margin: float) -> Tests:
         """Return the p-values of the decisions supported and refuted.
 
-        Both one-sided tests must reject to support the claim. One is enough to refute it.
+        The claim is supported if two tests show that the difference is above minus the margin and
+        below the margin. It is refuted if a test shows that the difference is above the margin, or
+        below minus the margin.
         """
         return {
             SUPPORTED: max(estimate.p_at_most(-margin), estimate.p_at_least(margin)),

@@ -96,7 +96,9 @@ class ExactKind(Kind):
         raise NotImplementedError
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
-        """Return the tolerances or margins at which the decision changes."""
+        """Return the tolerances or margins at which the decision changes, with the decision from
+        there on; [] if no value was measured.
+        """
         if isinstance(estimate, TrainedValue):
             return distinct(estimate.turns(alpha))
         if estimate.worst is None:

@@ -1,7 +1,7 @@
 """Decide claims of non-inferiority: an arm is not worse than another by the margin m or more.
 
 The rule is one-sided: supported if the 1 - alpha interval is above -m, refuted if it is below -m.
-Being better never refutes the claim.
+An arm that is better than the other never refutes the claim.
 """
 
 from typing import Any

@@ -1,9 +1,9 @@
 """Define the base class of two kinds of claims: equivalence and non-inferiority.
 
 Both need a margin and may name a positive control. The number of seeds is planned for a true
-difference of 0, unless the claim names another one in `plan_for`. A positive control is an arm of
-the same sweep that loses more than the margin. Without a control, the runs may simply be unable to
-show a loss.
+difference of 0, unless the claim names another difference in `plan_for`. A positive control is an
+arm of the same sweep that loses more than the margin. Without a control, it is not shown that the
+runs could detect a loss.
 """
 
 from ablate.evidence.types import Claim

@@ -33,7 +33,7 @@ class Stability(Superiority):
         "judged like superiority claims, by the difference between the proportions of runs that "
         "diverge or collapse"
     )
-    most_seeds = 100  # the tables of the test grow with the square
+    most_seeds = 100  # the exact test enumerates a number of tables that grows with the square
     beyond_most_seeds = f"more than {most_seeds} seeds are needed"
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
@@ -51,13 +51,14 @@ class Stability(Superiority):
         return self.with_effect(claim, rates(claim, evidence), contrast(claim, evidence))
 
     def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
-        """Return the smallest true proportion of failed runs in an arm that the test detects with
-        power 0.8, if no run of the other arm fails. The result is None if an arm has no runs, or if
-        no proportion is detected.
+        """Return the smallest true proportion of failed runs that the test detects with power 0.8.
+
+        It is the proportion in one arm, if no run of the other arm fails. The result is None if an
+        arm has no runs, or if no proportion is detected.
         """
         if not estimate.known:
             return None
-        from scipy import stats  # takes longer to import than all else here
+        from scipy import stats  # here, because it takes longer to import than the rest
 
         rejected = p_values(estimate.of_first, estimate.of_second, 0.0)[:, 0] <= alpha / 2
         events = np.arange(estimate.of_first + 1)

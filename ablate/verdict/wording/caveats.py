@@ -29,7 +29,7 @@ from ablate.verdict.wording.effects import failures
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
 OF_HOLM = "The answers are corrected"
-NOISE = {  # the simulations whose rate of wrong answers is given
+NOISE = {  # the simulations in which the rate of wrong answers was measured, in words
     FEW: "{seeds} seeds and skewed differences",
     SKEWED: "{seeds} seeds and differences as skewed as those measured",
     CLUSTERED: "{seeds} seeds and differences that form two clusters, as here",
@@ -96,7 +96,9 @@ def _of_tuning(evidence: Evidence) -> Iterator[str]:
 def _at_end(
     evidence: Evidence, grids: dict[int, list[Any]], end: Callable[[list[Any]], Any]
 ) -> list[str]:
-    """Return the labels of the arms in which some runs chose an extreme value of those tried.
+    """Return labels of the arms in which some runs chose the largest (or smallest) tried value.
+
+    If only some runs of an arm did so, their number follows the label.
 
     Args:
         evidence: the evidence.

@@ -40,7 +40,7 @@ def graded(status: str, grade: str) -> str:
 
 
 def unit_of(claim: Claim) -> Metric:
-    """Return the metric with the name, unit and digits with which the effect of a claim is written.
+    """Return the metric whose name, unit and digits are used to write the effect of a claim.
 
     The effect of a trend on a log-log scale is an exponent, which has no unit.
     """

@@ -14,7 +14,7 @@ from ablate.verdict.decision import (
 from ablate.verdict.kind import kind_of
 from ablate.verdict.wording.details import direction, unit_of
 
-SHORT = 3  # largest number of words of a metric's name that is repeated
+SHORT = 3  # a metric's name with more words than this is not repeated after the margin
 HOLM = "After the correction for several claims (Holm)"
 BRIEF_HOLM = "After Holm's correction"
 WEAKER = {  # the part of the answer that the correction leaves open, by the grade that remains
@@ -60,9 +60,10 @@ def shared_levels(claim: Claim) -> Levels:
 
 
 def condition_text(levels: Levels) -> str:
-    """Return the levels that all arms of a claim share, as "6 layers and no warm-up".
+    """Return levels of factors as text, such as "6 layers and no warm-up".
 
-    The result is "" if the arms share none.
+    Levels that say how a model is measured, and not what it is, are left out. The result is "" if
+    no level is left.
     """
     return in_sentence({k: v for k, v in levels.items() if k not in MEASURED})
 
@@ -216,9 +217,10 @@ def _rule(claim: Claim, bound: str, *, brief: bool) -> str:
 
 
 def _outlook(claim: Claim, answer: Answer) -> list[str]:
-    """Return a sentence on how many seeds would decide an undecided claim, if there is one.
+    """Return a list with a sentence on how many seeds would decide a claim.
 
-    The standard deviation is assumed to stay as measured.
+    The standard deviation is assumed to stay as measured. The list is empty if the claim is
+    decided, or if seeds cannot be planned.
     """
     planned = [*(answer["seeds_needed"] or {}).values()]
     if answer["verdict"] != INCONCLUSIVE or not planned:
@@ -280,5 +282,5 @@ def failures(claim: Claim, answer: Answer) -> str:
 
 
 def claim_metric(claim: Claim) -> Metric:
-    """Return the metric of a claim, named as the study names what was measured."""
+    """Return the metric of a claim, with the name that the study gives it in the key `measures`."""
     return metric_in_words(claim["metric"], claim.get("measures"))

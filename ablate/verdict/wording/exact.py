@@ -130,7 +130,8 @@ def _allowed(claim: Claim, *, brief: bool = False) -> str:
 def _control(claim: Claim, answer: Answer) -> str:
     """Return a sentence with the evidence that the check of a supported claim could have failed.
 
-    The control of a claim with a margin shows a response, and not a failure.
+    For a claim with a margin, the response to a deliberate fault is given only for comparison. The
+    result is "" if the claim is not supported.
     """
     cases = answer["cases"]
     if answer["verdict"] != SUPPORTED:

@@ -23,7 +23,7 @@ from ablate.verdict.decision import (
 from ablate.verdict.wording.effects import effect_evidence, failures
 from ablate.verdict.wording.exact import exact_evidence
 
-EVIDENCE = 40  # largest number of words; what does not fit is only in the details
+EVIDENCE = 40  # largest number of words of the evidence; everything else is in the details
 OPENINGS = {
     (SUPPORTED, ""): "Supported",
     (SUPPORTED, LARGE): "Supported",
@@ -46,10 +46,12 @@ PERHAPS_OPPOSITE = "Refuted: if anything, the other way round"
 def opening(claim: Question, answer: Answer | Entry | Short) -> str:
     """Return the answer to a claim in a few words, such as "Refuted: too small to matter".
 
-    Without a margin no effect is too small. An effect in the other direction is too small if its
-    whole interval lies within the margin. An effect that is refuted as too small has another
-    opening if its estimate is beyond the margin in the other direction, or its whole interval is in
-    the other direction.
+    The text differs from that of `opening_of` in three cases:
+
+    - The claim has no margin: then "but maybe small" is left out, because every effect counts.
+    - The effect is in the opposite direction, but its whole interval lies within the margin.
+    - The claim is refuted because the effect is too small, but its estimate is below minus the
+      margin, or its whole interval is below 0.
     """
     grade, ends, margin = answer["grade"], answer["interval"], claim["margin"]
     if grade == SMALL and ends is not None and ((answer["effect"] or 0) < -margin or ends[1] < 0):
