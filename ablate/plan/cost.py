@@ -33,8 +33,9 @@ def cost(
     tests: int = 1,
     trains: bool = True,
 ) -> Cost | None:
-    """Return the estimated time of a run, from earlier runs of the same variant, or else of the
-    same size (`ablate.plan.registry`); None if there are none.
+    """Return the estimated time of a run, from similar earlier runs; None if there are none.
+
+    Similar runs have the same variant or, if no run has, the same size (`ablate.plan.registry`).
 
     Args:
         kin: digests by which similar earlier runs are found.

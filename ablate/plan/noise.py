@@ -44,8 +44,9 @@ class Noise:
     runs: int
 
     def entry(self) -> dict[str, int | float]:
-        """Return the standard deviations and counts as plain data, with the keys of the registry of
-        earlier runs, a file from which later sweeps are planned.
+        """Return the standard deviations and counts, with the keys of the registry of earlier runs.
+
+        Later sweeps are planned from this file.
         """
         return {
             "between_seeds": round(self.seed, 5),
@@ -175,7 +176,7 @@ def as_run(row: Row, asked: str = "") -> Run:
 def statistics_of(folder: Path) -> dict[str, Rows]:
     """Return the statistics of each sentence that a test stored in `folder`, by split.
 
-    An example of such statistics are the n-gram counts for BLEU.
+    For BLEU, the statistics of a sentence are counts of n-grams.
     """
     by_split = {
         p.name.removesuffix(STATISTICS): read_rows(p) for p in folder.glob(f"*{STATISTICS}")

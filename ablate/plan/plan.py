@@ -89,23 +89,20 @@ class Plan:
 
     @property
     def guessed(self) -> list[Arm]:
-        """Arms that still have to run and whose estimate of the run time comes from other model
-        variants of the same size.
-        """
+        """Arms still to run whose time is estimated from other variants of the same size."""
         return [arm for arm in self.everything if arm.cost and arm.cost.guessed and arm.left]
 
     @property
     def seconds(self) -> float | None:
-        """Core time in seconds of all runs that still have to run; None if an arm that still has to
-        run has no estimate.
-        """
+        """Core time in seconds of all runs that still have to run; None if unknown for an arm."""
         estimates = (arm.cost.seconds * arm.left for arm in self.everything if arm.cost)
         return None if self.unknown else sum(estimates, 0.0)
 
     @property
     def wall(self) -> float:
-        """Estimated wall time of the sweep in seconds, for plans in which every arm has an
-        estimate.
+        """Estimated wall time of the sweep in seconds.
+
+        Every arm must have an estimate.
         """
         return wall(map(_each, (self.screening, self.arms)), self.at_once)
 
@@ -132,8 +129,9 @@ def _each(arms: Sequence[Arm]) -> Iterator[float]:
 
 
 def make(sweep: Composed) -> Plan:
-    """Return the plan of a sweep after composing and checking the config of every run. The plan has
-    no estimates of run times yet.
+    """Return the plan of a sweep, after composing and checking the config of every run.
+
+    The plan has no estimates of run times yet.
 
     Raises:
         UserError: the sweep is invalid.
@@ -142,8 +140,9 @@ def make(sweep: Composed) -> Plan:
 
 
 def of_cells(config: DictConfig, planned: Planned) -> Plan:
-    """Return the plan of a sweep, given its cells (runs), whose configs have been composed and
-    checked. The plan has no estimates of run times yet.
+    """Return the plan of a sweep whose cells (runs) have been composed and checked.
+
+    The plan has no estimates of run times yet.
     """
     engine = construct(config.engine)
     tuned = planned.tune["key"] if planned.tune else ""
@@ -166,8 +165,9 @@ def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -
 
 
 def _arm(cells: list[Cell], checked: Checked, tuned: str, *, final: bool) -> Arm:
-    """Return cells that differ only in their seed as an arm; `final` is false if a nuisance
-    parameter must be tuned before they can run.
+    """Return cells that differ only in their seed as an arm.
+
+    `final` is false if a nuisance parameter must be tuned before the cells can run.
     """
     first = record_of(cells[0], checked.data)
     config = first.config

@@ -74,9 +74,7 @@ def _guessed(arms: int) -> str:
 
 
 def _early(planned: Plan) -> str:
-    """Return a phrase that the sweep takes less time if interim analyses end arms early; "" if no
-    interim analysis is planned.
-    """
+    """Return a phrase on interim analyses, which may shorten the sweep; "" if none is planned."""
     if planned.config.study is None:
         return ""
     looks = planned_looks(plain_study(planned.config))

@@ -254,11 +254,11 @@ def _answer(decision: str, name: str, state: Row, rules: Rules, **more: Any) -> 
 
 
 def _baseline(campaign: Campaign, state: Row, values: dict[str, Values]) -> tuple[Values, int]:
-    """Return the results of the current baseline that are compared with the results of candidates,
-    and the number of runs that the baseline still needs.
+    """Return the results of the current baseline, and the number of runs that it still needs.
 
-    The results are the first finite results, as many as the campaign's rules ask for. Runs by which
-    the baseline was chosen when it was a candidate are left out.
+    The results are the first finite results, as many as the campaign's rules ask for. Candidates
+    are compared with them. Runs by which the baseline was chosen when it was a candidate are left
+    out.
     """
     kept = state["baseline"]
     every = values.get(kept["arm"], np.empty(0))[kept["skip"] :]

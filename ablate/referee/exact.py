@@ -21,9 +21,7 @@ from ablate.verdict.exact import Case, Exact
 
 
 class Cases(Exact):
-    """The differences between the result of each run and a number that a claim names, or between
-    the results of each pair of runs.
-    """
+    """The deviations of runs from a number that a claim names, or from their paired runs."""
 
     method = "every case is checked"
 
@@ -34,7 +32,7 @@ class Cases(Exact):
         A deviation is the distance of a run's value from the number that the claim names, or from
         the value of the paired run. A claim that deviations are at most a tolerance is decided by
         the largest deviation. A claim that they are at least a margin is decided by the smallest
-        one.
+        deviation.
         """
         return math.nan if self.worst is None else self.worst
 
@@ -47,8 +45,9 @@ class Cases(Exact):
         return {side: float(self.verdict != side) for side in (SUPPORTED, REFUTED)}
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return an infinite interval: the claim is only about the runs in the table, so that
-        nothing is estimated.
+        """Return an infinite interval, because nothing is estimated.
+
+        The claim is only about the runs in the table.
         """
         return -math.inf, math.inf
 

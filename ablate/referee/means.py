@@ -13,8 +13,9 @@ LENT, STATED = "t, noise not its own", "z or t, stated noise"
 
 
 def corrected(design: Design) -> str:
-    """Return ", corrected for skewness", which is appended to the name of a t test, if the design
-    has this correction; otherwise "".
+    """Return the end of the name of a t test: ", corrected for skewness" or "".
+
+    The design decides whether the test has this correction.
     """
     return ", corrected for skewness" if design.corrects else ""
 

@@ -184,8 +184,10 @@ def _with_failures(measured: Measured) -> Measured:
 
 
 def _failure_rates(arms: tuple[Arm, ...]) -> Rates:
-    """Return the numbers of failed runs and of all runs, first for the arms that the effect
-    subtracts (negative weight), then for the arms that it adds.
+    """Return the numbers of failed runs and of all runs for two groups of arms.
+
+    The first group has the arms that the effect subtracts (negative weight). The second group has
+    the arms that it adds.
     """
     sides = [[arm for arm in arms if (arm.weight > 0) == plus] for plus in (False, True)]
     (first, of_first), (second, of_second) = (

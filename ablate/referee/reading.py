@@ -38,8 +38,7 @@ def read_question(path: Path) -> Question:
 
 
 def question(given: Mapping[str, object]) -> Question:
-    """Return the question about a table of runs that a mapping with the keys of a study file
-    states.
+    """Return the question about a table of runs, from a mapping with the keys of a study file.
 
     A question consists of a design (how to read the table) and of claims about the runs. The fields
     of a single claim may be written beside those of the design, without a list of claims.

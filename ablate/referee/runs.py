@@ -1,5 +1,6 @@
-"""Reduce a table of runs, which this package did not make, to one value per run, and select the
-runs of an arm.
+"""Reduce a table of runs to one value per run, and select the runs of an arm.
+
+The runs were not made by this package.
 """
 
 from collections.abc import Mapping

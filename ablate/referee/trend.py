@@ -22,8 +22,8 @@ Slopes = Float[np.ndarray, "pairs 2"]  # the slope, and its positive terms alone
 
 
 def trend(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDifference, int]:
-    """Return the slope of a trend claim, positive if it is better, and the number of incomplete
-    pairs.
+    """Return the slope of a trend claim, positive if the metric gets better, and the number of
+    incomplete pairs.
 
     With `minus`, the effect is the difference of two slopes.
 

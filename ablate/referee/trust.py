@@ -151,9 +151,7 @@ def _noise(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
 
 
 def _against_stated(arms: tuple[Arm, ...], sd: float) -> Iterator[str]:
-    """Yield a sentence for each arm whose measured standard deviation does not fit the stated
-    one.
-    """
+    """Yield a sentence for each arm whose standard deviation does not fit the stated value."""
     for arm in arms:
         variance = variance_of(arm.values)
         if variance is None:

@@ -137,9 +137,7 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """The answer to a single claim in a sentence; for several claims, the number of claims with
-        each answer.
-        """
+        """The answer in a sentence; for several claims, the number of claims with each answer."""
         if len(self.claims) == 1:
             return self.claims[0].headline
         counts = Counter(claim.judged.decision.status for claim in self.claims)

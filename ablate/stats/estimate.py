@@ -187,8 +187,9 @@ def estimate(
 
 
 def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:
-    """Return the variance of the mean difference due to sentences, beyond the part that the
-    variation over seeds already contains.
+    """Return the variance of the mean difference that is due to sentences, never below 0.
+
+    The part that the variation over seeds already contains is left out.
     """
     return max(0.0, components(parts)[1])
 

@@ -62,8 +62,10 @@ class Part:
         return self.variance.value * self.weight / self.runs
 
     def planned(self, runs: int) -> tuple[float, float]:
-        """Return the contribution of this term to the variance of the effect in a plan with `runs`
-        runs of each arm, and the degrees of freedom of this contribution.
+        """Return the contribution of this term to the variance of a planned effect, and the degrees
+        of freedom of this contribution.
+
+        `runs` is the planned number of runs of each arm.
         """
         df = self.variance.df if self.variance.source else float(runs - 1)
         return self.variance.value * self.weight / runs, df

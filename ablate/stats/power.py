@@ -1,5 +1,4 @@
-"""Compute the distribution of interval widths that a planned sweep may measure, for power
-calculations.
+"""Compute the widths that the interval of a planned sweep may have, for power calculations.
 
 The power for a normal mean with estimated variance is an integral over the chi-square distribution
 of this variance (with seeds as the only source of noise: the noncentral t). The integral is a mean
@@ -65,8 +64,9 @@ def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tu
 
 
 def _beyond_chance(skewness: float, seeds: int) -> float:
-    """Return the skewness moved towards 0 by the standard error that it has for normally
-    distributed results, but not beyond 0.
+    """Return the part of a skewness that exceeds its standard error for normal values.
+
+    The result has the sign of the skewness, and is 0 if no part exceeds the standard error.
     """
     return math.copysign(max(0.0, abs(skewness) - standard_error(seeds)), skewness)
 

@@ -174,8 +174,9 @@ def _score(n1: int, n2: int, delta: float) -> Table:
 
 
 def _constrained(share1: Table, share2: Table, ratio: float, delta: float) -> Table:
-    """Return the maximum-likelihood estimate of p1, the true proportion in the first arm, under
-    the constraint p1 - p2 = delta: the root of a cubic, in closed form.
+    """Return the most likely value of p1, the true proportion in the first arm, if p1 - p2 = delta.
+
+    This maximum-likelihood estimate is the root of a cubic, in closed form.
 
     Args:
         share1: observed proportions in the first arm.

@@ -1,5 +1,6 @@
-"""Compute the exact sign-flip test of paired differences, which reports show beside the p-value of
-a verdict.
+"""Compute the exact sign-flip test of paired differences.
+
+Reports show its p-value beside the p-value of a verdict.
 
 If the differences are symmetric about 0, all patterns of their signs are equally likely. The
 p-value is the fraction of patterns whose mean is at least as far from 0 as the observed mean. Five

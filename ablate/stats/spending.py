@@ -73,8 +73,9 @@ def _spent(level: Bounds, share: float) -> Bounds:
 
 @lru_cache(maxsize=256)
 def _bounds(fractions: Fractions) -> Bounds:
-    """Return the critical value of the last analysis for each overall level in PROBITS, as a probit
-    of its p-value.
+    """Return the critical value of the last analysis for each overall level in PROBITS.
+
+    A critical value is the probit of a p-value.
     """
     levels = ndtr(PROBITS)
     first, *later = fractions
@@ -92,8 +93,10 @@ def _bounds(fractions: Fractions) -> Bounds:
 
 
 def _nodes(bound: Bounds, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights of Gauss-Legendre quadrature over the test statistics below each
-    bound, for which a study continues.
+    """Return nodes and weights to integrate over the test statistics below each bound.
+
+    With a statistic below the bound, a study continues. The nodes are those of Gauss-Legendre
+    quadrature.
     """
     low, high = -FAR * share**0.5, np.minimum(bound, FAR * share**0.5)
     half = (high - low)[:, None] / 2

@@ -109,8 +109,10 @@ def was_trained(verdict: Verdict) -> bool:
 
 
 def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
-    """Yield every claim of verdict.json. If the runs of a claim were tested at a short budget (a
-    smaller number of steps) as well, the claim follows again with its result at this budget.
+    """Yield every claim of verdict.json, once for each budget at which its runs were tested.
+
+    A claim whose runs were also tested at a short budget (a smaller number of steps) follows again,
+    with its result at this budget.
     """
     for claim in claims:
         yield claim

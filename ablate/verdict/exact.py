@@ -39,18 +39,18 @@ class Case:
 
     @property
     def counts(self) -> bool:
-        """Whether the negative control, a deliberate fault, shows that this case could have
-        violated the claim.
+        """Whether this case could have violated the claim, as its negative control shows.
 
-        Without a negative control, every case counts.
+        The control is a deliberate fault. Without a control, every case counts.
         """
         return self.control is None or self.control > MOVED
 
 
 @dataclass(frozen=True)
 class Exact:
-    """The values that an exact claim restricts, one per case (a run, or a pair of runs with the
-    same seed), with the rule that decides the claim.
+    """The values that an exact claim restricts, with the rule that decides the claim.
+
+    Each case has a value. A case is a run, or a pair of runs with the same seed.
 
     An exact claim states that every value is within a tolerance of 0, or at least a margin away
     from 0.
@@ -67,9 +67,7 @@ class Exact:
 
     @property
     def counted(self) -> list[Case]:
-        """The cases that were measured and could have violated the claim, as far as a negative
-        control (a deliberate fault) shows.
-        """
+        """The cases that have a value and that count, that is, could have violated the claim."""
         return [case for case in self.cases if case.value is not None and case.counts]
 
     @property
@@ -84,9 +82,7 @@ class Exact:
 
     @property
     def broken(self) -> int:
-        """The number of cases (runs or pairs of runs) that violate the claim; a value that is not
-        finite violates it.
-        """
+        """The number of cases that violate the claim; a value that is not finite violates it."""
         return sum(not self.holds(self.distance(case)) for case in self.counted)
 
     def signed(self, case: Case) -> float:
@@ -124,8 +120,7 @@ class Exact:
 
     @property
     def control(self) -> float | None:
-        """The smallest deviation that the negative control, a deliberate fault, caused in a case of
-        `counted`.
+        """The smallest response of the negative control (a deliberate fault) in a counted case.
 
         The value is None for a claim without a negative control.
         """
@@ -193,11 +188,10 @@ def _draws(runs: list[Run], evidence: Evidence) -> int | None:
 
 
 def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, float] | None:
-    """Return an arm that the claim does not name and that violates the rule of the claim (a
-    tolerance or a margin), with the distance of the arm's value from 0.
+    """Return an arm outside the claim that violates its rule, with the arm's distance from 0.
 
-    Such an arm shows that the check can fail. It is named by the levels that no run of the claim
-    has. The result is None if there is no such arm.
+    The rule is a tolerance or a margin. Such an arm shows that the check can fail. It is named by
+    the levels that no run of the claim has. The result is None if there is no such arm.
     """
     inside = {run["cell"] for run in cases.runs}
     for run in evidence.runs:

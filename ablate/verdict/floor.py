@@ -38,10 +38,10 @@ UNLEARNED = (
 
 
 def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return the reason why a claim cannot be judged, if no arm is better than a model that has
-    learned nothing.
+    """Return the reason why a claim cannot be judged, if none of its arms has learned anything.
 
-    The result is "" if an arm is better.
+    An arm has learned if it is better than a model that has learned nothing. The result is "" if an
+    arm has learned.
     """
     if claim["metric"].partition("/")[0] in UNLEARNED:
         return ""
@@ -55,8 +55,7 @@ def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> s
 
 
 def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return the reason why a claim is undecided because one of its arms failed to learn the task;
-    "" if there is no such reason.
+    """Return the reason why a claim is undecided if arms failed to learn the task, else "".
 
     A claim about a score, such as BLEU, may compare an arm that learned with an arm that did not,
     because the failure may be the effect. All other claims presuppose that the arms learned: claims

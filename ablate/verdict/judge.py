@@ -82,8 +82,8 @@ def _in_order(claim: Claim) -> Iterator[tuple[str, Any]]:
 
 
 def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
-    """Return how many of a claim's runs ended before the registration of the study, and whether
-    the claim is exploratory for this reason.
+    """Return how many runs ended before the registration of the study, and whether their claim is
+    exploratory for this reason.
 
     A claim is exploratory if all its runs ended before the registration. It is also exploratory if
     some of its runs did and the study was changed since.
@@ -169,14 +169,15 @@ def _effect(
 def _counts(finding: Finding) -> dict[str, Any]:
     """Return the numbers of sentences, runs and cases of a claim, as fields of verdict.json.
 
+    Only the fields that apply to the claim are returned.
+
     Returns:
-        A dictionary with those of these keys that apply to the claim:
         sentences: number of test sentences.
         rates: failed runs and all runs of both arms, if the claim is about failed runs.
         failed_to_learn: number of runs that failed to learn, by arm.
         decided_by_failures: True if the failure rates decide the claim.
-        cases: numbers of cases of an exact claim about trained models; `seeds` and `differences`
-            then have the seeds and values of these cases.
+        cases: numbers of cases of an exact claim about trained models.
+        seeds, differences: seeds and values of these cases.
     """
     estimate, cases = finding.result, finding.cases
     entry: dict[str, Any] = {}
@@ -222,8 +223,10 @@ def _of_kind(finding: Finding, outcome: Control | None) -> dict[str, Any]:
 
 
 def _bands(turns: list[MarginThreshold]) -> list[Band]:
-    """Return the verdicts that a claim would have with other margins (an exact claim: with other
-    tolerances), from the thresholds at which its decision changes.
+    """Return the verdicts that a claim would have with other margins, as in verdict.json.
+
+    For an exact claim with a tolerance, the tolerance differs instead. `turns` has the thresholds
+    at which the decision changes.
     """
     return [
         {

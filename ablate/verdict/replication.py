@@ -69,9 +69,7 @@ def _towards(effect: float, interval: Sequence[float], other: float) -> float:
 
 
 class Short(TypedDict):
-    """The fields of a claim's result that contest.json, the file of a replication with new seeds,
-    stores for the original seeds and for the new seeds.
-    """
+    """The result of a claim in contest.json, on the original seeds or on the new seeds."""
 
     verdict: str
     grade: str

@@ -19,9 +19,7 @@ from ablate.record.label import key, say
 
 
 class ContrastError(UserError):
-    """The error that is raised if the existing runs cannot form the difference that a claim is
-    about.
-    """
+    """The error that is raised if the runs cannot form the difference that a claim is about."""
 
 
 @dataclass(frozen=True)

@@ -71,8 +71,9 @@ def _curves(entry: Entry, evidence: Evidence, side: int) -> list[object]:
 
 
 def _needed(early: list[Run], late: list[Run]) -> list[float]:
-    """Return, for each pair of runs, the steps that the baseline needs to reach the target: the
-    validation nll of the treatment at the short budget.
+    """Return, for each pair of runs, the steps that the baseline needs to reach the target.
+
+    The target is the validation nll of the treatment at the short budget.
 
     The number is infinite if the baseline never reaches the target.
 
@@ -93,10 +94,10 @@ def _needed(early: list[Run], late: list[Run]) -> list[float]:
 
 
 def _interval(updates: Sequence[Number], alpha: float) -> Point | None:
-    """Return the confidence interval of the median of `updates`, which has a number of training
-    steps for each seed.
+    """Return the confidence interval of the median number of training steps.
 
-    The ends of the interval are two of these numbers. The result is None if the seeds are too few.
+    `updates` has the number for each seed. The ends of the interval are two of these numbers. The
+    result is None if the seeds are too few.
     """
     ordered, n = sorted(updates), len(updates)
     rank = int(stats.binom.ppf(alpha / 2, n, 0.5))

@@ -35,8 +35,10 @@ POWER = 0.8
 
 @dataclass(frozen=True)
 class Finding:
-    """The statistical result of a claim, from which its verdict follows: the estimate, the
-    p-values, and the reason why the claim cannot be judged, if there is one.
+    """The statistical result of a claim, from which its verdict follows.
+
+    It has the estimate, the p-values, and the reason why the claim cannot be judged, if there is
+    such a reason.
     """
 
     claim: Claim
@@ -125,8 +127,9 @@ class Kind(ABC):
         return tests if min(self.scaled(tests).values()) <= alpha else None
 
     def could_decide(self, rates: Rates, alpha: float) -> bool:
-        """Return whether any distribution of the failed runs between the arms would be
-        significant.
+        """Return whether the failure rates could be significant with the same total of failed runs.
+
+        All distributions of the failed runs between the arms are tried.
         """
         return any(self.by_failures(split, alpha) for split in rates.splits())
 
@@ -177,8 +180,11 @@ class Kind(ABC):
 
     @abstractmethod
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Return the decision on a claim from its p-values on the scale of alpha, with or without
-        Holm's adjustment.
+        """Return the decision on a claim from its p-values.
+
+        Args:
+            p: p-values on the scale of alpha, by name of the decision, corrected by Holm or not.
+            alpha: the significance level.
         """
 
     def alone(self, estimate: Any, margin: float, alpha: float) -> Decision:
@@ -193,9 +199,7 @@ class Kind(ABC):
         """
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return the values, such as the margin with either sign, with which the ends of a
-        confidence interval are compared.
-        """
+        """Return the values, such as the margin, to compare with the ends of an interval."""
         return (margin,)
 
     @abstractmethod

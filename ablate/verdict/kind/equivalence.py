@@ -58,16 +58,13 @@ class Equivalence(Sameness):
         )
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return the values with which the ends of a confidence interval are compared: minus the
-        margin and the margin.
-        """
+        """Return minus the margin and the margin, to compare with the ends of an interval."""
         return (-margin, margin)
 
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the probability that the claim is supported with `pairs` seeds, if the true
-        difference is `effect`.
+        """Return the probability that the claim is supported, if `effect` is the true difference.
 
         The width of the interval depends on the standard deviation that the planned sweep will
         measure. So the result is a mean over likely standard deviations.

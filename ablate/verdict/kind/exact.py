@@ -50,8 +50,7 @@ class ExactKind(Kind):
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Return the result of an exact claim, that is, a claim that a condition holds in every
-        case: the value of each case.
+        """Return the result of an exact claim: the value of each case.
 
         If the claim is about trained models, whose values vary between seeds, the result also has
         the mean over seeds and its p-values.
@@ -76,28 +75,23 @@ class ExactKind(Kind):
         return Decision(side(p, alpha))
 
     def planned(self, estimate: Any) -> bool:
-        """Return False: the number of seeds cannot be planned, because an exact claim states no
-        effect size.
-        """
+        """Return False, because an exact claim states no effect for which to plan seeds."""
         return False
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return an empty dictionary, because exact claims state no effect for which seeds could be
-        planned.
-        """
+        """Return {}, because an exact claim states no effect for which seeds could be planned."""
         return {}
 
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Raise NotImplementedError: a claim that a condition holds in every case has no
-        statistical power.
-        """
+        """Raise NotImplementedError, because an exact claim has no statistical power."""
         raise NotImplementedError
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
-        """Return the tolerances or margins at which the decision changes, with the decision from
-        there on; [] if no value was measured.
+        """Return the tolerances or margins at which the decision changes.
+
+        Each entry has the decision from there on. The list is empty if no value was measured.
         """
         if isinstance(estimate, TrainedValue):
             return distinct(estimate.turns(alpha))
@@ -117,7 +111,5 @@ class ExactKind(Kind):
         return [near, far] if estimate.worst > 0 else [MarginThreshold(0.0, far.decision)]
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return the values with which a measured value is compared: minus the margin and the
-        margin.
-        """
+        """Return minus the margin and the margin, to compare with a measured value."""
         return (-margin, margin)

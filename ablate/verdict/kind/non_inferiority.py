@@ -34,22 +34,20 @@ class NonInferiority(Sameness):
         return {SUPPORTED: estimate.p_at_most(-margin), REFUTED: estimate.p_at_least(-margin)}
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
-        """Return the margins at which the decision changes: the ends of the confidence interval of
-        the difference, with the opposite sign.
+        """Return the margins at which the decision changes.
+
+        They are the ends of the confidence interval of the difference, with the opposite sign.
         """
         return losses(*estimate.interval(1 - alpha))
 
     def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return the value with which the ends of a confidence interval are compared: minus the
-        margin.
-        """
+        """Return minus the margin, to compare with the ends of an interval."""
         return (-margin,)
 
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the probability that the claim is supported with `pairs` seeds, if the true
-        difference is `effect`.
+        """Return the probability that the claim is supported, if `effect` is the true difference.
 
         The width of the interval depends on the standard deviation that the planned sweep will
         measure. So the result is a mean over likely standard deviations.

@@ -21,8 +21,10 @@ class Sameness(Kind):
     controlled = True
 
     def decide(self, p: Tests, alpha: float) -> Decision:
-        """Return the decision: refuted if the tests show a difference beyond the margin, supported
-        if they exclude such a difference, else inconclusive.
+        """Return the decision on the claim: supported, refuted or inconclusive.
+
+        The claim is refuted if the tests show a difference beyond the margin, and supported if they
+        exclude such a difference.
         """
         return Decision(side(p, alpha))
 

@@ -45,9 +45,7 @@ class Stability(Superiority):
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Return the result of a claim about failed runs: the comparison of the proportions of
-        failed runs in both arms.
-        """
+        """Return the result of a claim: a test of the proportions of failed runs in both arms."""
         return self.with_effect(claim, rates(claim, evidence), contrast(claim, evidence))
 
     def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
@@ -68,8 +66,7 @@ class Stability(Superiority):
         return None
 
     def named(self, claim: Claim) -> dict[str, float]:
-        """Return the true difference of proportions for which the number of seeds is planned, by
-        name of the decision.
+        """Return the true difference of proportions to plan seeds for, by name of the decision.
 
         For a claim that names neither such a difference nor a margin, the difference is 0.2.
         """
@@ -83,8 +80,9 @@ class Stability(Superiority):
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the exact power of the test for `pairs` runs of each arm, if a proportion `effect`
-        of the runs of one arm fails and no run of the other arm fails.
+        """Return the exact power of the test for `pairs` runs of each arm.
+
+        A proportion `effect` of the runs of one arm fails, and no run of the other arm.
         """
         from scipy import stats
 
@@ -109,8 +107,10 @@ def rates(claim: Claim, evidence: Evidence) -> Rates:
 
 
 def _leads_to(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
-    """Return, for every number of failed runs in the first arm (rows) and in the second arm
-    (columns), whether these numbers lead to the decision `side`.
+    """Return which numbers of failed runs lead to the decision `side`, as a table of booleans.
+
+    A row stands for a number of failed runs in the first arm, and a column for a number in the
+    second.
 
     Args:
         side: name of the decision.

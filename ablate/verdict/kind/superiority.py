@@ -91,8 +91,9 @@ class Superiority(Kind):
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
-        """Return the probability of the decision `side` ("supported", or "large enough to matter")
-        with `pairs` seeds, if the true effect is `effect`.
+        """Return the probability of the decision `side` with `pairs` seeds, if `effect` is true.
+
+        `side` is "supported" or "large enough to matter".
 
         The width of the interval depends on the standard deviation that the planned sweep will
         measure. So the result is a mean over likely standard deviations.

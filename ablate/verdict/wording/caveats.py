@@ -270,8 +270,9 @@ def _of_age(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
 
 
 def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
-    """Yield caveats on claims whose paired differences have a distribution, such as a skewed one,
-    with which the test gives more false verdicts in simulations than alpha allows.
+    """Yield caveats on claims whose test errs more often in simulations than alpha allows.
+
+    The reason is the distribution of the paired differences, such as a skewed one.
     """
     claims: dict[SeenNoise, list[Claim]] = {}
     for finding in findings:
@@ -302,9 +303,10 @@ def _of_intervals(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
 
 
 def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
-    """Yield caveats from the history of each claim in the analysis log: interim analyses, earlier
-    sweeps that asked the same question, and other settings (data, size, budget) in which the
-    question was asked.
+    """Yield caveats from the history of each claim in the analysis log.
+
+    The log has the interim analyses, earlier sweeps that asked the same question, and other
+    settings (data, size, budget) in which the question was asked.
     """
     groups: dict[str, list[Entry]] = {}
     for entry in claims:

@@ -140,8 +140,9 @@ def _comparison(claim: Claim, *, shared: bool) -> str:
 
 
 def _places(claim: Claim) -> tuple[Levels, Levels]:
-    """Return the two settings whose differences an interaction compares, as levels; both are {} if
-    the claim is no interaction.
+    """Return the two settings whose differences an interaction compares, as levels.
+
+    Both are {} if the claim is no interaction.
     """
     where = claim["where"]
     there = {k: v for k, v in claim["minus"].items() if where.get(k, ...) != v}

@@ -95,10 +95,10 @@ def _notes(*notes: str) -> str:
 
 
 def _mean(claim: Claim, answer: Answer, *, brief: bool) -> str:
-    """Return a verb phrase, and sentences, on the mean over seeds of the value that an exact claim
-    about trained models restricts.
+    """Return the evidence on an exact claim about trained models: the mean over seeds, with notes.
 
-    If `brief`, the wording is shorter.
+    The text starts with a verb, because the name of the measured value precedes it. If `brief`, the
+    wording is shorter.
     """
     value, seeds, allowed = deviation(answer["effect"]), answer["pairs"], _allowed(claim)
     if answer["interval"] is None:
