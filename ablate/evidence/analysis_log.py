@@ -6,11 +6,11 @@ varied factors, and the seeds. The file gets another line for every analysis, wi
 were analysed and the seeds that failed. Lines are only appended. Each line is sealed with a digest.
 
 experiments/NAME/book.jsonl is a copy of the lines about the evidence in that folder. The copy
-documents the committed verdict and does not affect other sweeps, because analyses by other people
-are not analyses of this user. A question is asked in one setting (data, size, budget, device). The
-same question in other settings is counted and reported beside the verdict. Exact claims involve no
-chance and are not logged. The same contrast in another metric, or in a study file with more
-factors, belongs to the same family of questions.
+documents the committed verdict. It does not affect other sweeps, because an analysis by another
+person spends no alpha of this user. A question is asked in one setting (data, size, budget,
+device). The same question in other settings is counted and reported beside the verdict. Questions
+about the same contrast in another metric, or in a study file with more factors, form a family.
+Exact claims involve no chance and are not logged.
 
 The order of lines determines how much alpha a verdict spends, so a new line never gets an earlier
 time than existing lines, whatever the clock shows. If a damaged log has lost lines, they are
@@ -49,7 +49,7 @@ class Sweep:
     time: float
     folder: str
     study: str  # hash of the study
-    regime: dict[str, object]  # without keys that change a number only by rounding
+    regime: dict[str, object]  # setting, without keys that change results only by rounding
     settings: dict[str, object]
     replicate: int
     seeds: list[int]
@@ -58,15 +58,14 @@ class Sweep:
     levels: dict[str, dict[str, object]] = field(
         default_factory=dict
     )  # settings of each `factor=level`
-    # keys that are missing in `settings`: factors and tuned parameters
+    # config keys that `settings` leaves out: factors and the tuned parameter
     free: list[str] = field(default_factory=list)
-    code: str = ""  # digest of the package's source; other versions may have other keys
+    code: str = ""  # digest of the package's source; another version may have other config keys
     claims: list[list[str]] = field(default_factory=list)  # id and reading of each claim
     components: dict[str, str] = field(default_factory=dict)  # options that all arms share
 
     def sets(self, where: Mapping[str, object]) -> dict[str, object]:
-        """Return the settings, by dotted config key, that the given level of each factor stands
-        for.
+        """Return the settings of a combination of levels, by dotted config key.
 
         Args:
             where: level by factor, such as {"norm": "pre"}.
@@ -87,12 +86,13 @@ class Sweep:
         return not self.changes(other, self.levels) and self.planned == other.planned
 
     def changes(self, now: "Sweep", levels: Iterable[str]) -> list[str]:
-        """Describe which settings of this sweep are different in a later sweep.
+        """Return the settings that differ in a later sweep, as phrases such as "budget.steps was
+        100 and is 200".
 
         Args:
             now: the later sweep.
-            levels: levels, as `factor=level`, whose settings are compared in addition to the common
-                ones.
+            levels: levels, as `factor=level`, whose settings are compared in addition to the
+                settings that all arms share.
         """
         apart = (*self.free, *now.free, *BESIDE) if self.code == now.code != "" else None
         changes = differences(self.settings, now.settings, apart)
@@ -105,8 +105,10 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A line of the analysis log: an analysis of a sweep, with the seeds that finished or
-    failed.
+    """A line of the analysis log: an analysis of a sweep.
+
+    `folder` is the folder of the sweep. `seeds` has the seeds whose runs all have a result, and
+    `failed` has the seeds with a failed run.
     """
 
     folder: str
@@ -161,7 +163,8 @@ class AnalysisLog:
         return [sweep for sweep in alike if question in sweep.questions]
 
     def before(self, current: Sweep, question: str, rule: Rule) -> list[Sweep]:
-        """Return the sweeps that asked a question before `current` first asked the question.
+        """Return the sweeps in the same setting that asked a question before `current` first asked
+        the question.
 
         A repetition of `current` with the same settings, seeds and decision rule counts as
         `current`.
@@ -179,13 +182,13 @@ class AnalysisLog:
         return [seeds for i, seeds in enumerate(seed_sets) if seeds not in seed_sets[:i]]
 
     def registration(self, current: Sweep) -> Registration:
-        """Return the registration of the study that a sweep belongs to: when the study was first
-        started with the data, model size and budget of the sweep.
+        """Return the registration of a sweep's study: its hash, the time when it was first started,
+        and the hashes of earlier forms.
 
         A form of a study is a version of the parts that decide its verdicts, identified by a hash.
-        The time is that of the first sweep with the same form, even under another name. `earlier`
-        lists the hashes of forms that were started before, and have the same name or share a
-        question.
+        The time is the start of the first sweep with the same form, even under another name.
+        `earlier` lists the hashes of forms that were started before, and have the same name or
+        share a question. Only sweeps in the same setting count.
         """
         forms: dict[str, float] = {}
         for sweep in self.sweeps:
@@ -222,6 +225,8 @@ class AnalysisLog:
 
 def register(results: Path, sweep: Sweep) -> Registration:
     """Write a line for a sweep that starts, and return the registration of its study.
+
+    If the log has lost lines, they are restored first.
 
     Raises:
         UserError: a line of the log was changed after it was written.

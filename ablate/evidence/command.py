@@ -1,4 +1,4 @@
-"""Format the command that made a run, without paths of one machine, for committed evidence."""
+"""Format the command that made a run, without machine-specific paths, for committed evidence."""
 
 import re
 import shlex

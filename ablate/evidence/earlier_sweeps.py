@@ -1,8 +1,8 @@
 """Combine a sweep with earlier sweeps that asked the same questions, that is, compared the same
 arms in the same metric.
 
-Seeds of earlier sweeps with the same settings are pooled with those of this sweep: seeds that were
-left out are included again, and new seeds count as a further interim analysis, which spends alpha
+Seeds of earlier sweeps with the same settings are pooled with the seeds of this sweep, so a seed
+cannot be left out afterwards. New seeds count as a further interim analysis, which spends alpha
 (ablate.stats.spending). A claim is exploratory if its question was asked before with other settings
 or under another rule, if earlier analyses spent all of alpha, or if runs that were started or
 analysed are missing.
@@ -137,7 +137,8 @@ class EarlierSweeps:
 
         Args:
             evidence: the evidence to analyse.
-            whole: whether the evidence should have all seeds. If so, missing seeds are reported.
+            whole: whether a claim is also exploratory if seeds are missing, or if an earlier
+                analysis spent all of alpha; False for a part of a study.
         """
         several = any("replicate" in run for run in evidence.runs)
         seeds = {*self.look(evidence).seeds}
@@ -231,8 +232,8 @@ class EarlierSweeps:
         return descriptions
 
     def _in_family(self, claim: Claim) -> list[str]:
-        """Return phrases for the earlier sweeps that compared the two levels of a claim in another
-        metric, or in another study file.
+        """Return phrases for the earlier sweeps that compared the two levels of a claim under the
+        same settings, but in another metric or in another study file.
         """
         begun = min(sweep.time for sweep in self.log.sweeps if sweep.same(self.current))
         earlier = [
@@ -297,9 +298,8 @@ class EarlierSweeps:
 
 
 def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[Seed]) -> list[str]:
-    """Return reasons why the answer that these seeds give is exploratory, as phrases.
-
-    Reasons are that an earlier analysis spent all of alpha, and that seeds are missing.
+    """Return the reasons why a verdict from some seeds is exploratory, as phrases: an earlier
+    analysis spent all of alpha, or seeds are missing.
 
     Args:
         planned: number of seeds of the study.
@@ -320,11 +320,11 @@ def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[See
 
 
 def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:
-    """Return evidence with added runs of the same arms from other evidence.
+    """Return the current evidence, with added runs of the same arms from other evidence.
 
-    Each arm and seed is used once. A run of the other evidence replaces a failed run. A replicate
-    is a numbered set of seeds. If there are several replicates, seeds are renumbered so that they
-    stay distinct.
+    Each arm has one run per seed: a run of the other evidence is added if the current evidence has
+    no such run, or a failed run. A replicate is a numbered set of seeds. If there are several
+    replicates, seeds are renumbered so that they stay distinct.
 
     Args:
         evidence: evidence of the current sweep.
@@ -382,7 +382,7 @@ def seed_of(run: Run, replicate: int) -> Seed:
 
 def _evidence(sweep: Sweep, results: Path) -> Evidence | None:
     """Return the evidence (runs and metrics) of an earlier sweep; None if its files cannot be read
-    any more.
+    any more, or if they are outside the results folder.
     """
     folder = results / sweep.folder
     try:

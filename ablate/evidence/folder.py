@@ -37,9 +37,10 @@ from ablate.record.files import finite, write_text
 
 Rows = Int[np.ndarray, "sentences 10"]
 Groups = Int[np.ndarray, " sentences"]
-RUNS_OF = " of runs"  # suffix of arrays with the identities of the runs
-SIZED = " of size "  # infix of arrays for arms whose corpus has another size
-GROUPS_OF = " of groups"  # suffix of arrays that assign sentences to groups
+# parts of the names of arrays in statistics.npz
+RUNS_OF = " of runs"  # suffix: the identities of the runs
+SIZED = " of size "  # infix: runs whose test split has another number of sentences
+GROUPS_OF = " of groups"  # suffix: the group number of each sentence
 WIDTH = 10  # number of statistics per sentence
 
 

@@ -26,15 +26,16 @@ from ablate.record.types import Environment, Link, Metrics, Outcome
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")
-TRAINING = "train/nll"  # of single batches, with dropout
+TRAINING = "train/nll"  # computed on single batches, with dropout
 POINTS = 24  # number of points that are kept of a training curve
 DIGITS = 4  # significant digits of each point
 EXACT = 9  # digits that distinguish neighbouring float32 values; enough for trained runs
 STATISTICS = ".stats.npz"
-IDENTITY = "identity.json"  # file of a record with everything that its identity depends on
-# keys of that file besides the source code
+# file in the folder of a training or evaluation: everything that determines its results
+IDENTITY = "identity.json"
+# keys of this file that are part of `Run.code`, in addition to the hashes of the source
 BESIDE_CODE = ("libraries", "data", "device", "initial", "bleu")
-SCREENING = "screening"  # folder inside the sweep's, of the runs that tuned a nuisance parameter
+SCREENING = "screening"  # subfolder of a sweep with the runs that tuned a nuisance parameter
 
 
 def gather(sweep: Path) -> Evidence:
@@ -124,8 +125,8 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
 
 
 def _ends(link: Link) -> list[Link | Outcome]:
-    """Return the outcome of a run after all its training steps and, if the run was also tested
-    after fewer steps (its short budget), the outcome after these.
+    """Return a list with the outcome of a run after all its training steps. If the run was also
+    tested after fewer steps (its short budget), that outcome follows.
 
     Args:
         link: content of the run's file cells/NUMBER.json.
@@ -180,7 +181,7 @@ def _cost(folder: Path) -> dict[str, float]:
 
 
 def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
-    """Return metrics and curve of a run, rounded for evidence.
+    """Return the metrics and the validation curve of a run, rounded to `EXACT` significant digits.
 
     If the curve is empty, the metrics keep all digits, because they come from a probe, that is,
     from a measurement of an untrained model.
@@ -192,9 +193,10 @@ def kept(metrics: Metrics, curve: Curve) -> tuple[Metrics, Curve]:
 
 
 def curve_of(folder: Path) -> Curve:
-    """Return the curves of a run over its validations, by metric, with the optimiser step.
+    """Return the validation curves of a run: a list of values for each metric, and the optimiser
+    steps under the key `step`.
 
-    Metrics that are missing at a validation are left out.
+    A metric that is missing at a validation is left out. The result is {} without a validation.
     """
     points = _logged(folder, CURVES[0])
     common = [name for name in CURVES if all(name in line for line in points)]
@@ -202,7 +204,11 @@ def curve_of(folder: Path) -> Curve:
 
 
 def _training(folder: Path) -> Curve:
-    """Return the training nll at evenly spaced steps, including the last step."""
+    """Return the training curve of a run, with the keys `step` and `train/nll`; {} if the run has
+    no training nll.
+
+    The curve has at most `POINTS` points, evenly spaced, and includes the last logged step.
+    """
     logged = _logged(folder, TRAINING)
     count = min(len(logged), POINTS)
     points = [logged[len(logged) * number // count - 1] for number in range(1, count + 1)]
@@ -318,7 +324,8 @@ def _groups(link: Link) -> dict[str, Groups]:
 
 
 def read_rows(path: Path) -> Rows | None:
-    """Return the BLEU statistics of every sentence; None for a task without translations.
+    """Return an array with the BLEU statistics of every sentence; None for a task without
+    translations.
 
     Args:
         path: a file TEST_SET.stats.npz, which an evaluation wrote.

@@ -1,10 +1,11 @@
 """Join evidence of one registered study whose runs were made on separate machines.
 
 A piece is the folder of a finished sweep, or a folder of evidence, with some of the study's runs.
-The runs of all pieces must be disjoint, and the runs of an arm must come from the same code. Every
-run has a digest (`code`) of the source of all executed modules, the data, the libraries and the
-kind of device. All seeds of an arm share this digest. Pieces without a common arm cannot be
-compared this way, so they must name the same unchanged commit and the same versions.
+No run may be in two pieces, and all runs of an arm must come from the same code. To check this,
+every run has a digest (`code`) of the source of all executed modules, the data, the libraries and
+the kind of device, which is equal for all seeds of an arm. Pieces without a common arm cannot be
+compared by this digest. They must have the same library versions, and the same commit without local
+changes or the same source.
 
 A part of a study (`part=true`) has no verdict, so its runs have not been analysed. A piece with a
 verdict was an interim analysis, which spends alpha. Joined pieces without all planned seeds form a
@@ -101,8 +102,9 @@ class Piece:
 
 
 def replicate(levels: Levels, seed: int) -> str:
-    """Return a key, as text, that identifies a run of a study by the levels of its arm and by its
-    seed, so that the same run can be recognised in several parts of the study.
+    """Return a text that identifies a run of a study by the levels of its arm and by its seed.
+
+    By this text, the same run is recognised in several parts of the study.
     """
     return json.dumps([levels, seed], sort_keys=True, default=str)
 
@@ -119,7 +121,7 @@ def is_part(evidence: Evidence) -> bool:
 def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
     """Return the joined evidence of all pieces, and the joined lines of their analysis logs.
 
-    A piece is evidence with some of the runs of a study, such as those of one machine.
+    A piece is evidence with some of the runs of a study, such as the runs of one machine.
 
     Raises:
         UserError: pieces overlap; differ in study, setting, code or data; or have more seeds than
@@ -190,9 +192,8 @@ def _check_disjoint(first: Piece, other: Piece) -> None:
 
 
 def _check_code(first: Piece, other: Piece) -> None:
-    """Raise UserError unless two parts of a study were made by the same code, data and libraries.
-
-    Then both would give the same numbers for the same run.
+    """Raise UserError unless two parts of a study were made by the same code, data and libraries,
+    so that a run gives the same results in both.
     """
     codes = [_codes(piece) for piece in (first, other)]
     for piece, codes_of_piece in zip((first, other), codes, strict=True):
@@ -227,7 +228,8 @@ def _codes(piece: Piece) -> dict[str, set[str]]:
 def _same_source(first: Piece, other: Piece) -> bool:
     """Return whether the runs of two parts of a study come from the same versions and source.
 
-    A commit with local changes counts as the same source if the digests of the source agree.
+    The source is the same if both parts name the same commit without local changes, or if their
+    digests of the source are equal.
     """
     made_by = [_made_by(piece) for piece in (first, other)]
     if len(made_by[0] | made_by[1]) != 1:
@@ -315,7 +317,7 @@ def _registration(
     earlier analyses of each claim in all parts.
 
     Args:
-        pieces: the parts of the study, such as those of several machines.
+        pieces: the parts of the study, such as one part per machine.
         lines: the joined lines of the analysis logs of all parts.
         runs: the joined runs of all parts.
     """
@@ -370,8 +372,14 @@ def _judged_seeds(piece: Piece) -> list[int]:
 
 
 def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
-    """Return the seeds with which any sweep in the analysis logs was started for the study of a
-    sweep, as (replicate, seed) pairs.
+    """Return all seeds with which the study of a sweep was started, as (replicate, seed) pairs.
+
+    Sweeps with another replicate number do not count. A replication (`contest`) counts only if
+    `current` is a replication, too.
+
+    Args:
+        current: a sweep of the study.
+        lines: the joined lines of the analysis logs of all parts.
     """
     sweeps = (line for line in lines if isinstance(line, Sweep) and line.study == current.study)
     return {
@@ -383,8 +391,8 @@ def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
 
 
 def _whole_command(command: str) -> str:
-    """Return the command of the whole study, given the command that made only some of its runs: the
-    overrides that select these runs are removed.
+    """Return the command of the whole study: the command that made a part of the study, without the
+    overrides that select the runs of the part.
     """
     words = [word for word in shlex.split(command) if not word.startswith(OF_ONE_PART)]
     return shlex.join(words)

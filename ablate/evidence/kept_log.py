@@ -16,14 +16,13 @@ from ablate.phrases import listed
 
 
 def check_log(folder: Path, evidence: Evidence) -> None:
-    """Raise UserError if the analysis log, which lists the seeds that were analysed, has seeds that
-    are missing among the runs.
+    """Check that the runs include all seeds that were analysed according to the analysis log.
 
     The log is beside committed evidence, or in the results folder of a sweep. Older evidence, and
     evidence from W&B, has no log.
 
     Raises:
-        UserError: the log is damaged, or has seeds that are not among the runs.
+        UserError: the log is damaged, or lists seeds that are missing among the runs.
     """
     sweep = evidence.registration.get("sweep")
     place = _place_of_log(folder.resolve(), sweep) if sweep else None
@@ -45,11 +44,8 @@ def check_log(folder: Path, evidence: Evidence) -> None:
 
 
 def _place_of_log(folder: Path, sweep: str) -> Path | None:
-    """Return the folder that has the analysis log (the list of seeds that were analysed) of some
-    evidence.
-
-    This is the folder of the evidence, else the folder of all results. The result is None if
-    neither has a log.
+    """Return the folder of the analysis log for some evidence: the folder of the evidence if it has
+    a log, else the folder of all results; None if neither has a log.
 
     Args:
         folder: the folder of the evidence.
@@ -62,12 +58,12 @@ def _place_of_log(folder: Path, sweep: str) -> Path | None:
 
 
 def check_manifest(folder: Path, evidence: Evidence) -> None:
-    """Raise UserError if committed evidence differs from its line in the manifest, the list of all
-    studies whose evidence was ever saved.
+    """Check that committed evidence matches its line in the manifest, the list of all studies whose
+    evidence was ever saved.
 
     Raises:
-        UserError: the manifest is damaged, or the runs or the analysis log are not those that the
-            manifest describes.
+        UserError: the manifest is damaged, the runs differ from the runs in the manifest, or the
+            analysis log is missing although the manifest names it.
     """
     folder = folder.resolve()
     study = read_manifest(folder.parent).get(folder.name)

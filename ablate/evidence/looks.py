@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from ablate.evidence.types import Run, Study
 
 ENOUGH = 10  # minimum number of seeds for interim analyses
-USUAL = 3  # number of analyses of a study with enough seeds that sets none
+USUAL = 3  # number of analyses if a study with enough seeds does not set `looks`
 
 
 def planned_looks(study: Study) -> list[int]:

@@ -97,7 +97,7 @@ def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
 
 
 def digest_of_runs(sealed: Mapping[str, object]) -> str:
-    """Return one digest of all runs.
+    """Return a single digest of all runs.
 
     Args:
         sealed: the seal of the evidence, that is, the hashes of its parts as they are stored in

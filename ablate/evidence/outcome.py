@@ -6,7 +6,7 @@ from ablate.metric.table import METRICS
 
 STATUSES = ("finished", "diverged", "collapsed", "failed")
 WENT_WRONG = ("diverged", "collapsed")
-# Metrics of a stability claim, and the statuses that they count.
+# Metrics of a stability claim, and the statuses that each metric counts.
 UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": WENT_WRONG}
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00; after a few steps up to 0.04
 BLEU, NLL = "test/bleu", "test/nll"
@@ -14,10 +14,10 @@ HARDLY = 0.05  # fraction of the unigram nll: a run with a smaller gain has lear
 
 
 def is_unstable(run: Run, metric: str) -> bool:
-    """Return whether a run counts as failed in a claim about the rate of failed runs.
+    """Return whether a run counts as unstable in a claim about the rate of unstable runs.
 
-    A run also counts as collapsed if its BLEU is at most that of an untrained model, and its loss
-    is barely below the unigram loss.
+    A finished run counts as collapsed if its BLEU is as low as that of an untrained model, and its
+    loss is barely below the unigram loss.
 
     Args:
         run: the run.
@@ -34,13 +34,14 @@ def is_unstable(run: Run, metric: str) -> bool:
 
 
 def value(run: Run, metric: str) -> float:
-    """Return the metric of a run; a diverged or collapsed run gets BLEU 0 or the unigram nll.
+    """Return the value of a metric for a run; a diverged or collapsed run gets the metric's worst
+    value, such as BLEU 0 or the unigram nll.
 
     Excluding such runs would favour the arm to which they belong. The metrics `diverged`,
     `collapsed` and `unstable` are 1 or 0.
 
     Raises:
-        KeyError: the run does not have the metric, and no worst value is defined for the metric.
+        KeyError: the run has no value of the metric, or a value that is not finite.
     """
     if metric in UNSTABLE:
         return float(is_unstable(run, metric))
@@ -63,8 +64,8 @@ def required_metrics(metric: str) -> set[str]:
 
 
 def _worst(metric: str) -> float | str | None:
-    """Return what replaces a metric of a diverged or collapsed run: a number, or the name of the
-    metric whose value is used instead.
+    """Return the replacement for a metric of a diverged or collapsed run: a number, or the name of
+    the metric whose value is used instead.
 
     The result is None if the table of metrics defines no replacement.
     """

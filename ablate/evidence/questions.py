@@ -1,7 +1,7 @@
-"""Tell which question a claim asks, and by which rule it is decided.
+"""Compute a key for the question that a claim asks, and the rule by which the claim is decided.
 
-Two claims ask the same question if they compare the same arms in the same metric, in whichever
-study file they stand. The analysis log counts how often a question was asked, and compares the
+Two claims ask the same question if they compare the same arms in the same metric, even in different
+study files. The analysis log counts how often a question was asked, and compares the
 rules and the settings.
 """
 
@@ -16,7 +16,7 @@ SIDES = ("where", "minus", "over")
 ARMS = ("treatment", "baseline", "where", "minus")  # keys of a claim that name the compared levels
 RULE = ("kind", "margin", "alpha", "better", "scale", "treatment")
 OF_STUDY = ("seeds", "tune")
-UNUSUAL = {"cannot": False}  # a part of the rules of few claims, and its value for all others
+UNUSUAL = {"cannot": False}  # keys that few rules have, with the value for all other rules
 NOT_GIVEN = "not given"
 Rule = dict[str, object]
 
@@ -24,10 +24,12 @@ Rule = dict[str, object]
 def questions(study: Study) -> dict[str, list[Rule]]:
     """Return the decision rules of a study's statistical claims, by the key of their question.
 
-    A question is a comparison of certain arms in a certain metric, and its key is a hash. The
-    result also has a key for each family of questions, that is, all questions about the same
-    contrast of levels. This key has the result of `place` for each claim: the metric of the claim,
-    and the levels that both arms share.
+    A question is a comparison of certain arms in a certain metric, and its key is a hash.
+
+    Returns:
+        decision rules by the key of a question (`question`), and for each family of questions about
+            the same contrast of levels (`family`), the metric and shared levels of each claim
+            (`place`).
     """
     rules: dict[str, list[Rule]] = {}
     for claim in study["claims"]:
@@ -61,8 +63,8 @@ def family(claim: Claim) -> str:
 
 
 def place(claim: Claim) -> Rule:
-    """Return the metric of a claim, and the levels that both arms share, as `metric` and
-    `where`.
+    """Return the metric of a claim under the key `metric`, and the levels that both arms share
+    under the key `where`.
     """
     treatment, baseline = claim["treatment"], claim["baseline"]
     shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
@@ -98,11 +100,12 @@ def rule(claim: Claim, study: Study) -> Rule:
 def differences(
     before: dict[str, object], now: dict[str, object], apart: Sequence[str] | None = None
 ) -> list[str]:
-    """Describe the differences between two sets of settings, each a value by dotted config key.
+    """Return the differences between two sets of settings, as phrases such as "seeds was 3 and is
+    5".
 
-    If `apart` is None, a key that only one set has is ignored, because the key comes from a
-    different version of the code. Otherwise such a key counts, unless it is at or below one of the
-    config nodes in `apart`.
+    Settings are values by dotted config key. If `apart` is None, a key that only one set has is
+    ignored, because the key comes from a different version of the code. Otherwise such a key counts,
+    unless it is at or below one of the config nodes in `apart`.
     """
 
     def counts(key: str) -> bool:

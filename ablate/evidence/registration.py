@@ -4,8 +4,8 @@ A registration covers everything that decides a verdict: the settings of the arm
 kinds, margins and alpha of the claims, and the planned seeds. A registration does not cover wording
 (statements, sources, reasons), names of claims and levels, and the modules of classes, because a
 better sentence or another folder does not make a verdict exploratory. A study is exploratory if its
-decision rule is not the registered one, or if it had earlier runs. The analysis log records when
-each form of a study was first started (ablate.evidence.analysis_log).
+decision rule differs from the registered rule, or if it had earlier runs. The analysis log records
+when each form of a study was first started (ablate.evidence.analysis_log).
 
 The file registered.json has the study as it was registered: everything that decides a verdict, and
 nothing else. Older evidence stores the whole study in this file, and its hash is computed in
@@ -52,8 +52,8 @@ class Deciding(TypedDict):
 
 
 class Form(TypedDict):
-    """The form of a study: everything that decides its verdicts. It is stored (registered) before
-    the runs in registered.json, so that later changes of the study can be detected.
+    """The form of a study: everything that decides its verdicts. The form is stored in
+    registered.json before the runs, so that later changes of the study can be detected.
 
     `study` has the values in the study file that decide verdicts. `levels` has a digest of the
     settings of each `factor=level`. `arms` has a digest of all settings of each arm.
@@ -139,7 +139,8 @@ def _former_hash(study: Mapping[str, Any]) -> str:
 
 
 def portable(sets: Sets) -> dict[str, object]:
-    """Return settings in which a class of this package is named without its module.
+    """Return settings in which each class of this package is named without its module, so that a
+    moved class does not change a digest.
 
     Args:
         sets: settings by dotted config key.
@@ -199,7 +200,7 @@ def departures(
 
 
 def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Mapping[str, Any]:
-    """Return the registered study if its hash is the expected one, else {}.
+    """Return the registered study if its hash is `expected_hash`, else {}.
 
     Args:
         registered: the content of registered.json, which describes the study as it was registered
@@ -215,7 +216,8 @@ def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Map
 
 
 def _taken(before: Mapping[str, Any], study: Study) -> list[str]:
-    """Return the names of the claims from which the key `cannot` was taken after the registration.
+    """Return the names of the claims from which the key `cannot` was removed after the
+    registration.
 
     The key marks a claim which says that an arm cannot learn. The decision rule of such a claim is
     stricter, so the key must stay.
@@ -229,7 +231,8 @@ def _taken(before: Mapping[str, Any], study: Study) -> list[str]:
 
 
 def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
-    """Describe the keys that affect a verdict and differ, using the present names of claims.
+    """Return the changes of keys that affect a verdict, as phrases such as "study.seeds was 3 and
+    is 5"; claims have their present names.
 
     Args:
         before: the registered study.

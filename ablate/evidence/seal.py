@@ -53,10 +53,8 @@ def write_about(folder: Path, about: About, registered: Mapping[str, object], se
 def read_about(folder: Path) -> About:
     """Return the content of study.json after checking its digest.
 
-    The digest is stored in the seal, the key of study.json that holds digests of all files of the
-    evidence.
-
-    The key `registered` has the content of registered.json, {} without this file.
+    The digest is in the key `seal` of the file. The key `registered` of the result has the content
+    of registered.json, or {} if this file does not exist.
 
     Raises:
         UserError: a file is missing, damaged, or was changed after it was sealed.
@@ -75,7 +73,8 @@ def read_about(folder: Path) -> About:
 def read_parts(folder: Path) -> About:
     """Return the content of study.json without checking the digests in its seal.
 
-    The key `registered` has the content of registered.json, {} without this file.
+    The key `registered` of the result has the content of registered.json, or {} if this file does
+    not exist.
 
     Raises:
         UserError: a file is missing or damaged.

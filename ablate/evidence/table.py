@@ -27,7 +27,7 @@ IN_FILE_ONLY = ("test/bleu_tokenised", "test/chrf", "test/length_ratio", "test/c
 DIGITS = {"test/nll": 3, "test/length_ratio": 3, "test/calibration_error": 3}
 PROBE = "probe/"
 COUNTS = (*STATUSES[1:], "reused")  # columns that the terminal shows only if a value is not 0
-ARM = 18  # letters of a line with the name of an arm in a terminal
+ARM = 18  # maximum number of letters per line of an arm's name in a terminal
 Row = dict[str, str]
 
 
@@ -57,8 +57,8 @@ def by_label(runs: list[Run]) -> dict[str, list[Run]]:
 
 
 def rows(runs: list[Run]) -> list[Row]:
-    """Return a row per arm: mean and standard deviation of every metric, status counts, and
-    time.
+    """Return a row per arm, with text by column: number of seeds, mean and standard deviation of
+    the metrics in `COLUMNS` and of probes, status counts, parameters, and median seconds.
     """
     ended = [run for run in runs if run["status"] != "failed"]
     metrics = [c for c in COLUMNS if any(c in run["metrics"] for run in ended)]
@@ -125,7 +125,7 @@ def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> T
             justify="left" if name == "arm" else "right",
             overflow="fold",
             min_width=max(map(len, words)),  # narrow terminals break lines between words
-            no_wrap=name == "arm",  # its lines are broken below: rich would crop the last column
+            no_wrap=name == "arm",  # wrapped below, because rich would crop the last column
         )
     for row in table_rows:
         # Text, because a label such as callbacks=[early_stopping] would be read as markup

@@ -18,7 +18,7 @@ from ablate.config.study import Tune as Tune
 from ablate.record.types import Metrics
 from ablate.record.types import Tuned as Tuned
 
-# by metric; optimiser steps under `step`; null means not finite
+# values by metric, and optimiser steps under the key `step`; None means not finite
 Curve = dict[str, list[int | float | None]]
 
 
@@ -120,7 +120,7 @@ class Run(End):
     levels: Levels
     versions: dict[str, str]
     commit: NotRequired[str]  # commit of ablate's source; missing in older evidence
-    code: NotRequired[str]  # digest of everything except the config that determines the numbers
+    code: NotRequired[str]  # digest of everything that determines the results, except the config
     tuned: NotRequired[Tuned]
     matched: NotRequired[Levels]
     error: NotRequired[str]
@@ -164,7 +164,7 @@ class Planned(TypedDict):
     seeds: int | None
 
 
-# valid until the next band begins
+# verdict if the margin were at least `from`; valid until the next band begins
 Band = TypedDict("Band", {"from": float, "verdict": str, "grade": str})
 
 
@@ -238,15 +238,16 @@ class ClaimResult(TypedDict):
     detectable: float | None
     seeds_needed: dict[str, Planned] | None
     sensitivity: list[Band]
-    uncorrected: NotRequired[str]  # the answer without Holm's correction, where it is another
-    headline: NotRequired[str]  # the layers of the answer (ablate.verdict.wording)
+    uncorrected: NotRequired[str]  # the answer without Holm's correction, if it differs
+    # the answer in words (ablate.verdict.wording)
+    headline: NotRequired[str]
     evidence: NotRequired[str]
     problem: NotRequired[str]  # why the claim cannot be judged
     withheld: NotRequired[str]  # why a claim about the limits of an arm cannot be judged yet
     sentences: NotRequired[int]  # number of test sentences, if they contribute to the error
     cases: NotRequired[Cases]
     rates: NotRequired[list[tuple[int, int]]]  # unstable runs and all runs, first for the treatment
-    information: NotRequired[list[float]]  # with interim analyses: the fraction of seeds at each
+    information: NotRequired[list[float]]  # fraction of the seeds at each interim analysis
     interval_equivalence: NotRequired[list[float] | None]
     control: NotRequired[ControlOutcome | None]
 
@@ -317,7 +318,7 @@ class Arm(TypedDict):
     """
 
     arm: str
-    label: str  # what a person calls it
+    label: str  # the arm's name in words
     levels: Levels
     seeds: int
     finished: int

@@ -14,7 +14,7 @@ class Curves(NamedTuple):
         rows: row number of each value in the table.
         runs: index of the run of each value.
         steps: step of each value.
-        values: values, including recorded NaN and infinite ones.
+        values: the recorded values, which may be NaN or infinite.
         first: for each run, its first row in the table.
     """
 
@@ -49,15 +49,17 @@ def curves(table: Table, run: str, step: str, metric: str) -> Curves:
 
 
 def last_rows(curves: Curves) -> tuple[np.ndarray, Numbers]:
-    """Return for each run the row number and the value of the metric at its last step.
+    """Return two arrays with an entry per run: the row number and the value of the metric at the
+    run's last recorded step.
 
-    The value is NaN for a run without a value.
+    A run without a recorded value gets its first row and NaN.
     """
     return _pick(curves, np.flatnonzero(np.diff(curves.runs, append=-1)))
 
 
 def best_rows(curves: Curves, by: Column, better: str) -> tuple[np.ndarray, Numbers]:
-    """Return for each run the row in which the column `by` is best, and the metric in this row.
+    """Return two arrays with an entry per run: the number of the row in which the column `by` is
+    best, and the metric in this row.
 
     Args:
         curves: the curves of the metric.
@@ -75,10 +77,11 @@ def steps_to(curves: Curves, target: float, better: str) -> tuple[np.ndarray, Nu
     """Return for each run the step at which its curve first reaches a target value.
 
     Between two values the step is interpolated. A run that does not reach the target gets its last
-    step. A run whose last value is not finite gets NaN.
+    step. A run without a value, or whose last value is not finite, gets NaN.
 
     Returns:
-        the first row of each run, the step, and whether the run reaches the target.
+        three arrays with an entry per run: the run's first row, the step, and whether the run
+            reaches the target.
     """
     sign = 1.0 if better == "lower" else -1.0
     count = len(curves.first)

@@ -32,7 +32,7 @@ Numbers = Float[np.ndarray, " rows"]
 Codes = Int[np.ndarray, " rows"]
 Rows = Bool[np.ndarray, " rows"]
 Cell = str | float | int
-Row = dict[str, Any]  # the cells of a row, or plain data by its keys
+Row = dict[str, Any]  # the cells of a row, by column
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Column:
     """A column of a table: for each row a number, a text, or nothing.
 
     Args:
-        numbers: the cells that are numbers; NaN for all others.
+        numbers: the number in each cell; NaN for a cell without a number.
         codes: for each row an index into `texts`, or `NUMBER` or `EMPTY`. A cell with the text
             "nan" is a number. The dtype is as small as the number of texts permits.
         texts: the different texts.
@@ -55,7 +55,8 @@ class Column:
         return Column(self.numbers[rows], self.codes[rows], self.texts)
 
     def constant(self, rows: np.ndarray) -> str | None:
-        """Return the text that all given rows have, "" if all are empty, None if they differ.
+        """Return the text that all given rows have; "" if all are empty, None if they differ or if
+        there are no rows.
 
         A number is returned as text, such as "3".
         """
@@ -251,8 +252,9 @@ class Collector:
 
     def __init__(self, most: float | int = math.inf, empty: int = 0) -> None:
         self.most = most
-        self.numbers: list[Numbers | int] = []  # of each chunk, or its length if it has no numbers
-        self.codes: list[Codes | int] = []  # of each chunk, or its length if all are numbers
+        # by chunk; a chunk without numbers, or with numbers only, is stored as its length
+        self.numbers: list[Numbers | int] = []
+        self.codes: list[Codes | int] = []
         self.texts: dict[str, int] = {}
         self.dropped = False
         if empty:

@@ -96,7 +96,7 @@ def _values(message: bytes) -> Iterator[tuple[str, float]]:
 
 
 def _parts(message: bytes, number: int) -> Iterator[bytes]:
-    """Yield the nested messages that have a field number."""
+    """Yield the nested messages in a field of a message, given the field number."""
     for key, part in fields(message):
         if key == number and isinstance(part, bytes):
             yield part

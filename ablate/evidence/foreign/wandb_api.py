@@ -20,7 +20,7 @@ def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
     Args:
         api: `wandb.Api()`.
         place: ENTITY/PROJECT, or ENTITY/PROJECT/GROUP.
-        wanted: columns that are needed; with `_step` the whole history is read.
+        wanted: columns that are needed. If `_step` is one of them, the table has a row per step.
 
     Raises:
         UserError: the path is malformed, W&B does not have the project, or the project has no runs.

@@ -1,4 +1,4 @@
-"""Read offline runs of W&B: folders offline-run-* (and run-*) with a file run-ID.wandb.
+"""Read offline runs of W&B: each is a folder offline-run-* or run-* with a file run-ID.wandb.
 
 Columns: `run` (the id of the run), `name`, `group`, `job_type`, `state`, `_started` in seconds
 since 1970; the keys of the config; the keys of the summary. If the column `_step` is wanted, each
