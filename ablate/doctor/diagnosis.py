@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The result of a check of the installation: what was seen, the problem and the advice. The
-    problem and the advice are "" if all is well.
+    """The result of a check of the installation.
+
+    `check` is the name of the check, and `seen` describes the state of the checked part. `problem`
+    and `advice` are "" if there is no problem.
     """
 
     check: str
@@ -15,8 +17,8 @@ class Diagnosis:
     advice: str = ""
 
     def lines(self) -> list[str]:
-        """Return the lines that `ablate doctor` prints for this check: what was found, and a second
-        line with the advice if there is a problem.
+        """Return the lines that `ablate doctor` prints for this check: one with the state of the
+        checked part and, if there is a problem, one with the problem and the advice.
         """
         mark = "!" if self.problem else " "
         first = f"{mark} {self.check:9} {self.seen}"
@@ -24,5 +26,5 @@ class Diagnosis:
 
 
 def size(n_bytes: float | int) -> str:
-    """Return a number of bytes in readable units."""
+    """Return a number of bytes as text, in MB or GB."""
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"

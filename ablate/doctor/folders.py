@@ -14,7 +14,7 @@ from ablate.record.files import check_writable
 from ablate.record.identity import outdated
 from ablate.record.sealed import RESULT, read_sealed
 
-LEAST = 1e9  # free bytes: a sweep of the built-in corpus leaves some hundred megabytes
+LEAST = 1e9  # minimum of free bytes; a sweep of the built-in corpus writes some hundred megabytes
 UNFINISHED, DAMAGED = "unfinished", "damaged"
 
 
@@ -50,8 +50,8 @@ def _runs(count: int) -> str:
 
 
 def _trouble(folder: Path, key: str) -> tuple[str, str] | tuple[()]:
-    """Return the problem of a folder (not writable, or a full disk) and the advice; () if there is
-    none.
+    """Return the problem of a folder (not writable, or a full disk) and the advice; () without a
+    problem.
 
     `key` is the config key that sets the folder.
     """
@@ -85,8 +85,8 @@ def _state(run: Path) -> str:
 
 
 def _is_old(run: Path) -> bool:
-    """Return whether a run was made with other versions of the code or of libraries than those
-    installed.
+    """Return whether a run was made with other versions of the code or of libraries than those that
+    are installed; False if its identity.json cannot be read.
     """
     with suppress(OSError, ValueError, KeyError, AttributeError):
         return outdated(json.loads((run / "identity.json").read_text(encoding="utf-8")))

@@ -20,13 +20,15 @@ INSTALL = "pip install --upgrade ablate, or make setup in a clone"
 
 
 def look_at_program() -> Diagnosis:
-    """Return the versions of ablate and Python, and where ablate is installed."""
+    """Diagnose the program: the versions of ablate and Python, and the folder of ablate."""
     version = platform.python_version()
     return Diagnosis("ablate", f"{__version__} in {PACKAGE}, Python {version}")
 
 
 def look_at_machine() -> Diagnosis:
-    """Return the operating system, the number of usable CPU cores, and the memory."""
+    """Diagnose the machine: the operating system, the number of CPU cores, the memory, and whether
+    OMP_NUM_THREADS is valid.
+    """
     cores, usable = os.cpu_count() or 1, _usable_cores()
     limited = f" ({usable} for this process)" if usable != cores else ""
     system = f"{platform.system()} {platform.machine()}, {cores} cores{limited}"
@@ -55,7 +57,9 @@ def _memory() -> int:
 
 
 def look_at_packages() -> Diagnosis:
-    """Return the versions of the libraries, and which required ones are missing or too old."""
+    """Diagnose the required libraries: the versions of the main ones, and each library that is
+    missing or too old.
+    """
     seen = ", ".join(f"{name} {_version(name) or 'missing'}" for name in SHOWN)
     wrong = [
         _wrong(requirement)
@@ -68,7 +72,10 @@ def look_at_packages() -> Diagnosis:
 
 
 def look_at_extras() -> Diagnosis:
-    """Return which optional dependencies are installed. A missing one is not a problem."""
+    """Diagnose the optional dependencies: which extras are installed, missing or too old.
+
+    A missing extra is not a problem.
+    """
     needed: dict[str, list[Requirement]] = {}
     for requirement in _requirements():
         if match := EXTRA.search(str(requirement.marker or "")):
@@ -85,7 +92,10 @@ def look_at_extras() -> Diagnosis:
 
 
 def _requirements() -> Iterator[Requirement]:
-    """Yield the requirements of the installed package; none if ablate runs without installation."""
+    """Return an iterator over the requirements of the installed package.
+
+    The iterator is empty if ablate runs without installation.
+    """
     try:
         declared = importlib.metadata.requires("ablate") or []
     except importlib.metadata.PackageNotFoundError:
@@ -101,8 +111,8 @@ def _version(name: str) -> str | None:
 
 
 def _wrong(needed: Requirement, extra: str = "") -> str:
-    """Return the problem of a library's installed version (missing or too old); "" if there is
-    none.
+    """Return the problem of a required library: it is missing, or has a version that the
+    requirement excludes; "" without a problem, or if the requirement does not apply here.
     """
     if needed.marker and not needed.marker.evaluate({"extra": extra}):
         return ""

@@ -14,7 +14,9 @@ REINSTALL = "install a build from pytorch.org for this machine"
 
 
 def look_at_torch() -> Diagnosis:
-    """Return the library with which torch multiplies matrices on the CPU."""
+    """Diagnose torch: its version, and the libraries with which it multiplies matrices on the
+    CPU.
+    """
     backends = torch.backends
     fast = [
         name
@@ -35,8 +37,8 @@ def look_at_torch() -> Diagnosis:
 
 
 def look_at_devices() -> Diagnosis:
-    """Return the devices that torch can use, and a problem if torch does not see a GPU of the
-    machine.
+    """Diagnose the devices that torch can use; it is a problem if torch does not see an NVIDIA GPU
+    of the machine.
     """
     if torch.cuda.is_available():
         numbers = range(torch.cuda.device_count())

@@ -19,7 +19,9 @@ MODES = {
 
 
 def look_at_wandb(results: Path) -> Diagnosis:
-    """Return how runs are logged to W&B, and which environment variables prevent logging."""
+    """Diagnose W&B: its mode (online, offline, disabled), runs that wait for an upload, and
+    environment variables that are invalid or ignored.
+    """
     ignored = [name for name in ANOTHER_RUN if name in os.environ]
     try:
         check_environment()

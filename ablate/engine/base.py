@@ -22,15 +22,15 @@ from ablate.process import ending_with
 # command is wrong.
 DONE = (0, 1, 2)
 OWN = ("engine", "hydra.sweep.dir=")  # overrides that are replaced for workers
-LOGS = "workers"  # folder inside the sweep's, with the output of its workers
+LOGS = "workers"  # subfolder of a sweep with the output of its workers
 
 
 class Engine(ABC):
     """A way to run the cells (runs) of a sweep in `workers` processes."""
 
     workers: int
-    works_here = False  # whether cells run in this process, which prepares for it
-    stay = True  # whether an idle worker waits for cells that others hold
+    works_here = False  # whether this process starts the runs itself, rather than remote workers
+    stay = True  # whether an idle worker waits for cells that other workers hold
 
     @abstractmethod
     def work(self, here: Callable[[], None], elsewhere: Sequence[str], folder: Path) -> None:
@@ -83,8 +83,8 @@ class Worker:
         """Run the worker until the sweep has ended, and return the exit status.
 
         Raises:
-            RuntimeError: this worker ended before the sweep; other workers continue the sweep, and
-                so does a new start of the same command.
+            RuntimeError: this worker ended before the sweep. Other workers, or a new start of the
+                same command, continue the sweep.
         """
         logs = Path(self.folder, self.logs)
         logs.mkdir(parents=True, exist_ok=True)

@@ -13,9 +13,9 @@ from ablate.errors import UserError
 class Ray(Engine):
     """An engine that runs `workers` Ray tasks.
 
-    `cpus` and `gpus` are the cores and GPUs of each worker, `restarts` is how often Ray may restart
-    each worker, and `address` is the address of the Ray cluster (None: Ray's default, a new cluster
-    on this machine).
+    `cpus` and `gpus` are the numbers of cores and GPUs of each worker. `restarts` is the maximum
+    number of times that Ray restarts a worker. `address` is the address of the Ray cluster (None:
+    Ray's default, a new cluster on this machine).
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class Submitit(Engine):
         for job in jobs:
             try:
                 job.result()
-            except Exception as error:  # any error that ended it: each job is asked separately
+            except Exception as error:  # of any type; the other jobs are still waited for
                 print(f"job {job.job_id} is lost: {str(error).splitlines()[-1]}", flush=True)
 
 

@@ -104,8 +104,8 @@ def differences(
     5".
 
     Settings are values by dotted config key. If `apart` is None, a key that only one set has is
-    ignored, because the key comes from a different version of the code. Otherwise such a key counts,
-    unless it is at or below one of the config nodes in `apart`.
+    ignored, because the key comes from a different version of the code. Otherwise such a key
+    counts, unless it is at or below one of the config nodes in `apart`.
     """
 
     def counts(key: str) -> bool:

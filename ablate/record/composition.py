@@ -1,4 +1,4 @@
-"""Save how Hydra composed the config of a run, so that names can be derived from it later."""
+"""Store Hydra's choices and overrides of a run, so that the run's name can be derived later."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +15,18 @@ from ablate.record.types import Composition
 
 
 def composition() -> Composition:
-    """Return Hydra's choices and overrides in this process; both are empty without Hydra."""
+    """Return Hydra's choices and overrides in this process, and whether the run is part of a sweep.
+
+    Choices and overrides are empty without Hydra.
+    """
     task = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
     return {"swept": is_swept(), "choices": choices(), "overrides": list(task)}
 
 
 @contextmanager
 def recomposed(kept: Composition) -> Iterator[None]:
-    """Restore Hydra's choices and overrides in a block, so that a run gets the name it first had.
+    """Restore Hydra's choices and overrides in a `with` block, so that a run gets its first name
+    again.
 
     Args:
         kept: the choices and overrides with which the run was composed.

@@ -50,7 +50,7 @@ class EvaluationRecord(RecordFolder):
         statistics: dict[str, np.ndarray],
         groups: Sequence[str] | None = None,
     ) -> None:
-        """Save the translations of a split (if any) and its statistics, one row per sentence.
+        """Save the translations of a split (if there are any) and its statistics.
 
         Args:
             split: name of the split.

@@ -23,11 +23,11 @@ from typing import Any
 from ablate.errors import UserError
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
-WANDB = "wandb"  # W&B's folder: its logs are links to other places, and only W&B reads them
+WANDB = "wandb"  # W&B's folder: its logs are links to other folders, and only W&B reads them
 UNFINISHED = re.compile(r"\..+\.(?P<process>\d+)@(?P<place>.+)")  # names made by `unfinished`
 SEAL = "seal"
 COLUMNS = 100  # maximum width of a line of JSON
-# bytes at the end of a file from `write_tensors`: the length of a digest, and the digest
+# number of bytes at the end of a file from `write_tensors`: the length of a digest, and the digest
 ZIP_COMMENT = 64 + 2
 
 
@@ -46,15 +46,15 @@ def check_name(key: str, name: str) -> None:
 
 
 def check_links(folder: Path, within: Path) -> None:
-    """Raise UserError for a folder with links that lead outside, or with pipes or devices.
+    """Check that a folder has no links that lead outside, and no pipes or devices.
 
     Args:
         folder: the folder to search.
         within: the folder out of which no link may lead.
 
     Raises:
-        UserError: a symbolic link (the folder itself or one below it) leads out of `within`; or
-            something in the folder is neither a file nor a folder.
+        UserError: the folder or an entry below it is a symbolic link that leads out of `within`;
+            or an entry is neither a file nor a folder.
     """
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent), *(Path(parent, name) for name in (*folders, *files))):
@@ -72,10 +72,11 @@ def lies_in(path: Path, folder: Path) -> bool:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise a UserError that names the file if writing it in this block fails, as on a full disk.
+    """Turn an OSError in a `with` block that writes a file, such as a full disk, into a UserError
+    that names the file.
 
     Raises:
-        UserError: the system refused.
+        UserError: the file cannot be written.
     """
     try:
         yield
@@ -142,7 +143,8 @@ def is_left_over(path: Path, *, alone: bool = False) -> bool:
 
     Args:
         path: the path.
-        alone: whether no other process is writing in its folder, so that any temporary file counts.
+        alone: whether no other process is writing in the folder of the path. Then every temporary
+            file is left over, even one of another machine.
     """
     name = UNFINISHED.fullmatch(path.name)
     if name is None:
@@ -172,8 +174,7 @@ def _place() -> str:
 def write_tensors(path: Path, state: Mapping[str, object]) -> str:
     """Save tensors atomically with torch.save, and return the SHA-256 of the content.
 
-    The digest is also stored in the file, as the comment with which a zip file may end, so
-    torch.load can read the file.
+    The digest is also stored at the end of the file, as a zip comment, which torch.load ignores.
     """
     import torch  # slow to import, and readers of records do not need it
 
@@ -188,11 +189,12 @@ def write_tensors(path: Path, state: Mapping[str, object]) -> str:
 
 
 def read_tensors(path: Path, map_location: Any = "cpu") -> tuple[dict[str, Any], str]:
-    """Load a file of `write_tensors` and its digest, without executing code from the file.
+    """Return the tensors in a file of `write_tensors`, and their digest, without executing code from
+    the file.
 
     Raises:
         OSError, ValueError, RuntimeError, ...: the file is missing or damaged; torch raises many
-            types.
+            types of errors.
     """
     import torch
 
@@ -241,7 +243,7 @@ def read_log(path: Path) -> str:
     line.
 
     Raises:
-        UserError: the system refused.
+        UserError: the file exists but cannot be read.
     """
     try:
         return path.read_text(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""Compute the identity of a run: a hash of everything that can change its numbers.
+"""Compute the identity of a run: a hash of everything that can change its results.
 
 The hash covers the resolved config of the run, the content of the data, the versions of the
 numerical libraries, and the source of the modules that the run executes (as syntax trees, without
@@ -6,9 +6,9 @@ comments, docstrings and layout). The hash does not cover paths, logger, names, 
 and the study. So after a change of the README, of a comment or of an unrelated component, existing
 results stay valid.
 
-Keys and text that are used only in testing are not part of the identity of training. Together with
-this identity they form the identity of an evaluation: another search or another test file evaluates
-the same weights again.
+The identity of training does not cover config keys and text that are used only in testing. The
+identity of an evaluation covers them and the identity of the training, so a change of the search or
+of a test file evaluates the same weights again.
 """
 
 import ast
@@ -28,20 +28,20 @@ from ablate.config.bleu import USUAL as USUAL_BLEU
 from ablate.config.bleu import tokenizer
 from ablate.record.types import EvaluationParts, TrainingParts
 
-# Keys that cannot change a number; the data node is replaced by the hash of the text.
+# Keys that cannot change a result; the hash of the text replaces the node `data`.
 OUTSIDE = (
     *("name", "contest", "n_jobs", "without", "without_runs", "part", "fresh", "logger", "study"),
     *("paths", "trust", "variant"),
     *("data", "engine"),
 )
 OUTSIDE_OF = {
-    # the text that test_sentences selects is in the hash of what a test reads
+    # the hash of the text that a test reads covers the choice of test_sentences
     "budget": ("seeds", "short", "test_sentences"),
     "trainer": ("enable_progress_bar", "log_every_n_steps"),
     "checkpoint": ("save_every",),
-    "initial": ("folder", "file"),  # their content is part of the identity
+    "initial": ("folder", "file"),  # the identity covers the content of these files
 }
-# a node of a model: overrides the components of one stack; null means the model's component
+# class of the nodes that replace components in one stack; null means the component of the model
 OVERRIDES = "ablate.model.transformer.Own"
 IN_TESTING = ("search", "test_splits", "measure", "metric", "weights")
 # values of keys that leave a run unchanged, as if the keys were missing
@@ -106,7 +106,7 @@ def evaluation_parts(
     Args:
         config: the config of the run.
         training: identity of the training run.
-        tests: hash of the additional text that each test split reads.
+        tests: hash of the additional text that a test reads, by split.
     """
     plain: Any = OmegaConf.to_container(config, resolve=True)
     tree = {key: plain[key] for key in IN_TESTING if plain[key] != USUAL.get(key)}
@@ -138,13 +138,15 @@ def _without_repeats(model: dict[str, object]) -> dict[str, object]:
 
 
 def digest(identity_parts: TrainingParts | EvaluationParts) -> str:
-    """Return the identity: a hash of 16 hexadecimal digits."""
+    """Return the identity of a training or evaluation: a hash of 16 hexadecimal digits."""
     text = json.dumps(identity_parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def outdated(made: TrainingParts) -> bool:
-    """Return whether a run was made by other code or other libraries than the present ones."""
+    """Return whether a run was made by other code, or other versions of the libraries, than those
+    that are installed now.
+    """
     libraries = (importlib.metadata.version(n) != v for n, v in made["libraries"].items())
     return any(libraries) or any(_read(n).hash != v for n, v in made["modules"].items())
 
@@ -157,7 +159,9 @@ def device_kind(config: DictConfig) -> str:
 
 
 def source_hashes(names: list[str]) -> dict[str, str]:
-    """Return a hash of the source of each module in `names` and of each module that they import."""
+    """Return a hash of the source of each module in `names`, and of each module that they import
+    (`closure`), by name of the module.
+    """
     return {name: _read(name).hash for name in sorted(closure(names))}
 
 

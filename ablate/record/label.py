@@ -87,9 +87,9 @@ def place(factor: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of at most `longest` characters.
+    """Return a text, cut to at most `longest` characters.
 
-    A shortened text ends with a digest of the whole.
+    A cut text ends with a digest of the whole text.
     """
     return text if len(text) <= longest else f"{text[: longest - DIGITS - 1]}~{digest(text)}"
 
@@ -100,7 +100,8 @@ def digest(text: str) -> str:
 
 
 def say(named: Levels) -> str:
-    """Return the label of an arm: options by their name, other values with their key.
+    """Return the label of an arm, such as "pre_ln n_heads=8": options by their name, other values
+    with their key; "single" without levels.
 
     Different levels of the same factors have different labels.
     """
@@ -108,7 +109,7 @@ def say(named: Levels) -> str:
 
 
 def words_of(levels: Levels, between: str) -> Sequence[str]:
-    """Return a text for each level: an option by its name, another value with its key.
+    """Return a text for each level: the name of an option, or another value with its key.
 
     Args:
         levels: level by factor.

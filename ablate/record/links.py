@@ -7,7 +7,7 @@ from ablate.record.label import value_text
 from ablate.record.sealed import read_sealed
 from ablate.record.types import Link
 
-LOGGER_FAILURES = "logger_failures.txt"  # of a run: has one line for each logger that failed
+LOGGER_FAILURES = "logger_failures.txt"  # file of a run: one line for each failed logger
 
 
 def link_path(sweep: Path, number: int) -> Path:

@@ -23,7 +23,7 @@ RESULTS = ("finished", "diverged", "collapsed")
 class RecordFolder:
     """The folder of a training or an evaluation; a result.json shows that it is complete.
 
-    The folder is named by the identity, a hash of everything that can change a number. Only the
+    The folder is named by the identity, a hash of everything that can change the results. Only the
     process of rank 0 writes. The result is sealed and contains the digests of all files that match
     the patterns in `kept`. If one of these files changes, the result is invalid.
     """
@@ -46,9 +46,9 @@ class RecordFolder:
         self._used = None if earlier else time.process_time()
 
     def result(self) -> Result | None:
-        """Return the stored result; None if there is none, if it is a failure, or if it is damaged.
+        """Return the stored result; None if the result is missing, damaged or that of a failed run.
 
-        Damage is printed once.
+        A message about damage is printed once.
         """
         try:
             result = read_result(self.folder, self.identity)
@@ -73,37 +73,39 @@ class RecordFolder:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def describe(self, config: dict[str, object]) -> None:
-        """Write config.yaml with the config. Write identity.json with the identity (a hash of
-        everything that can change a number) and the values from which it was computed.
+        """Write config.yaml with the config, and identity.json with the identity and the values
+        from which it was computed.
         """
         write_text(self.folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
         write_json(self.folder / "identity.json", {"identity": self.identity, **self.parts})
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Measure the seconds that a phase of the run takes, and store them by the phase's name."""
+        """Measure the seconds that a `with` block takes, and add them to the phase `name` in
+        `seconds`.
+        """
         start = time.perf_counter()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
     @property
     def wall_seconds(self) -> float:
-        """Seconds since the start, including those before an interruption."""
+        """Seconds since the start, including the seconds before an interruption."""
         return time.monotonic() - self._started
 
     @property
     def processor_seconds(self) -> float | None:
         """Processor time of this process in seconds since the start of the training or evaluation.
 
-        Other processes do not affect it. It is None after an interruption, because the processor
-        time of the earlier process is unknown.
+        Other processes do not affect this time. The value is None after an interruption, because
+        the processor time of the earlier process is unknown.
         """
         return None if self._used is None else round(time.process_time() - self._used, 3)
 
     def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
         """Write result.json, the last file of this folder, and return its content.
 
-        The result of a failure lists no files, because they change when the run resumes.
+        The result of a failure lists no files, because its files change when the run resumes.
 
         Args:
             status: "finished", "diverged", "collapsed" or "failed".

@@ -61,7 +61,7 @@ def join_results(
         folder: folder of the training.
         trained: result of the training.
         tests: folder of the evaluation.
-        tested: result of the evaluation; None if nothing is tested.
+        tested: result of the evaluation; None if the run is not tested.
     """
     whole = {key: value for key, value in trained.items() if key != "files"}
     whole |= {"training": trained["identity"], "folder": str(folder)}
@@ -97,9 +97,9 @@ def _read_json(path: Path) -> Any:
 
 
 def _composition(environment: Environment) -> Composition:
-    """Return how Hydra composed the config of a run.
+    """Return Hydra's choices and overrides of a run.
 
-    A run of an older version did not store this, so the result is derived from its command.
+    A run of an older version did not store them, so they are derived from its command.
     """
     words = environment["command"][1:]
     overrides = [word for word in words if "=" in word and not word.startswith("-")]

@@ -76,11 +76,12 @@ class Record(RecordFolder):
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Exclude other processes from this run; wait if another process is executing it.
+        """Exclude other processes from this run while a `with` block runs; first wait if another
+        process is executing the run.
 
         Raises:
-            UserError: the folder must be written but is read-only; or a link in the folder leads
-                out of it.
+            UserError: the results folder is read-only, and the run must be executed; or a link in
+                the folder of the run leads out of `runs`.
         """
         lock_context: Any = nullcontext()
         if self.writes:
@@ -98,7 +99,10 @@ class Record(RecordFolder):
             yield
 
     def stored_result(self) -> CombinedResult | None:
-        """Return the combined result of training and evaluation; None if one of them is missing."""
+        """Return the combined result of training and evaluation; None if a result is missing.
+
+        A training that is not tested, such as a diverged run, needs no result of an evaluation.
+        """
         trained = self.result()
         if trained is None or not self.evaluates(trained):
             return trained and self.whole(trained, None)
@@ -115,7 +119,7 @@ class Record(RecordFolder):
     def whole(self, trained: Result, tested: Result | None) -> CombinedResult:
         """Return the combined result of training and evaluation.
 
-        Its identity is that of the evaluation if there is one.
+        Its identity is the identity of the evaluation; without an evaluation, of the training.
         """
         return join_results(self.folder, trained, self.evaluation.folder, tested)
 
@@ -172,7 +176,7 @@ class Record(RecordFolder):
             append_line(self.metrics, json.dumps(line))
 
     def note_logger_failure(self, sentence: str) -> None:
-        """Store that a logger failed, to report this at the end of a sweep; ignore a full disk."""
+        """Store that a logger failed, for a warning at the end of a sweep; ignore a full disk."""
         if self.writes:
             with suppress(UserError):
                 append_line(self.folder / LOGGER_FAILURES, sentence)
@@ -187,7 +191,7 @@ class Record(RecordFolder):
         return hashlib.sha256(content[:length]).hexdigest()
 
     def keep_weights(self, weights: dict[str, Tensor]) -> None:
-        """Save the weights that are tested, and remember their digest."""
+        """Save the weights that are tested, and store their digest in `weights_digest`."""
         if self.writes:
             self.weights_digest = write_tensors(self.weights, weights)
 
@@ -195,7 +199,7 @@ class Record(RecordFolder):
         """Save the vocabularies, without which the weights cannot be used.
 
         Args:
-            save: writes the vocabularies into a folder.
+            save: function that writes the vocabularies into a folder.
         """
         if self.writes:
             folder = self.folder / "tokenizer"
@@ -204,7 +208,9 @@ class Record(RecordFolder):
                 save(folder)
 
     def finish(self, status: str, metrics: Mapping[str, int | float | None], **more: Any) -> Result:
-        """Write result.json of training, and remove checkpoints, which are no longer needed."""
+        """Write result.json of training, and return its content; unless the run failed, remove its
+        checkpoints, which are no longer needed.
+        """
         more = {"seed": self.config.seed, "weights": self.weights_digest, **more}
         result = super().finish(status, metrics, **more)
         if status != "failed":

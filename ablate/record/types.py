@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from ablate.config.study import Levels as Levels
 
-Metrics = dict[str, int | float | None]  # by name; null means not finite
+Metrics = dict[str, int | float | None]  # by name; None means not finite
 
 
 class Composition(TypedDict):
@@ -66,7 +66,7 @@ class Environment(TypedDict):
 
 
 class Ended(TypedDict):
-    """The keys of a run's outcome that exist even if the run failed."""
+    """The keys of a run's outcome that a failed run may have, too."""
 
     status: str
     error: NotRequired[str]
@@ -109,7 +109,7 @@ class CombinedResult(Measured):
 
 class Shorter(TypedDict, total=False):
     """The outcome of a run at its short budget, a smaller number of steps after which the run was
-    tested as well; the key is missing if there is none.
+    tested as well; the key is missing if the run has no short budget.
     """
 
     short: "Outcome"
