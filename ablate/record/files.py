@@ -189,8 +189,8 @@ def write_tensors(path: Path, state: Mapping[str, object]) -> str:
 
 
 def read_tensors(path: Path, map_location: Any = "cpu") -> tuple[dict[str, Any], str]:
-    """Return the tensors in a file of `write_tensors`, and their digest, without executing code from
-    the file.
+    """Return the tensors and the digest in a file that `write_tensors` wrote; no code from the file
+    is executed.
 
     Raises:
         OSError, ValueError, RuntimeError, ...: the file is missing or damaged; torch raises many

@@ -30,7 +30,7 @@ def free_keys(study: Study) -> list[str]:
 
 
 def check_swept(jobs: Sequence[Sequence[str]], study: Study) -> None:
-    """Raise UserError for an override that differs between runs although the study forbids this.
+    """Raise UserError for an overridden key that differs between runs, but is not in `free_keys`.
 
     Args:
         jobs: the overrides of each run.
@@ -52,7 +52,12 @@ def check_swept(jobs: Sequence[Sequence[str]], study: Study) -> None:
 
 
 def check_apart(cells: Sequence[Cell]) -> None:
-    """Raise UserError unless runs with equal levels differ only in their seeds."""
+    """Check that runs with equal levels differ only in their seeds.
+
+    Raises:
+        UserError: two runs of an arm differ in a config key other than the seed; an arm has the
+            same seed twice; or two levels are equal in Python but differ in type.
+    """
     arms: dict[str, Cell] = {}
     first = {without_seed(cell.overrides): cell for cell in reversed(cells)}
     for cell in reversed(first.values()):

@@ -1,8 +1,8 @@
 """Check before any run that the arms of a sweep match its study.
 
-The overrides that vary are the factors. The arms of every claim exist. Two arms differ only in
-factors and declared nuisance parameters. The arms train differently. The metrics of the claims are
-measured.
+The checks require that only factors and declared nuisance parameters differ between runs, that the
+arms of every claim exist, that runs measure the metrics of the claims, and that arms train
+differently.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from ablate.train.job import Job
 from ablate.train.prepare import make_model
 from ablate.verdict.sides import ContrastError, slope
 
-# Keys whose effect two training steps can show; other differences count as different training.
+# Keys whose effect two training steps can show. Arms that differ in another key are not compared.
 SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")
 # limit for the longest sentence, in tokens; number of steps at which schedules are compared
 LONG, POINTS = 64, 64
@@ -43,7 +43,7 @@ STEPS = 2
 
 
 class Built(NamedTuple):
-    """The components and the data of an arm, with its model on the device meta (without values)."""
+    """The components and the data of an arm, and its model on torch's device "meta" (no values)."""
 
     job: Job
     data: TextData
@@ -133,9 +133,10 @@ def _study_leaves(arm: Cell) -> dict[str, object]:
 
 
 def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
-    """Raise UserError if two arms have the same parameters after two training steps.
+    """Raise UserError if two arms have the same parameters after two training steps, and the same
+    learning-rate schedule.
 
-    Arms are only compared if their levels can affect two training steps.
+    Two arms are compared only if all levels in which they differ can affect two training steps.
     """
     alike: dict[str, list[Cell]] = {}
     for arm in arms:
@@ -147,7 +148,10 @@ def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) 
 
 
 def _changes(arm: Cell, study: Study) -> Levels:
-    """Return the levels of an arm; for a variant in a screen (a list of changes), its overrides."""
+    """Return the levels of an arm, by factor; in a screen, the overrides of the arm's variant.
+
+    A screen is a study that compares many variants with one baseline.
+    """
     screen = study.get("screen")
     return screen["variants"].get(str(arm.levels[FACTOR]), {}) if screen else arm.levels
 
@@ -189,7 +193,9 @@ def trained_a_little(job: Job, data: TextData) -> str:
 
 
 def _rates(job: Job) -> list[float]:
-    """Return the learning-rate factor at several steps, because schedules may start alike."""
+    """Return the learning-rate factor at steps over the whole training, because two schedules may
+    start alike.
+    """
     steps = np.unique(np.linspace(1, job.config.budget.steps, POINTS).astype(int))
     return [float(job.schedule(int(step))) for step in steps]
 

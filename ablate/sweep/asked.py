@@ -32,7 +32,7 @@ COMPONENTS = ("adapt", "initial", "loss", "optimizer", "schedule", "search", "ta
 INSIDE = "model/"  # prefix of the components of a model
 # keys with the location of data on one machine
 PLACES = ("root", "download_to", "url", "folder", "file")
-MACHINE = ("threads",)  # keys of a setting that change numbers only by rounding
+MACHINE = ("threads",)  # keys of a setting that change results only by rounding
 
 
 def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form]:
@@ -44,7 +44,7 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form
     Args:
         config: the config of the sweep, with Hydra's node.
         study: the study in this config.
-        regime: the setting (data, model size, budget, device).
+        regime: the setting of the sweep (data, model size, budget, device).
     """
     swept = _swept(config)
     settings = _settings(config, study)
@@ -92,7 +92,8 @@ def components(choices: Mapping[str, str | None], factors: Sequence[str]) -> dic
 
 
 def _swept(config: DictConfig) -> dict[str, str]:
-    """Return for each overridden key its value, or all its values such as "0,1,2".
+    """Return the text of each overridden value by its key; for a swept key, the text of all its
+    values, such as "0,1,2".
 
     The command line takes precedence over the parameters of Hydra's sweeper.
     """
@@ -106,7 +107,9 @@ def _seeds(text: str) -> list[int]:
 
 
 def planned_seeds(config: DictConfig) -> list[int]:
-    """Return the seeds that the experiment file plans, whatever the command line selects."""
+    """Return the seeds that the experiment file plans, even if the command selects other seeds; []
+    if the file plans none.
+    """
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
     return _seeds(str(params["seed"])) if "seed" in params else []
 
@@ -134,10 +137,10 @@ def _levels(
 
 
 def _every(changes: Mapping[str, object]) -> dict[str, str]:
-    """Return the override that sweeps over the baseline and all variants of a screen, that is, of a
-    study that compares a list of variants with one baseline.
+    """Return the names of the baseline and all variants of a screen under the key `variant`, as in
+    {"variant": "baseline,a,b"}; {} if the study is no screen.
 
-    The result is {} if the study is no screen.
+    A screen is a study that compares a list of variants with one baseline.
 
     Args:
         changes: what each variant changes, by name of the variant; empty if the study is no screen.
@@ -152,7 +155,7 @@ def _variants(
     many variants with one baseline.
 
     Returns:
-        settings by dotted key, for each variant.
+        settings by dotted key, for each `variant=NAME`; {} for `variant=baseline`.
 
     Raises:
         UserError: the overrides of a variant cannot be composed.
@@ -180,12 +183,13 @@ def _arms(
     settings: Mapping[str, object],
     levels: Mapping[str, Mapping[str, object]],
 ) -> Iterator[dict[str, object]]:
-    """Yield the settings of every arm, including its factors, except arms that do not run.
+    """Yield the settings of every arm, including its levels, by dotted key; arms that `without`
+    leaves out are skipped.
 
     Args:
         config: the config of the sweep.
         study: the study.
-        swept: values of each overridden key, as in the command.
+        swept: text of all values of each overridden key, such as "0,1,2".
         settings: settings that all arms share, by dotted key.
         levels: settings of each `factor=level`, by dotted key.
     """
@@ -231,7 +235,9 @@ def _unswept(config: DictConfig, *without: str) -> list[str]:
 
 
 def _settings(config: DictConfig, study: Study) -> dict[str, object]:
-    """Return all settings that can change a number except factors and seed, by dotted key."""
+    """Return all settings that can change a result, by dotted key, except factors, seed and the
+    tuned nuisance parameter.
+    """
     from ablate.record.identity import OUTSIDE, OUTSIDE_OF  # imports torch
 
     free = [*OUTSIDE, *SEEDS, "hydra"]

@@ -29,7 +29,8 @@ def begin(config: DictConfig) -> None:
     """Check the study of a sweep, register it, and write study.json with a seal: digests by which
     later changes are detected.
 
-    If another process with the same command has started the sweep, these files exist already.
+    If another process with the same command has started the sweep, the sweep is not registered
+    again.
 
     Raises:
         UserError: no decision rule applies to the study, or the config selects a Hydra launcher
@@ -87,8 +88,8 @@ def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
 
 
 def command_of(config: DictConfig) -> str:
-    """Return the command of this sweep, including a grid of values that was given on the command
-    line.
+    """Return the command that started this sweep, including values of `hydra.sweeper.params` from
+    the command line.
     """
     words = config.hydra.overrides
     grid = [word for word in words.hydra if word.lstrip("+").startswith("hydra.sweeper.params")]
@@ -96,7 +97,7 @@ def command_of(config: DictConfig) -> str:
 
 
 def regime(config: DictConfig) -> Regime:
-    """Return the setting of a sweep: data, size and budget of its runs."""
+    """Return the setting of a sweep: data, model size, budget, device and precision of its runs."""
     from ablate.record.identity import device_kind  # imports torch
 
     choices = config.hydra.runtime.choices

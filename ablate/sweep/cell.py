@@ -26,9 +26,9 @@ from ablate.record.types import Ended, Levels
 from ablate.sweep.reuse import Settler, adds_values, derived, with_cached_files
 from ablate.verdict.match import keys
 
-SEEDS = ("seed", "replicate")  # keys that distinguish replicates rather than arms
+SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
 SEED = re.compile(r"seed=\d+")
-# nodes with keys on which other settings or the corpus depend
+# beginnings of config keys on which other settings or the corpus depend
 SETTLED = ("budget.", "schedule.", "trainer.", "study.", "batch.", "data.", "tokenizer.", "task.")
 Overrides = tuple[str, ...]
 UNUSED = ("match", "figures", "screen")  # keys of a study that are dropped if unused
@@ -40,9 +40,9 @@ OPTIONAL = ("loses", "cannot", "plan_for", "reading", "measures", "control_measu
 class Cell:
     """One run of a sweep: an arm with a seed, and its config.
 
-    `overrides` belong to this run alone. `label` contains the overrides that distinguish it from
-    other runs. `arm` is the config of the first cell of the same arm, including Hydra's node: a
-    sweep stores one config per arm, not per seed or per value of a tuned nuisance parameter.
+    `overrides` are all overrides of this run. `label` contains the overrides that not all runs of
+    the sweep share. `arm` is the config of the first cell of the same arm, including Hydra's node:
+    a sweep stores one config per arm, not per seed or per value of a tuned nuisance parameter.
     """
 
     number: int
@@ -89,8 +89,8 @@ class Cell:
         return self._without_hydra(self._small_study())
 
     def bare_config(self) -> DictConfig:
-        """Return the config without the study and Hydra's node, which do not affect the run's
-        numbers.
+        """Return the config without the study and Hydra's node, which do not affect the results of
+        the run.
         """
         study = self.arm.get("study")
         if study is None:
@@ -156,9 +156,11 @@ class Cell:
 
     @cached_property
     def training(self) -> str:
-        """The identity of the training, a hash of everything that can change the trained weights.
+        """A hash that is equal for runs that train the same weights, such as runs that differ only
+        in how the trained model is tested.
 
-        Runs with the same identity differ only in how the trained model is tested.
+        The name of the lock for this training contains the hash. The hash does not cover the data,
+        so it is not the identity of the stored training.
         """
         # imports torch, which --help does not need
         from ablate.initial.base import weights_fingerprint
@@ -190,8 +192,8 @@ def compose(
     """Return the cells (runs) of a sweep: one for each Hydra job, with its composed config.
 
     Each arm is composed once, for its first seed and for the first value of the key `varied`,
-    because Hydra takes a third of a second per config. An arm whose overrides add values to those
-    of a run in `like` is not composed but derived from the config of that run
+    because Hydra takes a third of a second per config. If the overrides of an arm are the overrides
+    of a run in `like` and further values, the config of this run is changed instead
     (`ablate.sweep.reuse`).
 
     Args:
@@ -229,8 +231,8 @@ def compose(
 
 
 def _derived(overrides: Overrides, like: Sequence[Cell]) -> DictConfig | None:
-    """Return the config of a run whose overrides add values to those of a run in `like`; None if
-    there is no such run.
+    """Return the config of a run whose overrides are the overrides of a run in `like` and further
+    values; None if there is no such run in `like`.
 
     A run with a shortened warm-up is not used, because another number of steps may shorten the
     warm-up to another value.
@@ -249,9 +251,9 @@ def _without(overrides: Overrides, varied: str) -> Overrides:
     """Return the overrides of a run without the override of the seed and, where possible, without
     the override of the key `varied`.
 
-    Runs of the same arm get the same result. The override of `varied` stays if other settings
-    depend on the key: if the key is a config group, or if it is in a node of the config that
-    `SETTLED` names, such as `schedule`.
+    Runs of the same arm have the same result. The override of `varied` stays if other settings may
+    depend on the key: if the key is a config group or at the top of the config, or if it is in a
+    node that `SETTLED` names, such as `schedule`.
     """
     arm = without_seed(overrides)
     if "." not in varied or "/" in varied or varied.startswith(SETTLED):
@@ -260,8 +262,10 @@ def _without(overrides: Overrides, varied: str) -> Overrides:
 
 
 def _differ_in_values(overrides: Overrides, other: Overrides) -> bool:
-    """Return whether two lists of overrides set the same keys in the same order to other values,
-    and set each key with another value only once.
+    """Return whether two lists of overrides set the same keys in the same order, but some keys to
+    other values.
+
+    The result is also False if a key with another value occurs several times.
     """
     keys, other_keys = ([word.partition("=")[0] for word in words] for words in (overrides, other))
     if keys != other_keys or overrides == other:
@@ -310,7 +314,7 @@ def plain_study(config: DictConfig) -> Study:
 
 
 def used(study: dict[str, Any]) -> Study:
-    """Return a study without the optional keys that are empty in the study and its claims."""
+    """Return a study without its empty optional keys, and without those of its claims."""
     claims = [
         {key: value for key, value in claim.items() if value or key not in OPTIONAL}
         for claim in study["claims"]

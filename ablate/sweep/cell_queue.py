@@ -1,4 +1,4 @@
-"""Distribute the cells of a sweep (its runs) to its worker processes, in order of request.
+"""Distribute the cells of a sweep (its runs) to its worker processes: first come, first served.
 
 A cell is done once the sweep has a file with its outcome. While a process trains a cell, it holds
 the lock of the training, so no other worker, of this or another sweep, trains the same run. If a

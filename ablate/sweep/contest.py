@@ -30,8 +30,8 @@ class Contest:
     """A replication: the committed evidence of an experiment (its runs and metrics), and the Hydra
     overrides that repeat the experiment with new seeds.
 
-    Committed evidence provides only the verdict and the replicate numbers of its seeds: its runs
-    are not reused or pooled, and it spends no alpha of the new sweep.
+    The committed evidence provides only the first verdict and the replicate numbers that are used.
+    Its runs are neither reused nor pooled, and it spends no alpha of the new sweep.
     """
 
     first: Evidence
@@ -87,8 +87,8 @@ class Contest:
     def lines(self) -> Iterator[str]:
         """Compare the verdict on the committed evidence with the verdict on new seeds.
 
-        Write both verdicts to contest.json in the folder of the new sweep, and yield the lines of a
-        report.
+        Write the comparison to contest.json in the folder of the new sweep, and yield the lines of
+        a report.
         """
         sweeps = AnalysisLog.read(self.results).sweeps
         last = [
@@ -113,7 +113,9 @@ class Contest:
 
 
 def _all_exact(first: Evidence) -> bool:
-    """Return whether new seeds add nothing: all claims are exact, and no model was trained."""
+    """Return whether new seeds cannot change a verdict: all claims are exact, and no model was
+    trained.
+    """
     trained = any("steps" in run["metrics"] for run in first.runs)
     return not trained and all(claim["kind"] == "exact" for claim in first.study["claims"])
 
@@ -134,7 +136,9 @@ def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:
 
 
 def _searching(words: list[str]) -> list[str]:
-    """Replace --config-dir by an override, because hydra.compose does not accept the option."""
+    """Return the words of a command with --config-dir replaced by an override of hydra.searchpath,
+    because hydra.compose does not accept this option.
+    """
     if CONFIG_DIR not in words:
         return words
     place = words.index(CONFIG_DIR)

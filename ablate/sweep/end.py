@@ -32,7 +32,11 @@ FILE_WIDTH = 140  # width of a table in a file or a pipe
 
 
 def end(config: DictConfig) -> int:
-    """Print the table, judge the claims and write the report; return the number of failed runs."""
+    """Print the table of a sweep, judge its claims and write its report.
+
+    Returns:
+        the number of failed runs.
+    """
     return _end(config, _judge)
 
 
@@ -93,7 +97,7 @@ def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
 
 
 def failures(runs: Sequence[Run]) -> dict[str, str]:
-    """Return, for each error message, the numbers of the failed runs with this error, as text."""
+    """Return a text such as "cells 1, 4" with the numbers of the failed runs, by error message."""
     cells: dict[str, list[str]] = {}
     for run in runs:
         cells.setdefault(run["error"], []).append(str(run["cell"]))
@@ -104,7 +108,7 @@ def failures(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def logger_failures(sweep: Path) -> list[str]:
-    """Return a warning for each way in which a logger failed in runs of a sweep."""
+    """Return a warning for each distinct message about a failed logger in the runs of a sweep."""
     links = [link for link in read_links(sweep) if "folder" in link]
     paths = [Path(link["folder"]) / LOGGER_FAILURES for link in links]
     sentences = Counter(
@@ -120,8 +124,8 @@ def logger_failures(sweep: Path) -> list[str]:
 
 
 def _judge(config: DictConfig, evidence: Evidence) -> Verdict:
-    """Write the evidence, the verdicts and the report of a sweep, log them, and return the
-    verdicts.
+    """Write the evidence, the verdicts and the report of a sweep, record the analysis in the
+    analysis log and in W&B, and return the verdicts.
     """
     from ablate.report.write import write_report  # imports matplotlib
     from ablate.wandb.analysis import log_analysis  # imports W&B
@@ -164,12 +168,12 @@ def announce(console: Console, verdict: Verdict) -> None:
 
 
 def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
-    """Return the coloured answer to a claim, followed by "(exploratory)" or
+    """Return the coloured answer to a claim, followed where it applies by "(exploratory)" and
     "(models were still improving)".
 
     Args:
         claim: the claim.
-        answer: the answer at one of the budgets.
+        answer: the answer after one of the numbers of training steps (budgets).
         still: arms that were still learning at the end of training.
     """
     from ablate.report.marks import MARKS

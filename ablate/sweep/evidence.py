@@ -9,8 +9,8 @@ from ablate.verdict.load import load_evidence
 
 
 def from_wandb(project: str, group: str) -> Evidence:
-    """Return the evidence of the latest sweep in a W&B group, and print where its results come
-    from.
+    """Return the evidence of the latest sweep in a W&B group, and print how many results were read
+    from its runs.
 
     Raises:
         UserError: W&B cannot be reached, or does not have the sweep.

@@ -20,12 +20,12 @@ from ablate.record.sealed import read_result
 from ablate.sweep.evidence import check_cells
 
 Row = dict[str, object]
-TARGET = "._target_"  # below a component: its class
+TARGET = "._target_"  # end of the key with the class of a component
 
 
 def frame(folder: Path, *, curves: bool) -> pandas.DataFrame:
-    """Return the runs below a folder as a data frame, or with `curves` every validation of every
-    run.
+    """Return a data frame with a row for each run below a folder, or with `curves` for each
+    validation of each run; in a results folder, a run has a row for each of its tests.
 
     Raises:
         UserError: the folder has no runs, or a file of a run was changed or damaged.
@@ -74,13 +74,13 @@ def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
 
 
 def _points(curve: Curve) -> Iterator[Row]:
-    """Yield the values at every validation, with their optimiser step."""
+    """Yield for each validation a row with the optimiser step and the values of the curves."""
     return (dict(zip(curve, values, strict=True)) for values in zip(*curve.values(), strict=True))
 
 
 def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
-    """Yield a row for every test of every finished run, or with `curves` for every validation of
-    every run.
+    """Yield a row for every test of every run with a result, or with `curves` for every validation
+    of every run.
 
     A row begins with the config values that differ between the runs.
     """
@@ -100,10 +100,10 @@ def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
 
 
 def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
-    """Yield, for each test of a finished run, the config and a row with seed, status, metrics and
-    time.
+    """Yield, for each test of a run, its config values and a row with seed, status, metrics and
+    seconds.
 
-    A run without a test has a single row; a run that has not finished has none.
+    A run without a test has a single row. A run without a result has no row.
     """
     run = read_result(folder)
     if run is None:
@@ -145,8 +145,8 @@ def _config(folder: Path) -> Row:
 
 
 def _telling(configs: Iterable[Row]) -> list[str]:
-    """Return the keys whose values differ between configs, except the seed, which always has a
-    column of its own.
+    """Return the keys whose values differ between configs, except `seed`, which always has a
+    column.
     """
     configs = [*configs]
     keys = dict.fromkeys(key for config in configs for key in config)

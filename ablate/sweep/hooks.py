@@ -19,7 +19,11 @@ class SweepHooks(Callback):
     """
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Check and register the study; exit with status 2 if no decision rule applies."""
+        """Check and register the study.
+
+        The process exits with status 2 if the config or the study is invalid, and with status 3
+        after an unexpected error.
+        """
         print(f"{config.name}: preparing the study", file=sys.stderr, flush=True)
         from ablate.errors import UserError
         from ablate.sweep.begin import begin
@@ -34,7 +38,7 @@ class SweepHooks(Callback):
             sys.exit(3)
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
-        """Store the outcome of a run; called in the process that ran it."""
+        """Store the outcome of a run of a sweep; Hydra calls this in the process that ran it."""
         from ablate.sweep.cell import write_link
 
         if config.hydra.mode != RunMode.MULTIRUN:
@@ -50,7 +54,8 @@ class SweepHooks(Callback):
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Conclude the sweep: one worker judges the runs and writes the report.
 
-        The process exits with status 1 if a run failed.
+        The process exits with status 1 if a run failed, with status 2 after a UserError, and with
+        status 3 after any other error.
         """
         from ablate.config.construct import construct
         from ablate.errors import UserError

@@ -46,20 +46,21 @@ def launch(
     first: int,
     before: "Callable[[DictConfig, Planned], None]",
 ) -> list[JobReturn]:
-    """Execute every run with the workers of the config's `engine` (this machine, Slurm or Ray); a
-    failed run does not affect the others.
+    """Execute every run of a sweep with the workers of the config's `engine` (local, Slurm or Ray),
+    and return a completed Hydra job for each run.
 
-    The same command on other machines joins the sweep, and may execute some or all of the runs.
+    A failed run does not affect the other runs; its error is in the file of its outcome. The same
+    command on other machines joins the sweep, and may execute some or all of the runs.
 
     Args:
         context: Hydra's context.
         config: the config of the sweep.
         job_overrides: the overrides of each run.
         first: number of the first run.
-        before: called with the checked runs before the first run starts.
+        before: called with the config and the checked runs before the first run starts.
 
     Raises:
-        UserError: the workers of the engine ended before the sweep.
+        UserError: a run is invalid, or the workers of the engine ended before the sweep.
         SystemExit: other workers hold the remaining runs, and this worker may not wait.
     """
     engine: Engine = construct(config.engine)
@@ -101,11 +102,11 @@ class Planned(NamedTuple):
     screening: list[Cell]
     study: Study | None
     checked: "Checked"
-    seeds: dict[int, int]  # screening seed of every replicate; empty if nothing is tuned
+    seeds: dict[int, int]  # by seed: the seed of its tuning runs; empty without tuning
 
     @property
     def tune(self) -> Tune | None:
-        """The study's settings for the nuisance parameter that is tuned for each seed of an arm."""
+        """The study's settings for tuning a nuisance parameter; None if nothing is tuned."""
         return self.study.get("tune") if self.study else None
 
 
@@ -141,7 +142,7 @@ def plan(
     after = count(first + len(job_overrides))
     varied = tune["key"] if tune else ""
     screening = compose(context, config, jobs, after, sweep / SCREENING, varied, like=cells)
-    # imports torch, while the server imports it as well
+    # here, because it imports torch, and the server imports torch at the same time
     from ablate.sweep.preflight import preflight
 
     return Planned(cells, screening, study, preflight(cells, screening), seeds)
@@ -182,7 +183,7 @@ class Worker:
         """Execute the runs of a stage; if the study tunes a nuisance parameter, tune it for these
         runs first.
 
-        A stage is the time between two planned interim analyses.
+        A stage has the runs between two planned interim analyses.
 
         Args:
             number: number of the stage.
@@ -193,7 +194,7 @@ class Worker:
         self.runner.all(wanted)
 
     def look(self, number: int) -> list[Levels]:
-        """Analyse all runs until now, and return the levels of the arms that continue.
+        """Analyse all finished runs, and return the levels of the arms that continue.
 
         Args:
             number: number of the interim analysis.
@@ -220,12 +221,12 @@ class Worker:
         return compose(self.runner.context, self.runner.config, jobs, numbers, self.sweep)
 
     def _wider(self, turn: int, jobs: dict[int, Overrides]) -> list[Cell]:
-        """Return the additional runs for tuning, each with a number that is the same in every
-        worker.
+        """Return additional runs for tuning, with numbers on which all workers agree.
 
         Args:
-            turn: how many times values were added before.
-            jobs: the overrides of each additional run, by the number of the run for which it tunes.
+            turn: number of earlier extensions of the grid of values.
+            jobs: the overrides of each additional run, by the number of the run that it helps to
+                tune.
         """
         screening = self.planned.screening
         first, last = screening[0].number, screening[-1].number
@@ -246,7 +247,9 @@ def _check_end(config: DictConfig) -> None:
 
 
 def n_jobs(config: DictConfig) -> int:
-    """Return the number of simultaneous runs: `n_jobs`, or what the cores allow; one on a GPU."""
+    """Return the number of simultaneous runs: `n_jobs` of the config if it is set; else 1 if the
+    config requests a GPU; else the number of cores divided by the cores of a run, at least 1.
+    """
     if config.n_jobs is not None:
         return int(config.n_jobs)
     if config.trainer.accelerator in ("gpu", "cuda"):

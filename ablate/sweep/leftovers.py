@@ -1,7 +1,7 @@
 """Find and remove files in a results folder that are no longer needed, for `ablate clean`.
 
-Each kind of such files is a function that yields their paths. Kinds that delete files which a
-verdict, a report or `ablate translate` reads must be requested by name.
+For each kind of such files, a function yields their paths. Files that a verdict, a report or
+`ablate translate` may still read are removed only if the user names their kind.
 """
 
 import os
@@ -53,7 +53,7 @@ class Kind:
 
     reason: str
     find: Callable[[Folders], Iterator[Path]]
-    asked: bool = False  # removed only on request, because the user may want to keep it
+    asked: bool = False  # removed only if the user names the kind
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def locks(folders: Folders) -> Iterator[Path]:
 def stale_sweeps(folders: Folders) -> Iterator[Path]:
     """Yield the folders of sweeps that have no verdict, and whose runs no longer exist."""
     for sweep in folders.sweeps:
-        with suppress(UserError):  # nothing is known about a damaged sweep
+        with suppress(UserError):  # a damaged sweep is kept, because its runs are unknown
             if not (sweep / VERDICT).exists() and _has_lost_its_runs(sweep, folders.results):
                 yield sweep
 
@@ -163,8 +163,8 @@ def find_leftovers(folders: Folders, kinds: list[str]) -> list[Leftover]:
         kinds: keys of `KINDS`.
 
     Raises:
-        UserError: the folder does not contain results, or a sweep that may refer to a run is
-            damaged.
+        UserError: the results folder has neither runs nor sweeps, or a sweep is damaged, so that
+            the runs to which it refers are unknown.
     """
     if not any((folders.results / name).is_dir() for name in ("runs", "sweeps")):
         raise UserError(f"results={folders.results}: it holds neither runs nor sweeps")
@@ -180,7 +180,7 @@ def remove(leftover: Leftover, results: Path) -> bool:
     """Remove a file or folder; return False if a process is using the run to which it belongs.
 
     Raises:
-        OSError: the system refuses.
+        OSError: the file or folder cannot be removed.
     """
     with _alone_at(leftover.path, results) as alone:
         if alone and _is_folder(leftover.path):
@@ -192,9 +192,9 @@ def remove(leftover: Leftover, results: Path) -> bool:
 
 @contextmanager
 def _alone_at(path: Path, results: Path) -> Iterator[bool]:
-    """Hold the lock of the run that contains a path.
+    """Hold the lock of the run that contains a path while a `with` block runs.
 
-    Yield False if another process holds the lock, else True.
+    Yield False if another process holds the lock, else True. A path outside of runs needs no lock.
     """
     runs = results / "runs"
     if runs not in path.parents:

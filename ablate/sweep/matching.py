@@ -1,9 +1,9 @@
-"""Match arms in size or cost: `study.match` solves for a width or for a number of steps.
+"""Match arms in size or cost: compute the width or the number of steps that `study.match` asks for.
 
-By parameters: choose the integer for `key`, a width, such that the number of trained parameters of
-an arm is closest to the number of the arm that `to` names. By flops: choose the number of steps
-such that both arms need equally many floating-point operations. The operations of one step are
-counted in the matrix products of a forward and a backward pass over real sentences.
+By parameters: choose the integer for `key`, a width, such that the arm has nearly as many trained
+parameters as the reference arm, which `to` names. By flops: choose the number of steps such that
+both arms need equally many floating-point operations. The operations of one step are counted in the
+matrix products of a forward and a backward pass over real sentences.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,8 @@ NEAR = 0.01  # allowed relative deviation of the number of parameters
 
 
 def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
-    """Return the overrides of each run, with the value that matches its arm to the reference arm.
+    """Return the overrides of each run, followed by the value that matches its arm to the reference
+    arm.
 
     Args:
         cells: the runs of a sweep.
@@ -87,7 +88,7 @@ def solve(size: Callable[[int], int], target: int, what: str) -> int:
     Args:
         size: an increasing function, such as the number of parameters of a width.
         target: the size to reach.
-        what: the key that is solved for, for the message.
+        what: name of the integer, for the message.
 
     Raises:
         UserError: no integer comes within 1 % of the target.
@@ -125,7 +126,8 @@ def _trained(config: DictConfig, data: TextData) -> int:
 
 
 def flops(job: Job, data: TextData) -> float:
-    """Return the floating-point operations of one training step, extrapolated from some sentences.
+    """Return the number of floating-point operations of one training step, extrapolated from
+    `SENTENCES` sentences.
 
     Raises:
         UserError: the model has recurrent layers, whose operations cannot be counted.

@@ -1,4 +1,4 @@
-"""List the metrics that a run will have, to check the metrics of claims before the run."""
+"""List the metrics that a run can have, to check the metrics of claims before the run."""
 
 import difflib
 
@@ -16,7 +16,7 @@ KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("n
 
 
 def metric_names(job: Job, model: Model) -> set[str]:
-    """Return the keys of all metrics that a run of this job with this model can have."""
+    """Return the names of all metrics that a run of this job with this model can have."""
     if job.probe is not None:
         return {"parameters", *(f"probe/{name}" for name in job.probe.measures)}
     layers = [name for name, _ in model.layers()]

@@ -42,11 +42,11 @@ def pieces(config: DictConfig) -> list[Path]:
 
 
 def replicates(config: DictConfig, cells: Sequence[Cell]) -> set[int]:
-    """Return the seeds of the study for which nuisance parameters are tuned.
+    """Return the seeds for which nuisance parameters are tuned: the seeds of the runs, and for a
+    part of a study also all other planned seeds.
 
-    For a part of a study, return all seeds that the study plans. A parameter is tuned with a seed
-    that depends on the position of a seed in this set, so a run is the same in a part and in a
-    sweep of the whole study.
+    The seed of a tuning run depends on the position of its seed among these seeds. With all planned
+    seeds, a run is the same in a part and in a sweep of the whole study.
     """
     seeds = {cell.seed for cell in cells}
     return seeds.union(planned_seeds(config)) if is_part(config) else seeds
@@ -56,7 +56,8 @@ def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell])
     """Return the runs of a sweep that the evidence in the folders of `without_runs` does not have.
 
     Raises:
-        UserError: evidence in a folder is damaged or of another study, or no run remains.
+        UserError: the config is for a part but has no study; evidence in a folder is damaged or of
+            another study; or no run remains.
     """
     folders = pieces(config)
     if is_part(config) and study is None:

@@ -17,7 +17,7 @@ from ablate.sweep.cell import Cell
 from ablate.sweep.cell_queue import CellQueue
 from ablate.sweep.worker import work
 
-# a name rather than an import, because importing it changes the process
+# a name rather than an import, because importing this module changes the process
 UNSHADOWED = "ablate.sweep.unshadowed"
 GRACE_SECONDS = 20  # time for a run to save its state when the sweep is stopped
 POLL_SECONDS = 1  # interval for checking the progress of other workers

@@ -32,7 +32,7 @@ from ablate.train.summary import introduce
 from ablate.train.test_inputs import check_inputs, doubts
 from ablate.train.tracking import check_loggers
 
-# Weights, two Adam moments and the averaged checkpoints, in float32, while a run trains.
+# Size of a checkpoint in multiples of the weights: the weights and two Adam moments.
 STATES_WHILE_TRAINING = 3
 
 
@@ -40,7 +40,7 @@ class Checked(NamedTuple):
     """The result of the checks before a sweep.
 
     Args:
-        data: hashes of the data, by the key that `corpus` returns for the config of a run.
+        data: hashes of the data, by the key that `corpus` returns for a config.
         needed: disk space in bytes that the sweep needs.
         jobs: the job of the first run of every arm, by the number of this run.
     """
@@ -61,7 +61,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
         screening: the runs that tune a nuisance parameter.
 
     Raises:
-        UserError: a run is invalid; the message names the first such run.
+        UserError: a run is invalid (the message names the first such run), the arms do not match
+            the study, or the disk has too little space.
     """
     check_apart(cells)
     arms, builder = _first_of_each(cells), Builder()
@@ -70,7 +71,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     needed = 0
     for cell in (*arms, *_standing_for(screening)):
         with naming(cell):
-            # the whole study is checked once, because all arms have the same (`check_arms`)
+            # the whole study is checked once, because all arms have the same study (`check_arms`)
             job = resolve(cell.run_config() if built else cell.task_config())
         if not built and cells:
             check_loggers(job)
@@ -89,8 +90,8 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
 
 
 class Builder:
-    """Prepares the data and the model of each arm, on torch's device "meta". Arms with equal data
-    settings share their data, and arms with equal model settings share their model.
+    """Prepares the data of each arm, and its model on torch's device "meta". Arms with equal data
+    settings share their data; if their model settings are equal, too, they share their model.
     """
 
     def __init__(self) -> None:
@@ -140,9 +141,8 @@ def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _standing_for(screening: Sequence[Cell]) -> list[Cell]:
-    """Return the runs that are checked on behalf of all runs that tune a nuisance parameter.
-
-    They are one run of each arm's config, and for the first config one run for each value.
+    """Return the runs that are checked on behalf of all runs that tune a nuisance parameter: a run
+    for each value in the first arm, and one run of each other arm.
     """
     first: dict[int, Cell] = {}
     for cell in screening:
@@ -159,7 +159,7 @@ def _build(job: Job, data: TextData) -> Model:
 
 
 def record_of(cell: Cell, data: Mapping[str, Fingerprints]) -> Record:
-    """Return the object for a run's folder on disk, from which its stored result can be read.
+    """Return the `Record` of a run, which reads and writes the run's folder.
 
     Args:
         cell: the run.
@@ -169,10 +169,10 @@ def record_of(cell: Cell, data: Mapping[str, Fingerprints]) -> Record:
 
 
 def records_of(cells: Sequence[Cell], data: Mapping[str, Fingerprints]) -> Iterator[Record]:
-    """Yield the object for the folder on disk of each run of an arm.
+    """Yield the `Record` of each run of an arm, which reads and writes the run's folder.
 
-    All objects share one config, whose seed changes from one to the next, because copying a config
-    with a large study takes a tenth of a second.
+    All records share one config, whose seed is changed before each record is made, because copying
+    the config takes a tenth of a second if the study is large.
 
     Args:
         cells: the runs of the arm.

@@ -4,7 +4,7 @@ Importing torch, Lightning and W&B takes seconds. Forked runs start immediately.
 """
 
 import pandas  # noqa: F401  # W&B's tables import it
-import wandb.sdk.launch  # noqa: F401  # wandb.init imports it: a second of a core
+import wandb.sdk.launch  # noqa: F401  # wandb.init imports it, which takes a second
 
 import ablate.observe.pictures
 import ablate.sweep.worker
@@ -19,4 +19,4 @@ from ablate.record.training import packages
 source_hashes([*ENTRY_MODULES])  # cached here, because hashing the source takes a third of a second
 packages()
 source_commit()
-exempt_imports()  # runs need not search these objects for garbage
+exempt_imports()  # garbage collection in runs skips the imported objects

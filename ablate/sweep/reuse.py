@@ -6,10 +6,10 @@ the config. The runs of a sweep differ in a few overrides, so this module does t
 
 - Each file is parsed once (`CachedFiles`).
 - A screen is expanded once, and the other configs receive a copy of the study (`Settler`).
-- A config whose overrides only add values to those of another run is derived from the config of
-  that run (`derived`).
+- If the overrides of a run are the overrides of another run and further values, its config is
+  derived from the config of the other run (`derived`).
 
-All of them return the same config as Hydra would (tests/sweep/test_reuse.py).
+The resulting configs are equal to the configs that Hydra composes (tests/sweep/test_reuse.py).
 """
 
 import copy
@@ -27,7 +27,7 @@ from ablate.config.screen import SHARED
 from ablate.config.settle import settle
 from ablate.config.warmup import KEY as WARMUP
 
-TOP = ("seed", "test_splits")  # keys at the top of the config that are values and not config groups
+TOP = ("seed", "test_splits")  # keys at the top of the config that have a value and no options
 
 
 class CachedFiles:
@@ -92,7 +92,7 @@ class Settler:
         self._expanded = b""  # the expanded study as the only node of a config, pickled
 
     def __call__(self, config: DictConfig) -> Settled:
-        """Settle a config in place."""
+        """Set the precision and the warm-up in a config and expand its screen, in place."""
         screen = _screen_of(config)
         expanded = screen is not None and screen == self._screen
         if expanded:
@@ -108,8 +108,8 @@ class Settler:
 
 
 def _screen_of(config: DictConfig) -> object:
-    """Return everything that the expansion of a config's screen depends on; None without a screen,
-    and for a screen that has been expanded.
+    """Return all values on which the expansion of a config's screen depends; None if the config has
+    no screen, or a screen that has been expanded.
     """
     study = config.study
     if study is None or study.get("screen") is None or not OmegaConf.is_missing(study, "factors"):
@@ -136,8 +136,8 @@ def _has_interpolations(tree: object) -> bool:
 
 
 def adds_values(overrides: Sequence[str], base: Sequence[str]) -> bool:
-    """Return whether `overrides` are those of `base`, followed only by values of keys, such as
-    `optimizer.lr=0.1`. Options of config groups may not follow. The seeds may differ.
+    """Return whether `overrides` are the overrides of `base`, followed only by values of keys, such
+    as `optimizer.lr=0.1`, and not by options of config groups. The seeds may differ.
     """
     words, kept = ([word for word in given if _key(word) != "seed"] for given in (overrides, base))
     added = words[len(kept) :]
@@ -155,10 +155,10 @@ def _key(word: str) -> str:
 
 
 def derived(base: DictConfig, overrides: Sequence[str], before: Sequence[str]) -> DictConfig | None:
-    """Return the config of a run whose overrides add values to those of another run.
+    """Return the config of a run whose overrides are the overrides of another run and further
+    values; None if a value does not fit the config.
 
-    Return None if a value does not fit the config. Then Hydra must compose the config, because its
-    error message names the override.
+    If the result is None, Hydra must compose the config: its error message names the override.
 
     Args:
         base: the config of the other run, with Hydra's node and with an unchanged warm-up.

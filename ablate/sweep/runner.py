@@ -30,7 +30,7 @@ INTERRUPTED = {end for n in (signal.SIGTERM, signal.SIGINT) for end in (128 + n,
 class Runner:
     """A worker process of a sweep, which executes runs until all runs of a stage are done.
 
-    A stage is the time between two planned interim analyses. `data` has the hashes of the data
+    A stage has the runs between two planned interim analyses. `data` has the hashes of the data
     (`ablate.sweep.preflight`). Without `stay`, the worker exits when other workers hold all
     remaining runs of a stage.
     """
@@ -88,8 +88,8 @@ class Runner:
                     cell.link.unlink(missing_ok=True)
 
     def _stands(self, cell: Cell, *, again: bool) -> bool:
-        """Return whether the stored outcome of a run may stay: it is valid for the present config,
-        or there is no stored outcome yet.
+        """Return whether a run has no stored outcome, or an outcome that is valid for its present
+        config.
 
         If the result is False, the caller removes the outcome, so that the run is repeated.
 
@@ -97,7 +97,7 @@ class Runner:
             cell: the run.
             again: whether the stored outcome of a failed run must be removed.
         """
-        # imports torch, while the server imports it as well
+        # here, because it imports torch, and the server imports torch at the same time
         from ablate.sweep.preflight import record_of
 
         try:

@@ -39,7 +39,7 @@ class State(TypedDict):
 
 @contextmanager
 def alone(config: DictConfig) -> Iterator[None]:
-    """Exclude other workers of sweeps with this name while the block runs.
+    """Exclude other workers of all sweeps with the name `config.name` while a `with` block runs.
 
     Raises:
         UserError: the results folder cannot be written.
@@ -58,7 +58,8 @@ def alone(config: DictConfig) -> Iterator[None]:
 
 @contextmanager
 def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
-    """Choose the folder of the sweep, and yield whether the sweep is new and must be started.
+    """Choose the folder of the sweep, and yield whether the sweep is new, so that the `with` block
+    must register it.
 
     The folder is stored in hydra.sweep.dir. An open sweep of the same command is continued.
 
@@ -78,8 +79,10 @@ def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
 
 
 def key(config: DictConfig, regime: Regime) -> str:
-    """Return a hash of 16 hexadecimal digits of a command: overrides, setting, config files and
-    code.
+    """Return a hash (16 hexadecimal digits) of a command's overrides, of its setting, of the config
+    files and of the code.
+
+    Overrides that may differ between workers (`OWN`) are left out.
     """
     words = [*config.hydra.overrides.task, *config.hydra.overrides.hydra]
     asked = sorted(word for word in words if not word.lstrip("+~").startswith(OWN))
@@ -102,11 +105,15 @@ def _content(paths: Iterable[Path]) -> str:
 
 
 def _joined(config: DictConfig, own_key: str) -> Path | None:
-    """Return the folder of the open sweep to which this command belongs; None if there is none.
+    """Return the folder of the open sweep that this command joins; None if there is no such sweep.
 
     Args:
         config: the config of the sweep.
         own_key: the hash of this command.
+
+    Raises:
+        UserError: hydra.sweep.dir was given, and another command has started a sweep there.
+        SystemExit: hydra.sweep.dir was given, and its sweep has ended without failures.
     """
     given = Path(config.hydra.sweep.dir)
     if not any(word.startswith("hydra.sweep.dir=") for word in config.hydra.overrides.hydra):
@@ -134,7 +141,7 @@ def _is_open(folder: Path, own_key: str) -> bool:
 
 
 def _free(folder: Path) -> Path:
-    """Return the folder, or a new name if another sweep has started in this folder."""
+    """Return the folder, or if a sweep has started there, the folder with underscores appended."""
     if not (folder / STATE).exists():
         return folder
     return _free(folder.with_name(f"{folder.name}_"))
@@ -158,7 +165,7 @@ def _write(folder: Path, state: State) -> None:
 
 
 def expect(config: DictConfig, cells: int) -> None:
-    """Store the number of runs that must be done when the sweep ends.
+    """Store the number of runs that must be done before the sweep can end.
 
     The caller must call this function within `with alone(config)`, which excludes other workers.
     """
@@ -192,6 +199,8 @@ def conclude(
 ) -> int:
     """End the sweep in exactly one worker, and return the number of failed runs.
 
+    The result is 0 if the sweep cannot end yet.
+
     Args:
         config: the config of the sweep.
         end: ends the sweep, and returns the number of failed runs.
@@ -202,7 +211,7 @@ def conclude(
     with alone(config):
         state = state_of(folder)
         assert state is not None  # no process removes the file
-        # Hydra 1.4 calls this even after an exception, which it raises again
+        # Hydra 1.4 ends a sweep even after an exception, and raises the exception afterwards
         if state["cells"] is None:
             return 0
         if state["failed"] is None:

@@ -41,9 +41,9 @@ def in_turn(
 
     Args:
         waves: the runs of each stage.
-        run: executes runs, given the number of the stage.
+        run: executes runs, given the number of the stage and the runs.
         look: analyses the runs up to a stage, and returns the levels of the arms that continue.
-        leave_out: called with the number of runs of each stage that are not executed.
+        leave_out: called for each stage with the number of its runs that are not executed.
     """
     going = [cell.levels for stage in waves for cell in stage]
     ran: list[Cell] = []
@@ -58,5 +58,7 @@ def in_turn(
 
 
 def going_on(config: DictConfig, sweep: Path) -> list[Levels]:
-    """Analyse the finished runs, and return the levels of the arms that continue."""
+    """Analyse the finished runs of a sweep, add this analysis to the analysis log, and return the
+    levels of the arms that continue.
+    """
     return needed(looked(Path(config.paths.results), sweep, gather(sweep)))

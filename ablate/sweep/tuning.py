@@ -1,8 +1,8 @@
 """Tune a nuisance parameter, such as the learning rate, for every arm by validation scores.
 
-Every seed of the verdict is tuned by runs with a separate seed, one run per value, so the interval
-over seeds includes the variation of this choice. If an arm were tuned once for all seeds, identical
-arms would differ significantly in 10 to 18 % of sweeps rather than 5 %
+The parameter is tuned anew for every seed of the verdict, by runs with a separate seed, one run per
+value. So the interval over seeds includes the variation of this choice. If an arm were tuned once
+for all seeds, identical arms would differ significantly in 10 to 18 % of sweeps rather than 5 %
 (docs/explanation/statistics.md).
 """
 
@@ -20,17 +20,17 @@ from ablate.record.label import key
 from ablate.record.types import Link
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
-# maximum number of times that a replicate's grid is extended when its best value is at the edge
+# maximum number of extensions of the grid of values for a seed whose best value is at the edge
 WIDENINGS = 2
 DIGITS = 3  # significant digits of an added value
 UNTESTED = "test_splits=[]"  # screening runs are not tested
 
 
 def screening_jobs(cells: Sequence[Cell], tune: Tune, seeds: dict[int, int]) -> list[Overrides]:
-    """Return the overrides of the runs that tune: every value for every arm and seed.
+    """Return the overrides of the runs that tune: a run for every value, arm and seed.
 
     The runs are validated but never tested, because no choice may depend on a test. If the study
-    has two budgets, the runs use the short one.
+    has two budgets, the runs use the short budget.
 
     Args:
         cells: the runs for the verdict.
@@ -68,11 +68,11 @@ def wider_jobs(
     tune: Tune,
     seeds: dict[int, int],
 ) -> dict[int, Overrides]:
-    """Return the overrides of runs that extend the grid of values where the best value is at its
-    edge.
+    """Return the overrides of runs that extend the grid of values, for each run for the verdict
+    whose best value is at an edge of the grid.
 
-    The grid continues with the ratio of its last two values. A grid of words, or one that contains
-    0, is not extended.
+    The grid continues with the ratio of the two values at this edge. It is not extended if it has
+    words, values that are not positive, or fewer than two values.
 
     Args:
         cells: the runs for the verdict.
@@ -95,9 +95,9 @@ def wider_jobs(
 
 
 def _beyond(best: Any, values: Sequence[Any]) -> float | None:
-    """Return the next value beyond an edge of the grid.
+    """Return the next value beyond the edge of the grid at which the best value lies.
 
-    The result is None if the best value is not at an edge.
+    The result is None if the best value is not at an edge, or if the grid cannot be extended.
     """
     if len(values) < 2 or not ordered(values) or min(values) <= 0:
         return None
@@ -109,7 +109,7 @@ def _beyond(best: Any, values: Sequence[Any]) -> float | None:
 
 
 def replicate(levels: Levels, seed: int) -> str:
-    """Return a key that identifies an arm (by its levels) and a seed."""
+    """Return a text that identifies a run by the levels of its arm and by its seed."""
     return json.dumps([key(levels), seed])
 
 
@@ -147,7 +147,7 @@ def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
 def tuned_jobs(
     cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
 ) -> list[Overrides]:
-    """Return the overrides of the runs for the verdict, with the tuned value of each.
+    """Return the overrides of each run for the verdict, followed by its tuned value.
 
     Args:
         cells: the runs for the verdict.

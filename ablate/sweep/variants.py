@@ -19,10 +19,9 @@ def with_changes(
     jobs: Iterable[Sequence[str]], changes: Mapping[str, Mapping[str, object]]
 ) -> list[list[str]]:
     """Return the overrides of every job, followed by the overrides of the variant that the job
-    names.
+    names by variant=NAME.
 
-    A job names a variant of a screen, that is, of a study that compares many variants with one
-    baseline, by the override variant=NAME.
+    A screen is a study that compares many variants with one baseline.
 
     Args:
         jobs: the overrides of each job.

@@ -52,12 +52,12 @@ class View:
         self._progress.update(self._bar, total=self.total)
 
     def started(self, label: str) -> None:
-        """Count a run that has started."""
+        """Add 1 to the number of running runs."""
         self.running += 1
         self._refresh()
 
     def interrupted(self, label: str) -> None:
-        """Count a run that was interrupted and will resume."""
+        """Subtract a run that was interrupted from the number of running runs; it will resume."""
         self.running -= 1
         self._refresh()
 

@@ -38,7 +38,7 @@ class Watch:
         """
         folders = (self._sweep / SCREENING, self._sweep)
         for path in (path for folder in folders for path in sorted(folder.glob("cells/*.json"))):
-            # the cell is being run again, or its file is damaged
+            # the run is being repeated, or its file is damaged
             with suppress(OSError, UserError):
                 changed = path.stat().st_mtime_ns
                 if self._seen.get(path) != changed:

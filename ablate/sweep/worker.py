@@ -1,4 +1,4 @@
-"""Define the main function of the process of one run in a sweep."""
+"""Define the main function of a process that executes one run of a sweep."""
 
 import sys
 
