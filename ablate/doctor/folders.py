@@ -85,8 +85,8 @@ def _state(run: Path) -> str:
 
 
 def _is_old(run: Path) -> bool:
-    """Return whether a run was made with other versions of the code or of libraries than those that
-    are installed; False if its identity.json cannot be read.
+    """Return whether a run was made with code or libraries that differ from the installed versions;
+    False if its identity.json cannot be read.
     """
     with suppress(OSError, ValueError, KeyError, AttributeError):
         return outdated(json.loads((run / "identity.json").read_text(encoding="utf-8")))

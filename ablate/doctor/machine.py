@@ -57,8 +57,8 @@ def _memory() -> int:
 
 
 def look_at_packages() -> Diagnosis:
-    """Diagnose the required libraries: the versions of the main ones, and each library that is
-    missing or too old.
+    """Diagnose the required libraries: some versions, and each library that is missing or does not
+    have a required version.
     """
     seen = ", ".join(f"{name} {_version(name) or 'missing'}" for name in SHOWN)
     wrong = [

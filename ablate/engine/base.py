@@ -26,7 +26,7 @@ LOGS = "workers"  # subfolder of a sweep with the output of its workers
 
 
 class Engine(ABC):
-    """A way to run the cells (runs) of a sweep in `workers` processes."""
+    """The interface of an engine, which runs the cells (runs) of a sweep in `workers` processes."""
 
     workers: int
     works_here = False  # whether this process starts the runs itself, rather than remote workers

@@ -156,6 +156,10 @@ class AnalysisLog:
 
         If `current` is a replication (`contest`), only replications are returned. Otherwise no
         replication is returned.
+
+        Args:
+            question: key of a question: which arms are compared in which metric.
+            current: a sweep.
         """
         alike = [
             s for s in self.sweeps if (s.regime, s.contest) == (current.regime, current.contest)
@@ -168,6 +172,11 @@ class AnalysisLog:
 
         A repetition of `current` with the same settings, seeds and decision rule counts as
         `current`.
+
+        Args:
+            current: a sweep that asks the question.
+            question: key of the question: which arms are compared in which metric.
+            rule: rule by which `current` decides the claim.
         """
         asked = self.asking(question, current)
         first = min(s.time for s in asked if s.same(current) and rule in s.questions[question])
@@ -291,7 +300,7 @@ Line = Sweep | Analysis
 
 
 def in_order(lines: Iterable[Line]) -> list[Line]:
-    """Return each distinct line once, ordered by time."""
+    """Return the distinct lines among lines of analysis logs, ordered by time."""
     return sorted({_line(line): line for line in lines}.values(), key=lambda line: line.time)
 
 

@@ -159,7 +159,7 @@ def check_form(where: str, value: Any, form: type) -> None:
 
 @cache
 def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
-    """Return the type of the value of every key of a TypedDict, and whether null is allowed."""
+    """Return for every key of a TypedDict the type of its value, and whether null is allowed."""
     return {
         name: (_kind(hint), NoneType in get_args(hint))
         for name, hint in get_type_hints(form).items()

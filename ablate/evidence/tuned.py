@@ -11,7 +11,7 @@ from ablate.evidence.types import Run, Tune
 
 
 def screening_seeds(replicates: Iterable[int], tune: Tune) -> dict[int, int]:
-    """Return, for every seed of the study, the seed of the runs that tune the parameter for it.
+    """Return, for every seed of the study, the seed of its tuning runs.
 
     If `tune` lists fewer seeds than the study has, further tuning seeds are added: the largest
     listed seed plus 1, plus 2 and so on.
@@ -35,7 +35,7 @@ def tried(evidence: Evidence) -> dict[int, list[Any]]:
 
     The keys are cell numbers; a cell is one run of a sweep, that is, one arm with one seed. If no
     tuning run is recorded for the arm and the seed, for example because the arm was tuned once for
-    all seeds, the values are those that the study lists.
+    all seeds, the result has the values that the study lists.
     """
     tune = evidence.study.get("tune")
     assert tune is not None

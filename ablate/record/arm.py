@@ -59,7 +59,7 @@ def _level(
 
 
 def _given(node: Any) -> Levels:
-    """Return the values of those overrides of a run that are lists or mappings, by key.
+    """Return the overridden values of a run that are lists or mappings, by key.
 
     These overrides are parsed here, because Hydra's record of the chosen options
     (hydra.runtime.choices) does not contain options that were chosen as a list.

@@ -38,7 +38,7 @@ def link(results: Path, folder: Path, name: str, words: Sequence[str]) -> None:
 
 
 def _short(words: Sequence[str]) -> str:
-    """Return a readable file name; it keeps the last word (the seed) and may shorten the others."""
+    """Return a readable file name with the last word (the seed); the other words may be cut."""
     *first, last = words
     if not first:
         return UNREADABLE.sub("_", last)

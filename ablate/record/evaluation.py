@@ -35,8 +35,8 @@ class EvaluationRecord(RecordFolder):
         super().__init__(training.folder / "tests", parts)
 
     def begin(self) -> None:
-        """Start the clocks, empty the folder of the evaluation, and write the config of the
-        evaluation into the folder.
+        """Start to measure time, empty the folder of the evaluation, and write the config and the
+        identity of the evaluation into the folder.
         """
         self._start()
         if self.writes:

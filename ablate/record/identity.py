@@ -144,8 +144,8 @@ def digest(identity_parts: TrainingParts | EvaluationParts) -> str:
 
 
 def outdated(made: TrainingParts) -> bool:
-    """Return whether a run was made by other code, or other versions of the libraries, than those
-    that are installed now.
+    """Return whether a run was made with code or libraries that differ from the installed
+    versions.
     """
     libraries = (importlib.metadata.version(n) != v for n, v in made["libraries"].items())
     return any(libraries) or any(_read(n).hash != v for n, v in made["modules"].items())
@@ -168,7 +168,7 @@ def source_hashes(names: list[str]) -> dict[str, str]:
 def closure(names: list[str]) -> set[str]:
     """Return the modules of this package or of the user that importing `names` executes.
 
-    Modules that cannot change the numbers of a run (`UNEXECUTED`) are left out.
+    Modules that cannot change the results of a run (`UNEXECUTED`) are left out.
     """
     modules: set[str] = set()
     waiting = list(names)

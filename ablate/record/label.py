@@ -63,7 +63,7 @@ def _quoted(text: str) -> str:
 
 
 def short_names(factors: Iterable[str]) -> dict[str, str]:
-    """Return the shortest suffix of each factor's name that distinguishes it from the others.
+    """Return, by factor, the shortest suffix of its name that distinguishes it from other factors.
 
     If a config group is placed at another key, as in model/norm@model.encoder.norm, the suffix is
     taken from this key: encoder.norm.

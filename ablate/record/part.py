@@ -40,7 +40,7 @@ class RecordFolder:
         self._damage = ""
 
     def _start(self, earlier: float = 0.0) -> None:
-        """Start the clocks; `earlier` is the number of seconds before an interruption."""
+        """Start to measure time; `earlier` is the number of seconds before an interruption."""
         self._started = time.monotonic() - earlier
         # the processor time before an interruption is not known
         self._used = None if earlier else time.process_time()
@@ -65,7 +65,7 @@ class RecordFolder:
             clear_unfinished(folder, alone=True)
 
     def clear(self, *, keep: tuple[str, ...] = ()) -> None:
-        """Create the folder if necessary, and remove everything except the names in `keep`."""
+        """Create the folder if necessary, and remove its content except the names in `keep`."""
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():

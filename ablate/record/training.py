@@ -124,14 +124,17 @@ class Record(RecordFolder):
         return join_results(self.folder, trained, self.evaluation.folder, tested)
 
     def begin(self) -> None:
-        """Start training with an empty folder; evaluations of the same training are kept."""
+        """Prepare the folder for a new training: start to measure time, remove all files except
+        evaluations, and write config, identity and environment.
+        """
         self._start()
         if self.writes:
             self.clear(keep=("tests",))
             self._introduce()
 
     def resume(self, metrics_bytes: int, wall_seconds: float) -> None:
-        """Resume training: drop the metrics that were logged after the checkpoint.
+        """Prepare the folder to resume training from a checkpoint: remove the metrics that were
+        logged after the checkpoint.
 
         Args:
             metrics_bytes: length of metrics.jsonl at the checkpoint.

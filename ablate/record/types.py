@@ -66,7 +66,7 @@ class Environment(TypedDict):
 
 
 class Ended(TypedDict):
-    """The keys of a run's outcome that a failed run may have, too."""
+    """The keys that the outcomes of finished and of failed runs share."""
 
     status: str
     error: NotRequired[str]

@@ -143,7 +143,7 @@ def _every(changes: Mapping[str, object]) -> dict[str, str]:
     A screen is a study that compares a list of variants with one baseline.
 
     Args:
-        changes: what each variant changes, by name of the variant; empty if the study is no screen.
+        changes: the overrides of each variant, by its name; empty if the study is no screen.
     """
     return {FACTOR: ",".join((BASELINE, *changes))} if changes else {}
 
@@ -225,7 +225,9 @@ def _inside(config: DictConfig, group: str, name: str) -> dict[str, object]:
 
 
 def _unswept(config: DictConfig, *without: str) -> list[str]:
-    """Return the overrides with a single value, except overrides of the keys in `without`."""
+    """Return the overrides with a single value, except overrides of `variant` and of the keys in
+    `without`.
+    """
     given = {word: word.lstrip("+") for word in config.hydra.overrides.task}
     return [
         word

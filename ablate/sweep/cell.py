@@ -55,7 +55,9 @@ class Cell:
 
     @property
     def config(self) -> DictConfig:
-        """The config of this run with Hydra's node; a new copy on each access."""
+        """The config of this run with Hydra's node: `arm` itself for the first cell of the arm,
+        else a new copy on each access.
+        """
         return self.arm if self.first else _changed(self.arm, self.overrides, self.number, {})
 
     @property
@@ -314,7 +316,9 @@ def plain_study(config: DictConfig) -> Study:
 
 
 def used(study: dict[str, Any]) -> Study:
-    """Return a study without its empty optional keys, and without those of its claims."""
+    """Return a study without its empty optional keys, and without the empty optional keys of its
+    claims.
+    """
     claims = [
         {key: value for key, value in claim.items() if value or key not in OPTIONAL}
         for claim in study["claims"]

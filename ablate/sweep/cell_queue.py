@@ -30,7 +30,7 @@ class CellQueue:
     def take(self) -> Cell | None:
         """Return the first cell (a run) that is neither done nor locked by a worker, and lock it.
 
-        The result is None if there is none.
+        The result is None if there is no such cell.
         """
         done: list[Cell] = []
         taken: Cell | None = None

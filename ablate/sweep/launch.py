@@ -94,8 +94,8 @@ def launch(
 
 
 class Planned(NamedTuple):
-    """The composed and checked runs of a sweep: those for the verdict, and those that tune a
-    parameter.
+    """The composed and checked runs of a sweep: the runs for the verdict (`cells`), and the runs
+    that tune a nuisance parameter (`screening`).
     """
 
     cells: list[Cell]
@@ -151,7 +151,7 @@ def plan(
 def _work(
     context: HydraContext, config: DictConfig, planned: Planned, pool: Pool, *, stay: bool
 ) -> None:
-    """Execute all runs as one worker process, with the planned interim analyses."""
+    """Execute the runs of a sweep in this worker process, with the planned interim analyses."""
     cells, tune = planned.cells, planned.tune
     with View(config.name, len(cells) + len(planned.screening)) as view, pool:
         runner = Runner(context, config, pool, view, planned.checked.data, stay)
@@ -166,7 +166,8 @@ def _work(
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker that executes the stages of a sweep between planned interim analyses.
+    """A worker process that executes a sweep in stages, with a planned interim analysis after each
+    stage except the last.
 
     Decisions that all workers must share are made by the first worker that needs them.
     """

@@ -52,7 +52,10 @@ def matched_jobs(cells: Sequence[Cell], match: Match) -> list[Overrides]:
 def _reference_run(cell: Cell, cells: Sequence[Cell], match: Match) -> Cell:
     """Return the run of the reference arm that has the same seed as `cell`.
 
-    The reference arm is the one to which the arm of `cell` is matched in size or cost.
+    The arm of `cell` is matched to the reference arm in size or cost.
+
+    Raises:
+        UserError: there is no such run.
     """
     wanted = cell.levels | match["to"]
     for other in cells:

@@ -41,7 +41,7 @@ class Pool:
     def prepare(self) -> None:
         """Start the server from which the processes will be forked.
 
-        It starts in the background, because its imports take seconds.
+        The server starts in the background, because its imports take seconds.
         """
         start_fork_server()
 

@@ -2,7 +2,7 @@
 
 Hydra reads and parses about 40 files for each config, and a screen (a study that compares many
 variants with one baseline) becomes a large study that takes longer to build than everything else in
-the config. The runs of a sweep differ in a few overrides, so this module does three things once:
+the config. The runs of a sweep differ in a few overrides, so this module saves work as follows:
 
 - Each file is parsed once (`CachedFiles`).
 - A screen is expanded once, and the other configs receive a copy of the study (`Settler`).
@@ -71,8 +71,8 @@ def with_cached_files(loader: ConfigLoader) -> ConfigLoader:
 
 
 class Settled(NamedTuple):
-    """Whether the warm-up of a settled config was shortened, and whether the claims of its study
-    have no interpolations.
+    """The result of `Settler` for a config: whether its warm-up was shortened, and whether the
+    claims of its study have no interpolations.
     """
 
     shortened: bool

@@ -43,7 +43,7 @@ class Runner:
     stay: bool
 
     def all(self, cells: Sequence[Cell], *, again: bool = True) -> list[Link]:
-        """Execute all runs of a stage, and return their outcomes in the same order.
+        """Execute all runs of a stage, and return their outcomes in the order of `cells`.
 
         Args:
             cells: the runs.

@@ -8,7 +8,7 @@ from ablate.sweep.cell import Cell
 
 
 def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) -> list[Cell]:
-    """Return all runs except those that have every level of a combination in `without`.
+    """Return all runs except runs that have every level of a combination in `without`.
 
     Raises:
         UserError: a combination matches no run, or no run remains.

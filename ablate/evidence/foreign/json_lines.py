@@ -36,11 +36,11 @@ def from_records(
     wanted: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Table:
-    """Return objects without nested objects as the rows of a table; a missing key is an empty cell.
+    """Return a table with a row for each object; a missing key is an empty cell.
 
     Args:
         source: description of the source, for messages.
-        records: one object per row.
+        records: one object per row, without nested objects.
         wanted: columns that are always kept. Other columns are dropped if they have too many
             different texts, such as run ids.
         notes: remarks about the source that are shown with a verdict.
@@ -69,7 +69,7 @@ def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, object]]:
 
 
 def flat(row: Mapping[str, object], before: str = "") -> dict[str, object]:
-    """Return nested objects as one object, with dots between the keys.
+    """Return nested objects as one object, such as {"a.b": 1} for {"a": {"b": 1}}.
 
     Args:
         row: the nested objects.

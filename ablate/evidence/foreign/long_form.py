@@ -26,7 +26,7 @@ class Curves(NamedTuple):
 
 
 def curves(table: Table, run: str, step: str, metric: str) -> Curves:
-    """Return the curves of a metric over all runs.
+    """Return the recorded values of a metric in all runs, ordered by run and step.
 
     Args:
         table: a table with a row per run and step.

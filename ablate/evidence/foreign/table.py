@@ -116,7 +116,7 @@ class Table:
     unread: tuple[str, ...] = ()
 
     def column(self, name: str, key: str) -> Column:
-        """Return the column with a name.
+        """Return the column that is called `name`.
 
         Args:
             name: name of the column.

@@ -1,7 +1,7 @@
 """Read the runs of a W&B project by the public API.
 
-The table has a row per run, or per step if the column `_step` is wanted. The columns are those of
-offline runs (ablate.evidence.foreign.wandb_offline).
+The table has a row per run, or per step if the column `_step` is wanted. It has the same columns as
+the table of offline runs (ablate.evidence.foreign.wandb_offline).
 """
 
 from collections.abc import Iterable, Iterator
