@@ -44,8 +44,8 @@ Reader = Callable[[Sweep], Evidence | None]  # returns None if the evidence cann
 
 
 def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
-    """Return evidence pooled with earlier sweeps that compared the same arms in the same metric; add
-    this analysis to the analysis log.
+    """Return evidence pooled with earlier sweeps that compared the same arms in the same metric;
+    add this analysis to the analysis log.
 
     Args:
         results: folder of all results, with the analysis log.

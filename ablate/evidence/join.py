@@ -4,8 +4,8 @@ A piece is the folder of a finished sweep, or a folder of evidence, with some of
 No run may be in two pieces, and all runs of an arm must come from the same code. To check this,
 every run has a digest (`code`) of the source of all executed modules, the data, the libraries and
 the kind of device, which is equal for all seeds of an arm. Pieces without a common arm cannot be
-compared by this digest. They must have the same library versions, and the same commit without local
-changes or the same source.
+compared by this digest. They must have the same commit and versions and, if the commit has local
+changes, the same source.
 
 A part of a study (`part=true`) has no verdict, so its runs have not been analysed. A piece with a
 verdict was an interim analysis, which spends alpha. Joined pieces without all planned seeds form a
@@ -228,8 +228,8 @@ def _codes(piece: Piece) -> dict[str, set[str]]:
 def _same_source(first: Piece, other: Piece) -> bool:
     """Return whether the runs of two parts of a study come from the same versions and source.
 
-    The source is the same if both parts name the same commit without local changes, or if their
-    digests of the source are equal.
+    Both parts must name the same commit. If the commit has local changes or is unknown, the digests
+    of their source must also be equal.
     """
     made_by = [_made_by(piece) for piece in (first, other)]
     if len(made_by[0] | made_by[1]) != 1:
@@ -374,8 +374,8 @@ def _judged_seeds(piece: Piece) -> list[int]:
 def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
     """Return all seeds with which the study of a sweep was started, as (replicate, seed) pairs.
 
-    Sweeps with another replicate number do not count. A replication (`contest`) counts only if
-    `current` is a replication, too.
+    Sweeps with another replicate number, or another value of `contest` (whether the sweep is a
+    replication), do not count.
 
     Args:
         current: a sweep of the study.

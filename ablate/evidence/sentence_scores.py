@@ -4,7 +4,7 @@ Equation: for the sums S of the sufficient statistics x_1 .. x_m, BLEU(S) is hom
 0, so that grad BLEU(S) . S = 0 and the contributions c_i = BLEU(S) + m grad BLEU(S) . x_i have the
 mean BLEU(S). Their spread over m is the standard error of BLEU over samples of sentences, to first
 order: the infinitesimal jackknife (Efron 1982, The Jackknife, the Bootstrap, section 6).
-Accuracy: with at least 200 sentences, within 2 % of the standard error of the bootstrap.
+Expect: with at least 200 sentences, within 2 % of the standard error of the bootstrap.
 """
 
 import numpy as np

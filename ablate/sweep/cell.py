@@ -195,7 +195,7 @@ def compose(
 
     Each arm is composed once, for its first seed and for the first value of the key `varied`,
     because Hydra takes a third of a second per config. If the overrides of an arm are the overrides
-    of a run in `like` and further values, the config of this run is changed instead
+    of a run in `like` and further values, a copy of the config of this run is changed instead
     (`ablate.sweep.reuse`).
 
     Args:

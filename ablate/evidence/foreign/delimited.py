@@ -58,8 +58,8 @@ def _table(path: Path, rows: Any, wanted: Iterable[str]) -> Table:
 
 
 def _whole(path: Path, rows: list[list[str]], names: list[str], before: int) -> Iterable[list[str]]:
-    """Yield the rows that are not blank; raise UserError for a row with more or fewer cells than the
-    header.
+    """Yield the rows that are not blank; raise UserError for a row with more or fewer cells than
+    the header.
 
     Args:
         path: the file, for the message.
