@@ -18,9 +18,9 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
     """Return runs as a data frame of pandas.
 
     Args:
-        source: one of four folders: a sweep, `results/sweeps/NAME/TIME`; committed evidence,
-            `experiments/NAME`; a folder of such folders; or `results`, for all runs that have
-            ended.
+        source: the folder of a sweep (`results/sweeps/NAME/TIME`), a folder of committed evidence
+            (`experiments/NAME`), a folder that contains several of these folders, or `results`,
+            for all runs that have ended.
         curves: whether to return one row for each validation of a run, with its `step`, instead of
             one row for each run.
 
@@ -33,8 +33,9 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
         data frame writes a file.
 
         For the folder `results`, the factors are the config keys that differ between the runs, and
-        a component is given by the name of its class. If a run was tested in several ways, it has
-        one row for each way, and the column `test` distinguishes these rows.
+        a component is given by the name of its class. If a run was tested several times with
+        different settings, it has one row for each test, and the column `test` distinguishes these
+        rows.
 
     Raises:
         UserError: the folder has no runs, or a stored result was changed or damaged.
@@ -47,7 +48,9 @@ def load(source: str | PathLike[str] = "results", *, curves: bool = False) -> "D
 
 
 def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
-    """Return the verdict on arms of runs that were trained elsewhere.
+    """Return a verdict that compares arms (groups of runs with the same settings).
+
+    Any program may have trained the runs.
 
     Args:
         runs: a data frame of pandas, the path of a table (CSV, TSV, JSONL, Parquet), a folder of
@@ -72,11 +75,12 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
 
 
 def judge(runs: Any, study: "str | PathLike[str] | Mapping[str, object]") -> "Verdict":
-    """Return the verdicts of a study on runs that were trained elsewhere.
+    """Return the verdicts of a study; any program may have trained the runs.
 
     Args:
         runs: as for `compare`.
-        study: the path of a YAML file with the question, or the same as plain data.
+        study: the path of a YAML file with the question, or a mapping with the content of such a
+            file.
 
     Raises:
         UserError: the runs or the study cannot be read, or the runs cannot answer the question.

@@ -7,14 +7,14 @@ class Console(RichConsole):
     """Rich's console, but a closed output pipe raises an exception as with `print`."""
 
     def on_broken_pipe(self) -> None:
-        """Raise the current exception again; the method of rich would end the process with status
+        """Raise the current exception again; rich's own method would end the process with status
         1.
         """
         raise  # noqa: PLE0704
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console that does not interpret brackets, colons and numbers.
+    """Return a console that prints brackets, colons and numbers without markup, emoji or colours.
 
     For styled output, use `rich.text.Text` or the argument `style`.
     """

@@ -2,7 +2,8 @@
 
 
 class UserError(Exception):
-    """The exception for invalid config, data or checkpoints, or for things that cannot be combined.
+    """The exception for an invalid config, corpus or checkpoint, or for settings that do not fit
+    together.
 
     The message is one sentence that names the key or file, the given value, and the allowed values.
     A command prints the message without a traceback, and exits with a non-zero status. Unprintable

@@ -1,4 +1,4 @@
-"""Format numbers, lists, labels in sentences, and text for Markdown."""
+"""Format numbers, lists and labels for sentences, and text for Markdown."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,14 +9,16 @@ from ablate.metric.table import NOTHING, Metric
 
 
 def probability(value: float | None) -> str:
-    """Format a p-value."""
+    """Return a p-value as text, such as "0.042" or "< 0.001"; "-" if there is no p-value."""
     if value is None:
         return NOTHING
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def interval(metric: Metric, ends: list[float] | None) -> str:
-    """Format the confidence interval of a difference in a metric; "-" if there is no interval."""
+    """Return the confidence interval of a difference in a metric as text, such as "[-0.3, +1.2]";
+    "-" if there is no interval.
+    """
     if ends is None:
         return NOTHING
     return f"[{', '.join(metric.say(end, sign=True) for end in ends)}]"
@@ -48,7 +50,7 @@ def ranges(numbers: list[int]) -> str:
 
 
 STACKS = ("the encoder", "the decoder")  # labels of the stacks that a probe reads
-# Articles that labels get in a sentence, by the start of the label.
+# For each article, the beginnings of the labels that need this article in a sentence.
 ARTICLES = {
     "the": re.compile(r"(?:small Transformer|Transformer|LSTM|prefix language model)\b"),
     "a": re.compile(
@@ -61,7 +63,8 @@ ARTICLES = {
 def in_sentence(levels: Mapping[str, Any]) -> str:
     """Return the label of an arm as part of a sentence: "the LSTM", "6 layers and no warm-up".
 
-    A stack that a probe reads is named with its model: "the encoder of the LSTM".
+    If the arm names a stack (encoder or decoder) of its model, the text is such as "the encoder of
+    the LSTM".
     """
     labels = [_with_article(label) for label in arm_labels(levels)]
     if len(labels) > 1 and labels[1] in STACKS:
@@ -87,12 +90,14 @@ def text(plain: Any) -> str:
 
 
 def code(plain: Any) -> str:
-    """Format plain text for Markdown code, on one line and without backticks."""
+    """Return plain text as the content of Markdown code: on one line, with ' for each backtick."""
     return " ".join(str(plain).split()).replace("`", "'")
 
 
 def name_of(claim: Mapping[str, object]) -> str:
-    """Return the name that identifies a claim within a study."""
+    """Return the name that identifies a claim within a study: its id, and its reading in brackets
+    if it has a reading.
+    """
     return f"{claim['id']} ({claim['reading']})" if claim.get("reading") else str(claim["id"])
 
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 
-TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # of malloc.h
+TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = -1, -2, -4  # options of mallopt, from malloc.h
 GROWTH = 1 << 26  # bytes by which the heap grows
-PROGRAMS = 256  # maximum number of programs that oneDNN caches
-PR_SET_PDEATHSIG = 1  # of prctl.h
+PROGRAMS = 256  # maximum number of compiled kernels that oneDNN caches
+PR_SET_PDEATHSIG = 1  # option of prctl, from prctl.h
 
 
 def keep_memory() -> None:
@@ -27,12 +27,14 @@ def keep_memory() -> None:
     oneDNN caches.
 
     glibc returns every freed tensor above 128 KB to the system. The next tensor then causes a page
-    fault for each 4 KB, which takes up to a third of a training step on a CPU. Memory that is free
-    before the call is returned to the system, because few tensors would fit into its gaps. Without
-    glibc, memory is treated as before. oneDNN, which multiplies in bfloat16, caches a compiled
-    kernel with its memory for each of the last 1024 shapes; `PROGRAMS` kernels are enough for
-    shapes that recur (ablate.model.linear). This function must be called before the first matrix
-    product. Environment variables of the user take precedence.
+    fault for each 4 KB. These faults take up to a third of a training step on a CPU. Memory that is
+    free before the call is returned to the system, because few tensors would fit into its gaps.
+    Without glibc, the call does not change how memory is managed. oneDNN, which multiplies in
+    bfloat16, caches a compiled kernel with its memory for each of the last 1024 shapes; `PROGRAMS`
+    kernels are enough for shapes that recur (ablate.model.linear).
+
+    This function must be called before the first matrix product. Environment variables of the user
+    take precedence.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(PROGRAMS))
     if sys.platform != "linux" or not hasattr(system := ctypes.CDLL(None), "malloc_trim"):
@@ -81,9 +83,9 @@ def write_output_to(path: str) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process of `multiprocessing` when the process that requested it ends.
+    """Make this process end as soon as the process that started it with `multiprocessing` ends.
 
-    The operating system cannot do this, because the parent of this process is the fork server.
+    The operating system cannot do this, because it sees the fork server as the parent.
     """
     parent = multiprocessing.parent_process()
 
@@ -96,8 +98,8 @@ def end_with_parent() -> None:
 
 
 def ending_with(parent: int) -> Callable[[], None] | None:
-    """Return a function that makes Linux end the calling process when its parent ends; None
-    elsewhere.
+    """Return a function that makes Linux end the calling process when its parent ends; None on
+    other systems.
 
     Call the function in a new process.
 

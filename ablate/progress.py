@@ -15,18 +15,18 @@ from typing import TypeVar
 T = TypeVar("T")
 
 AFTER = 2.0  # seconds until the bar appears
-EVERY = 60.0  # seconds from one line to the next
-REFRESH = 0.5  # seconds from one state of the bar to the next
-DISPLAY = threading.Lock()  # held by what shows its progress: two bars would overwrite each other
+EVERY = 60.0  # seconds between two lines
+REFRESH = 0.5  # seconds between two updates of the bar
+DISPLAY = threading.Lock()  # locked while a `Work` is shown: two bars would overwrite each other
 
 
 class Work:
     """A context manager that counts finished items while a thread shows their number.
 
-    If another `Work` is shown already, this one counts but shows nothing.
+    If another `Work` is already shown, the new `Work` counts but shows nothing.
 
     Args:
-        name: what is being done, such as "reading verdicts".
+        name: text that describes the work, such as "reading verdicts".
         total: number of items; None if it is unknown.
         shown: false if other output shows the progress, or would be disturbed by it.
     """
@@ -60,7 +60,7 @@ class Work:
     def line(self) -> str:
         """Return the progress as text: "reading verdicts: 30 of 120, 0:01:30 left"."""
         seconds = time.monotonic() - self._start
-        if self.total is None or not 0 < self.done < self.total:  # a last step may follow
+        if self.total is None or not 0 < self.done < self.total:  # more work may follow
             count = f"{self.done:,} done, " if self.done else ""
             return f"{self.name}: {count}{timedelta(seconds=round(seconds))} so far"
         left = timedelta(seconds=round(seconds / self.done * max(0, self.total - self.done)))
@@ -87,7 +87,7 @@ class Work:
 def track(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
     """Yield the items, and show how many of them have been processed.
 
-    `name` says what is being done, and `total` is the number of items if it is known.
+    `name` describes the work, and `total` is the number of items if it is known.
     """
     with Work(name, total) as work:
         for item in items:

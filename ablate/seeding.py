@@ -1,8 +1,8 @@
 """Derive separate random streams of a run from its seed.
 
 Initial weights, data order and dropout have a random stream each. So a factor that affects one
-stream leaves the others unchanged: arms of the same seed share initial weights and batches. Only
-dropout uses the global generators.
+stream leaves the other streams unchanged: arms of the same seed share initial weights and batches.
+Only dropout uses torch's global generators.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ def stream(seed: int, name: str) -> int:
 def seed_of(config: DictConfig) -> int:
     """Return the number from which all random streams of a run are derived.
 
-    Without `replicate` in the config it is `seed`. With `replicate`, it depends on both.
+    The number is `seed` if `replicate` is 0; otherwise it depends on both config keys.
     """
     seed: int = config.seed
     return stream(seed, f"replicate/{config.replicate}") if config.replicate else seed
 
 
 def seed_dropout(seed: int, rank: int) -> None:
-    """Seed the global generators, which only dropout uses; every device (`rank`) draws different
-    masks.
+    """Seed torch's global generators, which only dropout uses; every process (`rank`) draws
+    different masks.
     """
     torch.manual_seed(stream(seed, f"dropout/{rank}"))

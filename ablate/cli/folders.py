@@ -25,7 +25,7 @@ def config_folders(config_dir: str | None, words: Sequence[str]) -> list[str]:
 
 def _path(entry: str) -> str:
     """Return the folder that an item of hydra.searchpath names: file://FOLDER, FOLDER, or
-    pkg://PACKAGE.
+    pkg://PACKAGE; "" if the package is not installed.
     """
     if not entry.startswith("pkg://"):
         return entry.removeprefix("file://")

@@ -100,7 +100,7 @@ def run_command(prog: str, module: str, words: list[str]) -> None:
     if parser.takes_overrides or getattr(arguments, "trust", []):
         search_current_folder()
     if sys.stderr.isatty() and (first := getattr(command, "FIRST", "")):
-        print(f"{prog}: {first}", file=sys.stderr, flush=True)  # before its imports
+        print(f"{prog}: {first}", file=sys.stderr, flush=True)  # before the slow imports of `run`
     try:
         command.run(arguments)
         sys.stdout.flush()
@@ -144,7 +144,10 @@ def _refuse_late_command(words: list[str]) -> None:
 
 
 def _no_command(word: str) -> str:
-    """Return an error message for a first word that is neither a command nor an override."""
+    """Return an error message for a first word that is neither a command nor an override.
+
+    If the word is the name of an experiment, the message has the command that runs it.
+    """
     from ablate.config.location import CONF  # imports Hydra
 
     if (CONF / "experiment" / f"{word}.yaml").is_file():

@@ -28,8 +28,12 @@ KEY = re.compile(r"[a-z][\w.]*(?==)")
 
 @dataclass(frozen=True)
 class Kind:
-    """The type of an argument's value; `convert` parses the text, and raises ValueError if it is
-    invalid.
+    """The type of an argument's value.
+
+    Args:
+        example: placeholder for a value in the help, such as NUMBER.
+        allowed: phrase for error messages, such as "a whole number".
+        convert: function that parses the text, and raises ValueError if the text is invalid.
     """
 
     example: str
@@ -142,7 +146,7 @@ class Parser(argparse.ArgumentParser):
         A name that ends in a dot, such as `search.`, accepts all keys with this prefix. Their
         values become a dictionary.
         """
-        if not self.keys:  # only for the usage; `read` removes the pairs before argparse parses
+        if not self.keys:  # only shown in the help; `read` removes the pairs before argparse parses
             self.add_argument("rest", nargs="*", default=[], metavar="key=value", help="see keys")
         self.keys[name] = _Key(help, kind, default, required)
         self.epilog = "\n".join(["keys:", *starmap(_line, self.keys.items())])
@@ -231,7 +235,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _line(name: str, key: _Key) -> str:
-    """Return the text about an argument `name=value` for the help, wrapped."""
+    """Return the help on an argument `name=value`, wrapped to lines of 98 characters."""
     left = f"  {_shown(name)}{key.kind.example}"
     allowed = "" if key.kind in (TEXT, PATH) else f"; {key.kind.allowed}"
     values = key.default if isinstance(key.default, list) else [key.default]

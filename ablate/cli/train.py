@@ -27,8 +27,9 @@ from ablate.errors import UserError
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
 def job(config: DictConfig) -> None:
-    """Perform the run of a composed config. Torch is imported inside, so that Hydra's help is
-    fast.
+    """Perform the run of a composed config.
+
+    Torch is imported inside this function, so that Hydra's help is fast.
     """
     try:
         check_groups(config)
@@ -104,7 +105,7 @@ def check_encoding(folders: Sequence[str]) -> None:
     """
     if not folders:
         return
-    from ablate.data.text import MARK, read_raw_text  # numpy
+    from ablate.data.text import MARK, read_raw_text  # imports NumPy
 
     groups = sorted({path.parent.relative_to(CONF) for path in CONF.rglob("*.yaml")})
     for path in (p for f in folders for group in groups for p in Path(f, group).glob("*.yaml")):

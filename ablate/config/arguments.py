@@ -28,8 +28,8 @@ def parameters(kind: Callable[..., object]) -> dict[str, inspect.Parameter]:
 
 
 def gathered(kind: Callable[..., object], given: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments with which to call a constructor, given flat arguments; `Arguments`
-    dataclasses are built.
+    """Return the arguments with which to call a constructor: `given`, in which the fields of an
+    `Arguments` dataclass are replaced by an object of the dataclass.
     """
     rest = dict(given)
     groups: dict[str, object] = {}

@@ -89,11 +89,11 @@ def check(config: DictConfig) -> None:
     for key, instead in OURS.items():
         if key in config.trainer:
             raise UserError(f"trainer.{key} cannot be set: {instead}")
-    _walk(config.budget, "budget")  # first, because other keys refer to these values
+    _walk(config.budget, "budget")  # first, because values of other keys refer to it
     _walk(config, "")
     _check_steps(config)
     if not config.test_splits and not OmegaConf.select(config, "study.tune"):
-        # only screening runs are never tested; all other runs need a test for the claims' metrics
+        # only runs that tune are never tested; all other runs need a test for the claims' metrics
         raise UserError("test_splits=[]: it must not be empty")
 
 
@@ -136,7 +136,7 @@ def _walk(value: Any, path: str, annotation: Any = Any) -> None:
 def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
     annotations = _annotations(node, path)
     check_interface(path, node, annotation)
-    # given values come before interpolations of them
+    # values come before interpolations of them, so that an error names the key with the value
     for key in sorted(map(str, node), key=lambda key: OmegaConf.is_interpolation(node, key)):
         full = f"{path}.{key}" if path else key
         if annotations is not None and key not in annotations:

@@ -52,7 +52,7 @@ def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] 
         words: the overrides of the command line.
         folders: the user's config folders (--config-dir).
     """
-    # the Hydra of the command has ended, but only Hydra knows the config groups
+    # Hydra may have ended, but the config groups are known only to an initialised Hydra
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
         return _explain(error, words)
 
@@ -66,7 +66,7 @@ def searching(folders: Sequence[str], main: str = str(CONF)) -> Iterator[None]:
         path = GlobalHydra.instance().config_loader().get_search_path()
         for folder in filter(Path.is_dir, map(Path, folders)):
             path.prepend("command-line", f"file://{folder.resolve()}", SearchPathQuery("schema"))
-        GlobalHydra.instance().clear()  # it has read the search path already
+        GlobalHydra.instance().clear()  # this instance has already read its search path
         Hydra.create_main_hydra2("hints", path)
         yield
 
@@ -115,10 +115,10 @@ def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
         return f"{given.partition(' : ')[0].partition(': ')[0]}: {form}"
     if "is not a subclass of" in str(cause):
         return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
-    # of a default that selects an option
+    # such an interpolation can be in a defaults list, where it selects an option
     unresolved = given.startswith("Error resolving interpolation")
     if unresolved or isinstance(cause, InterpolationResolutionError):
-        # the error has no key if Hydra was reading all of them; then the overrides are named
+        # the error may have no key; then the overrides with an interpolation are named
         looked_up = ", ".join(word for word in words if "${" in word)
         subject = getattr(cause, "full_key", None) or looked_up or "the config"
         return f"{subject}: {given.partition(', possible')[0]}"
@@ -134,8 +134,8 @@ def _explain_form(file: str, message: str, text: str) -> str:
     """Return a sentence about a value in a YAML file that has the wrong form, such as a mapping for
     a list.
 
-    If a list is given where a mapping of keys belongs, OmegaConf's message names no key. In this
-    case the key is found by comparison with the default config.
+    If the file has a mapping in place of a list, or the reverse, OmegaConf's message may name no
+    key. Then the key is found by merging parts of the file into the default config.
     """
     if named := re.search(r"full_key: (\S+)", text):
         return f"{_full_name(named[1], text)} in {file}.yaml: {_form(message)}"
@@ -196,8 +196,8 @@ def _full_name(key: str, text: str) -> str:
 
 
 def _form(message: str) -> str:
-    """Return the form that a value must have, according to OmegaConf's message; if it is unknown,
-    the message.
+    """Return a phrase on the form that a value must have, such as "it must be a number", made from
+    OmegaConf's message; the message itself if it tells no form.
     """
     wrong = re.search(r"Value '(.*)' of type '\w+' could not be converted to (\w+)", message)
     if wrong and wrong[2] in KINDS:
@@ -224,7 +224,7 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
     message = (str(error) or type(error).__name__).splitlines()[0]
     if isinstance(error, yaml.reader.ReaderError):
         return f"{error.name}: {message}"
-    if mark := getattr(error, "problem_mark", None):  # of any other YAML error
+    if mark := getattr(error, "problem_mark", None):  # any other YAML error has one
         return f"{mark.name}: {error.problem} in line {mark.line + 1}"
     return f"{given}: {message}"
 
@@ -256,7 +256,7 @@ def _composes(words: list[str]) -> bool:
 def _explain_level(error: hydra.errors.MissingConfigException) -> str:
     missing = str(error.missing_cfg_file or "")
     group, _, level = missing.rpartition("/")
-    # Hydra names no options for an entry of a list, such as logger=[wandb,csw]
+    # Hydra's error has no options for an entry of a list, such as logger=[wandb,csw]
     options = [str(option) for option in error.options or levels_of(group)]
     if not options:
         return unknown(missing, [*groups(group), *keys(group.replace("/", "."))])

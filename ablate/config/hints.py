@@ -18,7 +18,7 @@ MANY = 20  # number of names that a message can hold
 MOST = 3  # maximum number of suggestions
 NAMES = ("name", "type", "kind")  # keys that select an option in other frameworks
 SLIP = 0.9  # similarity of two words that differ by a typing error
-# names in other frameworks
+# names of keys in other frameworks, with the keys that ablate uses
 ALIASES = {
     **dict.fromkeys(("learning_rate", "peak_lr"), "optimizer.lr"),
     **dict.fromkeys(("epochs", "max_epochs", "max_steps", "updates"), "budget.steps"),
@@ -80,8 +80,10 @@ def unknown(key: str, allowed: Iterable[str]) -> str:
 
 
 def likely(word: str, names: Sequence[str], parent: str = "") -> str:
-    """Return a sentence with the name most similar to `word` and all allowed names, each after
-    `parent`.
+    """Return a hint for an error message: the name most similar to `word`, if there is one, and
+    all allowed names.
+
+    `parent` is put in front of the most similar name.
     """
     near = nearest(word, names)
     hint = f"did you mean {parent}{near}? " if near else ""
@@ -100,8 +102,8 @@ def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
 
 
 def some(names: Sequence[str], lead: str) -> str:
-    """Return the names as a list after `lead`; if they are too many, the command that lists
-    them.
+    """Return the names as text after `lead`; if there are more than MANY names, a sentence on the
+    commands that list all names.
     """
     if len(names) <= MANY:
         return f"{lead} {', '.join(names)}"
@@ -111,7 +113,8 @@ def some(names: Sequence[str], lead: str) -> str:
 def nearest(word: str, names: Sequence[str]) -> str:
     """Return the name that is most similar to a word; "" if no name is similar.
 
-    Names that other frameworks use for the same thing come first, then names that contain the word.
+    If other frameworks use the word for an option, this option is returned. Otherwise names that
+    contain the word come first.
     """
     alias = LEVEL_ALIASES.get(word.lower().replace("-", "_"), "")
     if alias in names:
@@ -122,10 +125,10 @@ def nearest(word: str, names: Sequence[str]) -> str:
 
 
 def elsewhere(key: str, *, anywhere: bool) -> list[str]:
-    """Return existing keys that may be meant by an unknown key: names that other frameworks use for
-    them.
+    """Return existing keys that the user may mean by an unknown key, the most likely key first.
 
-    With `anywhere`, also config groups, options and keys whose last part is the same.
+    The first is the key for which other frameworks use this name, if there is one. With `anywhere`,
+    config groups, options and keys with the same last part follow.
     """
     leaf = re.split(r"[./]", key)[-1]
     alias = [ALIASES[name] for name in (key, leaf) if name in ALIASES][:1]

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 
 from ablate.errors import UserError
 
-INTERFACES = {  # for the top of the config; names, not imports, because of the order of packages
+INTERFACES = {  # of nodes at the top of the config; imports would be circular, so these are names
     "data": "ablate.data.pairs.Corpus",
     "tokenizer": "ablate.data.scheme.base.Scheme",
     "task": "ablate.task.base.Task",
@@ -41,8 +41,7 @@ def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
         key: full key of the node.
         node: a mapping of the config.
         annotation: type of the constructor argument that receives the node; ignored for nodes at
-            the
-            top of the config.
+            the top of the config.
 
     Raises:
         UserError: the node names a class of another kind, or describes an object in place of a

@@ -239,7 +239,8 @@ def arm_labels(levels: Mapping[str, Any]) -> list[str]:
 
     A level of `budget.short` is the number of steps of a second, shorter training budget, for which
     each run is tested too. This level does not distinguish models, so its label is left out if the
-    arm has other levels.
+    arm has other levels. Parts of a model with the same level share a label: "layer norm in encoder
+    and decoder".
     """
     named = {factor: level for factor, level in levels.items() if factor != SHORT} or levels
     labels = [level_label(factor, level) for factor, level in named.items()]

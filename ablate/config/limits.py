@@ -134,8 +134,8 @@ Size = Annotated[int, COUNT]  # fits into 32 bits
 # "auto" and short names are resolved earlier (ablate.config.precision)
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 
-# Arguments of external classes that accept invalid values; and sizes of the built-in corpus, whose
-# source is part of the identity of its text and must not change.
+# Limits of arguments that have no annotation. External classes accept invalid values. The source
+# code of the built-in corpus must not change, because it is part of the identity of its text.
 FOREIGN: tuple[tuple[str, Limit], ...] = (
     *((f"data.n_{split}", PAIRS) for split in ("train", "validation", "test", "test_long")),
     ("optimizer.lr", Range(0)),

@@ -5,8 +5,8 @@ import functools
 
 @functools.cache
 def say_once(sentence: str) -> None:
-    """Print a message, unless this process, or the first process of a run on several devices, has
-    printed it.
+    """Print a message once per process; of the processes of a run on several devices, only the
+    first prints it.
     """
     # slow to import; loaded only by commands that train
     from pytorch_lightning.utilities import rank_zero_only

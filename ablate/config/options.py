@@ -30,8 +30,10 @@ class Option(NamedTuple):
 
 
 def options(folders: Iterable[str] = ()) -> list[Option]:
-    """Return all options by group: the options of ablate except experiments, then those in the
-    user's folders.
+    """Return all options, sorted by group; in each group, the options of ablate come before the
+    options in the user's folders.
+
+    The experiments of ablate are left out.
     """
     ours = _options(CONF, without="experiment")
     of_user = [
@@ -88,7 +90,8 @@ def _docstring(target: str) -> str:
     """Return the first line of the docstring of the module that defines a class of ablate, without
     its full stop.
 
-    `target` is the full name of the class.
+    `target` is the full name of the class. If the class is not in ablate, or has no such module,
+    `target` itself is returned.
     """
     if not target.startswith("ablate."):
         return target

@@ -25,8 +25,8 @@ def settle(config: DictConfig) -> None:
     """Set the precision in the config to the value that will be used; print a message once if it
     changed.
 
-    This must come before the identity of a run is computed. The main process of a sweep does this
-    for all runs, so that they agree.
+    This function must be called before the identity of a run is computed. The main process of a
+    sweep calls it for all runs, so that all runs have the same precision.
 
     Raises:
         UserError: the config selects a GPU, but there is none.

@@ -15,7 +15,7 @@ from ablate.config.limits import PAIRS, Count, NotEmpty, OneOf, Range, Seed, Siz
 from ablate.config.study import USUAL, Claim, Levels, Match, Published, Screen, Shown, Study, Tune
 
 Component = dict[str, Any]
-TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # types that OmegaConf needs in place of these
+TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # replacements of types that OmegaConf rejects
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Checkpoint:
 
     # weights that are tested: of the last step, of the best validation, or the mean of checkpoints
     tested: Annotated[str, OneOf(("last", "best", "average"))] = "last"
-    average: Count = 5  # last checkpoints that are averaged, with tested=average
+    average: Count = 5  # number of last checkpoints that are averaged, with tested=average
     every: Count = 100  # optimiser steps between the checkpoints that are averaged
     # steps between resumable states; null: at every validation
     save_every: Annotated[int | None, Range(1)] = None
@@ -55,8 +55,8 @@ class Budget:
     """
 
     steps: Annotated[int, Range(1, 2**31 - 1)] = 2000  # optimiser steps
-    # steps of a second, shorter budget, which is tested too; both share the steps in which their
-    # learning rates agree
+    # steps of a second, shorter budget, which is tested too; the first steps, in which both budgets
+    # have the same learning rates, are trained only once
     short: Annotated[int | None, Range(1)] = None
     warmup: Annotated[int, Range(0)] = 400  # steps to the peak of the learning rate
     validate_every: Count = 500  # training batches between two validations
@@ -116,10 +116,10 @@ class Config:
     """The typed part of the config: all top-level keys."""
 
     name: str = "run"  # name of the experiment: the folder of its sweeps, and its group in W&B
-    seed: Seed = 1  # of initial weights, order of the data, and dropout
+    seed: Seed = 1  # seed of initial weights, order of the data, and dropout
     replicate: Seed = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
-    variant: str = "baseline"  # of a screen: the variant that this run is
-    contest: bool = False  # set by `ablate reproduce`: the runs are judged by themselves alone
+    variant: str = "baseline"  # in a screen: name of the variant that is trained
+    contest: bool = False  # set by `ablate reproduce`: the verdict uses only the runs of this sweep
     threads: Annotated[int, Range(1, 1024)] = 1  # CPU threads of one run; part of its identity
     # library that multiplies float32 matrices on a CPU: the BLAS of torch, oneDNN (twice as fast on
     # an AMD with AVX-512), or auto: oneDNN where this torch has it
@@ -128,7 +128,7 @@ class Config:
     without: list[dict[str, Any]] = field(default_factory=list)  # arms that a sweep leaves out
     # true: this sweep is a part of a study, which gets its verdict after `ablate join`
     part: bool = False
-    # folder of a part, or a list of folders: the sweep leaves out the runs of these parts
+    # folder with evidence, or a list of folders: the sweep leaves out the runs in these folders
     without_runs: Any = field(default_factory=list)
     fresh: bool = False  # true: train again although the same run has finished before
     data: Component = MISSING

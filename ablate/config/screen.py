@@ -40,8 +40,8 @@ def changed_keys(changes: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def expand(config: DictConfig) -> None:
-    """Turn a screen, that is, a study that compares many variants with one baseline, into an
-    ordinary study; the config is changed in place.
+    """Turn a screen (a study that compares many variants with one baseline) into an ordinary study;
+    the config is changed in place.
 
     The study gets the factor `variant`, a claim for each variant, and the list of the changed keys.
     A sweep gets the values of `variant` and the seeds. A config without a screen, or with a screen

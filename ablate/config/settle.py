@@ -9,7 +9,7 @@ def settle(config: DictConfig) -> None:
     """Set the precision and the warm-up that a run will use, and turn a screen (a study that
     compares many variants with one baseline) into an ordinary study.
 
-    This must come before the identities (config digests) of runs are computed.
+    This function must be called before the identities (config digests) of runs are computed.
 
     Raises:
         UserError: a screen is invalid, there is no GPU, or the command sets a warm-up longer than

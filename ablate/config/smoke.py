@@ -17,8 +17,10 @@ NO_VERDICT = (
 
 
 def with_own_seeds(words: Sequence[str]) -> list[str]:
-    """Append the number of seeds of scale=smoke to a command line with this scale, unless it sets
-    the seeds.
+    """Return the words of a command line, with the number of seeds of scale=smoke appended if
+    necessary.
+
+    It is necessary if the words choose an experiment and this scale, but set no seeds.
     """
     plain = [word.lstrip("+") for word in words]
     studies = any(word.startswith("experiment=") for word in plain)

@@ -19,31 +19,31 @@ class Question(TypedDict):
     A verdict has the keys in the order of this class.
     """
 
-    id: str  # id of the claim; that of the ledger, where the ledger has the claim
+    id: str  # id of the claim; if the ledger has the claim, its id in the ledger
     statement: str  # the claim as a sentence
     source: str  # where the claim is from: document and section, or paper
     kind: str  # exact | superiority | equivalence | non_inferiority | stability | trend
     metric: str  # key of a metric
     better: str  # higher | lower
-    # smallest difference that matters, in units of the metric; for an exact claim: the least value
-    # that every case must differ from 0 by
+    # smallest difference that matters, in units of the metric; for an exact claim: smallest
+    # distance from 0 that every case must have
     margin: float
     margin_reason: str  # why the margin has this size
     alpha: float  # chance of a false verdict that is allowed
     where: Levels  # levels that all runs of the claim have
     treatment: Levels  # levels of the arm that the claim is about
-    baseline: Levels  # levels of the arm that it is compared with
+    baseline: Levels  # levels of the arm that the treatment is compared with
     minus: Levels  # of an interaction: levels at which the same contrast is subtracted
     over: str  # of a trend: the factor whose levels are numbers
     scale: str  # of a trend: linear | log (of the level) | log_log (of the metric too)
-    # which reading of the sentence this is, where the ledger's claim has several
+    # meaning of the sentence that is tested, if the claim in the ledger has several
     reading: NotRequired[str]
     # for equivalence and non-inferiority: levels of an arm that should lose more than the margin
     loses: NotRequired[Levels]
-    # true: the claim says that an arm cannot learn; it is refuted where a run still learns
+    # true: the claim says that an arm cannot learn; the claim is refuted if a run learns
     cannot: NotRequired[bool]
-    # true effect for which seeds are planned; null: the margin; 0 for equivalence and
-    # non-inferiority; a fifth of the runs for counts
+    # true effect for which the number of seeds is planned; null: the margin, but 0 for equivalence
+    # and non-inferiority, and a fifth of the runs for counts
     plan_for: NotRequired[float | None]
 
 
@@ -61,7 +61,7 @@ class Claim(Question):
 class Published(TypedDict):
     """A number from the literature, which a report shows beside the measured number."""
 
-    arm: str  # the arm beside which it stands
+    arm: str  # the arm whose result it is compared with
     metric: str  # what was measured
     value: float  # the published number
     regime: str  # data, size, budget
@@ -76,10 +76,10 @@ class Tune(TypedDict):
 
     key: str  # the key that is tuned
     values: list[Any]  # the values that are tried
-    # seeds of the runs that choose, one per replicate and none of the verdict; where they are too
-    # few, the numbers after the largest are used
+    # seeds of the tuning runs, one per replicate and different from the seeds of the verdict; if
+    # these are too few, the numbers after the largest seed are used as well
     seeds: list[int]
-    metric: str  # validation metric that chooses
+    metric: str  # validation metric by which a value is chosen
     better: str  # higher | lower
 
 
@@ -91,7 +91,7 @@ class Match(TypedDict):
     """
 
     by: str  # parameters | flops
-    to: Levels  # levels of the arm that the others are matched to
+    to: Levels  # levels of the arm to which the other arms are matched
     key: str  # with by=parameters: the width that is solved for
 
 
@@ -99,8 +99,8 @@ class Shown(TypedDict):
     """A figure that a study adds to the report: a metric against the levels of a factor."""
 
     metric: str  # metric on the vertical axis
-    # the factor; its levels stand side by side, a line for each of the others. layer: the gradient
-    # of every layer, metric gradient/first or gradient/last
+    # factor on the horizontal axis; each combination of the other factors' levels is a line.
+    # layer: the layers, with the metric gradient/first or gradient/last
     over: str
     caption: str  # the question that the figure answers, as a sentence
     where: Levels  # levels of the runs that are shown
@@ -134,14 +134,14 @@ class Study(TypedDict):
     looks: NotRequired[int | None]
     claims: list[Claim]  # the first is the primary one
     nuisance: list[str]  # keys that may differ between arms as well
-    tune: NotRequired[Tune | None]  # a key that every replicate of an arm chooses on validation
-    match: NotRequired[Match | None]  # arms that are made alike in size or in cost
-    expect: str  # different | identical: whether two arms may train alike
-    fixed: list[str]  # what all runs share: the caveats of the verdict
-    literature: str  # what others found, and in which regime
+    tune: NotRequired[Tune | None]  # a key that is tuned on validation data for every arm and seed
+    match: NotRequired[Match | None]  # gives all arms the same number of parameters, or equal cost
+    expect: str  # different | identical; different: two arms that train identically are an error
+    fixed: list[str]  # settings that all runs share: the caveats of the verdict
+    literature: str  # results of earlier work, with their setting (data, model size, budget)
     published: list[Published]  # numbers of the literature that a report shows
-    screen: NotRequired[Screen | None]  # gives the factors and the claims of a screen
-    figures: NotRequired[list[Shown]]  # before those that every study has
+    screen: NotRequired[Screen | None]  # variants, from which factors and claims are made
+    figures: NotRequired[list[Shown]]  # shown before the figures that every study has
 
 
 USUAL: dict[Any, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 Ids = Int[np.ndarray, "B _"]
-Draw = Callable[[int], np.random.Generator]  # random numbers of a line, keyed by seed and epoch
+Draw = Callable[[int], np.random.Generator]  # generator of a line, by line number
 
 
 class Batch(NamedTuple):

@@ -56,7 +56,7 @@ class PackedBatches(NamedTuple):
 
 class Batches(Sampler[Rows]):
     """A sampler of the batches of this rank (process of a distributed run); each batch is an array
-    of line numbers or positions.
+    of line numbers, or of positions in a stream of tokens.
     """
 
     def __init__(self, rank: Rank):
@@ -104,8 +104,8 @@ class TrainingBatches(FormedBatches):
     """A sampler of training batches in a random order that depends only on seed and epoch.
 
     With `bucket`, a batch contains sentences of similar lengths. Without it, batches are random and
-    contain more padding. The last batches, too few to give every rank another batch, are dropped;
-    each epoch drops different batches.
+    contain more padding. If the number of batches is not a multiple of the number of ranks, the
+    remaining batches are dropped; each epoch drops different batches.
     """
 
     def __init__(self, sizes: Sizes, tokens: int, bucket: bool, seed: int, rank: Rank):
@@ -165,14 +165,14 @@ class EvaluationBatches(FormedBatches):
 
 
 def numbered(count: int) -> Rows:
-    """Return the numbers 0 to `count - 1` in the smallest integer type that can represent these
-    numbers.
+    """Return the numbers 0 to `count - 1` in the smallest integer type that can represent
+    `count`.
     """
     return np.arange(count, dtype=np.min_scalar_type(count))
 
 
 def shuffled(random: np.random.Generator, count: int) -> Rows:
-    """Return the numbers 0 to `count - 1` in random order."""
+    """Return the numbers 0 to `count - 1` in random order, in the integer type of `numbered`."""
     return random.permutation(count).astype(np.min_scalar_type(count))
 
 
@@ -187,12 +187,16 @@ def picked(values: Rows, order: Rows) -> Rows:
 
 
 def by_length(sizes: Sizes, order: Rows) -> Rows:
-    """Return line numbers sorted so that neighbours have similar lengths on the source and the
-    target side.
+    """Return the indices of `order`, sorted so that neighbouring pairs have similar lengths on the
+    source and the target side.
 
     Pairs are sorted by the length of their longer side. Among pairs of equal length, the difference
     between the two sides alternately rises and falls, so that lengths never jump between
-    neighbours. Pairs with equal lengths on both sides keep the order in which `order` has them.
+    neighbours. Pairs with equal lengths on both sides keep their order in `order`.
+
+    Args:
+        sizes: the pairs.
+        order: indices of pairs in `sizes`.
     """
     # Key and position share one integer: sorting it in place takes less memory than an argsort.
     places = np.arange(len(order))
@@ -213,11 +217,12 @@ def _length(src: Rows, tgt: Rows) -> Rows:
 
 
 def pack(order: Rows, width: Rows, tokens: int) -> Rows:
-    """Return the start and end of each batch if `order` is cut into the largest possible batches.
+    """Cut `order` into the largest possible batches, and return a row `(start, end)` for each
+    batch, which then consists of the pairs `order[start:end]`.
 
     Args:
-        order: line numbers in the order in which they fill the batches.
-        width: length of the longer side of each pair, by line number.
+        order: indices of pairs in the order in which they fill the batches.
+        width: length of the longer side of each pair, by index.
         tokens: largest number of pairs times width in a batch; at least the largest `width`.
     """
     widths = picked(width, order)

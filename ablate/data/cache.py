@@ -87,15 +87,15 @@ class TokenIds:
         return np.asarray(self._counts.take(np.zeros(1, int), np.array([len(self._counts)])))
 
     def stream(self, starts: Integers, length: int) -> Integers:
-        """Return `length` consecutive ids from each position in `starts`.
+        """Return an array with a row of `length` consecutive ids for each position in `starts`.
 
         The stream is circular: the last text is followed by the first.
         """
         return self._flat.at((starts[:, None] + np.arange(length)) % len(self._flat))
 
     def read(self, rows: Integers, at_most: int) -> tuple[Integers, Integers]:
-        """Return the ids of some sentences without EOS, concatenated, and the length of each
-        sentence.
+        """Return the ids of the sentences with line numbers `rows`, concatenated without EOS, and
+        the length of each sentence.
 
         Sentences are truncated to `at_most` ids.
         """
@@ -139,7 +139,8 @@ class TokenCache:
 
 
 def open_cache(root: Path, corpus: Corpus, scheme: Scheme | Given) -> TokenCache:
-    """Return the token ids of a corpus; build the cache first if it does not exist.
+    """Return the vocabularies and token ids of a corpus; build the cache first if it is missing or
+    damaged.
 
     Raises:
         UserError: the corpus or the vocabulary size is not usable, or `root` is not writable.
@@ -214,7 +215,7 @@ def _build(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
-    if isinstance(scheme, Scheme):  # only a `Scheme` reads the training text
+    if isinstance(scheme, Scheme):  # existing vocabularies need no training text
         words = long_words(corpus) if scheme.learns_words else ()
         for doubt in (*doubts(corpus), *words):
             print(f"warning, {doubt}", flush=True)
@@ -237,7 +238,9 @@ def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
 
 
 def _write_train(folder: Path, corpus: Corpus, scheme: Scheme) -> tuple[Tokenizers, TextLength]:
-    """Write the vocabularies and the training split, and release its text from memory."""
+    """Write the vocabularies and the training split; return the vocabularies, and the size of the
+    target text.
+    """
     if isinstance(corpus, Documents):
         if not scheme.joint:
             raise UserError(
@@ -265,7 +268,7 @@ def _write_split(folder: Path, corpus: Corpus, split: str, vocabularies: Tokeniz
 
 
 def _write_pairs(prefix: Path, vocabularies: Tokenizers, pairs: Pairs) -> TextLength:
-    """Write both sides of a split and return the length of the target side."""
+    """Write both sides of a split, and return the size of the target text."""
     both = zip(SIDES, (vocabularies.src, vocabularies.tgt), pairs, strict=True)
     _, length = [
         _encode(
@@ -375,8 +378,8 @@ def _cores() -> int:
 
 
 def _publish(private: Path, folder: Path) -> None:
-    """Move the finished folder `private` to its place `folder`, unless another process has done
-    so.
+    """Rename the finished folder `private` to `folder`, unless another process has already built
+    `folder`.
     """
     while damage(folder):
         try:

@@ -11,7 +11,7 @@ from ablate.data.pairs import Corpus, Pairs
 
 # maximum number of characters of a segment, which bounds memory for long documents
 LONGEST = 1 << 16
-# the same for text with spaces; encoding needs about 200 bytes of memory per character
+# maximum for text with spaces; encoding needs about 200 bytes of memory per character
 USUAL = 1 << 13
 # Text between two documents, which belongs to neither. None: the whole text is one document.
 SEPARATORS = {"paragraph": "\n\n", "line": "\n", "file": None}
@@ -34,7 +34,7 @@ class TextLength(NamedTuple):
     texts: int  # number of documents or lines
     tokens: int  # including one EOS per text
     characters: int  # of the texts and of the separators between them
-    bytes: int  # UTF-8 bytes of the same text
+    bytes: int  # UTF-8 bytes of the texts and of the separators
     unknown: int  # bytes of characters that are not in the vocabulary
 
     def bits_per_byte(self, nll: float) -> float:
@@ -60,8 +60,8 @@ class Documents(Corpus):
     def segments(self, split: str) -> Iterator[Segment]:
         """Yield the documents of a split in order, each as one or more segments (its parts).
 
-        A segment has a text, and an `end`: the separator if the document ends here, else None. All
-        texts and ends in a row give the text of the split.
+        A segment has a text, and an `end`: the separator if the document ends here, else None. The
+        concatenation of all texts and ends is the text of the split.
 
         Raises:
             UserError: the split does not exist, or its text is not usable.
@@ -140,7 +140,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _cut(text: str, start: int) -> int | None:
-    """Return where to cut the part of the text that begins at `start`; None if it is the last
+    """Return the position of the next cut after `start`; None if the rest of the text is the last
     part.
     """
     for longest in (USUAL, LONGEST):

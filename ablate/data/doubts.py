@@ -51,9 +51,9 @@ class Lines:
 
 
 def doubts(corpus: Corpus) -> Iterator[str]:
-    """Yield warnings about a corpus, after one pass over each of its splits.
+    """Yield warnings about a corpus, one sentence each.
 
-    Memory use: a digest for each pair or document outside train.
+    Documents are read as a stream: memory holds only a digest for each document outside train.
     """
     if isinstance(corpus, Documents):
         yield from _repeated_documents(corpus)
@@ -154,9 +154,9 @@ def _of_side(where: str, lines: Iterable[str], usual: frozenset[Form]) -> Iterat
 
 
 def _forms(lines: Iterable[str]) -> frozenset[Form]:
-    """Return the only Unicode normal form (NFC or NFD) that all lines have.
+    """Return a set with the Unicode normal form (NFC or NFD) of all lines, or an empty set.
 
-    The result is empty if some lines are in neither form, if lines differ in their form, or if all
+    The set is empty if some lines are in neither form, if lines differ in their form, or if all
     lines are in both forms, as ASCII text is.
     """
     forms: set[Form] = set(FORMS)

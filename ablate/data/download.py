@@ -24,8 +24,8 @@ ELSEWHERE = "give the folder that holds the unpacked files as data.root"
 def download(url: str, path: Path, sha256: str) -> None:
     """Download the gzip file at `url` and store its text at `path`.
 
-    The file at `path` appears only when it is complete and verified, so several processes may
-    download at the same time.
+    `sha256` is the expected hash of the unpacked text. The file at `path` appears only when it is
+    complete and verified, so several processes may download at the same time.
 
     Raises:
         UserError: no network, no such file, an interrupted connection, a wrong SHA-256, or no disk

@@ -102,7 +102,9 @@ class TextFiles(Documents):
         return hashlib.sha256(f"files\n{self._rule}\n{lines}".encode()).hexdigest()
 
     def test_fingerprint(self, split: str) -> str:
-        """Return the SHA-256 of each file of a split, with the byte range that the split uses."""
+        """Return a line for each file of a split: its SHA-256, and the byte range that the split
+        uses.
+        """
         parts = self._stretches[split]
         return "".join(f"{split} {_content(path)} {start} {stop}\n" for path, start, stop in parts)
 
@@ -116,8 +118,8 @@ class TextFiles(Documents):
 
     @property
     def division(self) -> str:
-        """A sentence for the user that names the splits (validation, test) that are taken from the
-        end of `files`; "" if every split has its own files.
+        """A phrase for the user about the splits (validation, test) that are taken from the end of
+        `files`; "" if every split has its own files.
         """
         parts = [split for split in SPLITS[1:] if split not in self._own]
         share = f"the last {self._held_out:.0%} of data.files (say data.held_out)"
@@ -181,8 +183,8 @@ def _content(path: Path) -> str:
 
 
 def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stretch]]:
-    """Split a text into its beginning (train) and `held_out` equal parts, which together are the
-    fraction `share` at its end.
+    """Return the byte ranges of each part of a text: first the training part, then `held_out` equal
+    parts, which together are the fraction `share` at the end of the text.
     """
     total = sum(stretch.stop for stretch in whole)
     cuts = [total * (1 - share + share * part / max(1, held_out)) for part in range(held_out)]

@@ -60,10 +60,10 @@ class HubData:
         return "train", "validation", "test"
 
     def rows(self, split: str) -> Any:
-        """Return the rows of a split, to iterate over.
+        """Return an iterable of the rows of a split; each row is a dictionary by column.
 
         Raises:
-            UserError: there is no such split or data set.
+            UserError: there is no such split or data set, or a part of a split is to be streamed.
         """
         if split not in self.splits:
             raise UserError(
@@ -87,8 +87,9 @@ class HubData:
 
         Args:
             split: name of the split.
-            field: name of the column, or names with dots between, as translation.en.
-            key: key of the config that names the field.
+            field: name of the column; names with dots between them, such as translation.en, for a
+                nested field.
+            key: config key that names the field, for error messages.
 
         Raises:
             UserError: there is no such split, data set or field, or a field holds no text.
@@ -181,7 +182,7 @@ class HuggingFace(HubData, Documents):
         return (self.field,)
 
     def segments(self, split: str) -> Iterator[Segment]:
-        """Yield the documents of a split."""
+        """Yield each row of a split as a document."""
         for text in self.values(split, self.field, "data.field"):
             yield from segments_of(text, "")
 

@@ -44,7 +44,7 @@ class Language(Corpus):
         """Return the raw lines of a split.
 
         Raises:
-            UserError: no such split, or text that is not usable.
+            UserError: there is no such split, or its text is not usable.
         """
         if split not in SPLITS:
             raise UserError(

@@ -127,8 +127,8 @@ class TrainingLoader(EvaluationLoader):
         self._resume_at: dict[str, int] | None = None
 
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
-        # This is a generator, so it starts when the first batch is requested: the epoch is set by
-        # then.
+        # This method is a generator, so it starts when the first batch is requested. The epoch is
+        # set by then.
         first = self._first_batch()
         self._training_batches.skip = first
         self._examples.epoch = self._training_batches.epoch

@@ -42,7 +42,7 @@ class TextData(pl.LightningDataModule):
     sentence: its ids are truncated, but its reference text is not.
 
     Raises:
-        UserError: `batch` holds an invalid value; or an error of `prepare`.
+        UserError: `batch` has an invalid value.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class TextData(pl.LightningDataModule):
 
     @property
     def about(self) -> str:
-        """A phrase with files and size of the corpus, such as "train.en and train.de, 900 pairs of
-        train ...".
+        """A phrase with the files and the size of the corpus, such as "train.en and train.de, 900
+        pairs of train ...".
         """
         files, unit = " and ".join(self._corpus.files), "pairs" if self.languages[0] else "texts"
         sizes = [f"{counts.pairs:,} of {split}" for split, counts in self.counts.items()]
@@ -95,8 +95,8 @@ class TextData(pl.LightningDataModule):
         reads, such as the test sentences.
 
         Raises:
-            UserError: a split has a file with the group of each line, such as the document that the
-                line is from, and the number of its lines differs from the split's.
+            UserError: a split has groups (such as the document of each line), but their number
+                differs from the number of lines.
         """
         tests = {split: self.fingerprint_of_test(split) for split in self._corpus.splits}
         read = {split: fingerprint for split, fingerprint in tests.items() if fingerprint}
@@ -138,8 +138,8 @@ class TextData(pl.LightningDataModule):
         """Raise UserError unless the text of a split can be used for a test.
 
         Raises:
-            UserError: the split is empty, its sides or its groups differ in length, or a sentence
-                is longer than a batch.
+            UserError: the split is empty, the numbers of its sources, references and groups
+                differ, or a sentence is longer than a batch.
         """
         src, tgt = self._read(split)
         if not len(src) == len(tgt) > 0:
@@ -197,8 +197,11 @@ class TextData(pl.LightningDataModule):
         return float(-(met @ np.log(seen / seen.sum())) / met.sum())
 
     def unigram(self, *metrics: str) -> dict[str, float]:
-        """Return the scores of the unigram baseline: `nll`, and also `bpb` (bits per byte) if named
-        in `metrics`.
+        """Return the validation scores of a unigram model of the targets, by name.
+
+        Returns:
+            unigram_nll: the property `unigram_nll`.
+            unigram_bpb: bits per byte; only if `metrics` has "bpb" and the whole text is scored.
         """
         values = {"unigram_nll": self.unigram_nll}
         length = self.length("validation")
@@ -207,14 +210,16 @@ class TextData(pl.LightningDataModule):
         return values
 
     def length(self, split: str) -> TextLength | None:
-        """Return the size of the target text of a split; None if some of its text is not scored."""
+        """Return the size of the target text of a split; None if some pairs are skipped or
+        truncated.
+        """
         counts = self.counts[split]
         return None if counts.skipped or counts.truncated else self._cache.length(split)
 
     @property
     def levels(self) -> dict[str, float]:
-        """Chance level and best possible value of each metric for a synthetic corpus; empty for
-        other corpora.
+        """Chance level and best possible value of each metric for a synthetic corpus, by name such
+        as chance/nll and bound/nll; empty for other corpora.
         """
         return self._corpus.levels()
 
@@ -242,7 +247,7 @@ class TextData(pl.LightningDataModule):
         return self._read(split).src
 
     def train_dataloader(self) -> TrainingLoader:
-        """Return the training batches of this process (rank).
+        """Return a data loader of the training batches of this process (rank).
 
         Raises:
             UserError: there are fewer batches than ranks.
@@ -256,16 +261,17 @@ class TextData(pl.LightningDataModule):
         return TrainingLoader(self._examples("train"), batches, self._seed)
 
     def val_dataloader(self) -> EvaluationLoader:
-        """Return the validation batches of this process (rank)."""
+        """Return a data loader of the validation batches of this process (rank)."""
         return self._loader("validation", bucket=True, padding=0)
 
     def test_dataloader(self) -> EvaluationLoader:
-        """Return the test batches of this process (rank)."""
+        """Return a data loader of the test batches of this process (rank)."""
         return self.evaluation_loader("test")
 
     def evaluation_loader(self, split: str) -> EvaluationLoader:
-        """Return the batches of a split that this process (rank) tests; all ranks together cover
-        the split exactly once.
+        """Return a data loader of the batches of a split that this process (rank) tests.
+
+        All ranks together test every sentence of the split exactly once.
 
         Only this method uses `batch.test_bucket` and `batch.test_padding`.
         """
@@ -332,8 +338,8 @@ class TextData(pl.LightningDataModule):
         return [ids.lengths(at_most) for ids in self._ids(split)]
 
     def _whole(self, split: str) -> Sizes:
-        """Return the source and target lengths of all pairs of a split, in tokens after
-        truncation.
+        """Return the line numbers of all pairs of a split, and their source and target lengths in
+        tokens after truncation.
         """
         src, tgt = self._lengths(split, self._batch.max_length)
         return Sizes(numbered(len(src)), src, tgt)
@@ -346,7 +352,9 @@ class TextData(pl.LightningDataModule):
         return split == "train" and self._batch.too_long == "skip"
 
     def _sizes(self, split: str) -> Sizes:
-        """Return the source and target lengths of the pairs of a split that are not skipped."""
+        """Return the line numbers of the pairs of a split that are not skipped, and their source
+        and target lengths in tokens after truncation.
+        """
         if split not in self._used:
             self._used[split] = self._measure(split)
         return self._used[split]
@@ -376,7 +384,9 @@ class TextData(pl.LightningDataModule):
             )
 
     def _target_counts(self, split: str) -> npt.NDArray[np.int64]:
-        """Return how often each target id occurs in one pass over a split."""
+        """Return the number of occurrences of each target id, including EOS, in the pairs of a
+        split that are not skipped.
+        """
         tgt, rows = self._ids(split)[1], self._sizes(split).rows
         counts = np.zeros(self.tgt_vocab, np.int64)
         for start in range(0, len(rows), CHUNK):

@@ -67,7 +67,11 @@ class Multi30k(Corpus):
         return read_pair(src, tgt)
 
     def fingerprint(self) -> str:
-        """Return a hash of the text, after verifying all files."""
+        """Return a hash of the text, after verifying all files.
+
+        Raises:
+            UserError: a file is missing or changed, or the download failed.
+        """
         names = [f"{name}.{language}" for name in FILES.values() for language in self._languages]
         for name in names:
             self._path(name)

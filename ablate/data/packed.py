@@ -4,12 +4,12 @@ The documents of a split, each followed by EOS, form one stream of tokens. A con
 `batch.context` consecutive tokens, regardless of document boundaries.
 
 In training the stream is circular, and every epoch starts at a random offset: contexts of one epoch
-never overlap, but those of different epochs do. Each epoch drops the leftover tokens, fewer than a
-batch. In evaluation, contexts start at the first token and the last one is padded with PAD, so that
-every token counts once.
+never overlap, but contexts of different epochs do. Each epoch drops the leftover tokens, which are
+too few for another batch. In evaluation, the first context starts at the first token, and the last
+context is padded with PAD, so that every token counts once.
 
-Memory use does not grow with the text: orders are computed (`ablate.data.permutation`), and tokens
-are read from mapped files.
+Memory use does not grow with the text: the random order of the contexts is computed on access
+(`ablate.data.permutation`), and tokens are read from memory-mapped files.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,8 @@ from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 
 BLOCK = 256  # batches whose order is computed at a time
-# maximum number of stretches of a split; the contexts of a stretch are scored together
+# maximum number of stretches of a split; a stretch is some consecutive contexts, whose scores are
+# summed
 STRETCHES = 4096
 
 # Build a batch from contexts, each preceded by one more token, and their stretch numbers.
@@ -58,7 +59,7 @@ class Contexts(Dataset[Batch]):
         self.epoch = 0  # set by `TrainingLoader`; unused, because contexts draw no random numbers
 
     def __getitem__(self, starts: Rows) -> Batch:
-        # before the first token stands the EOS of the last document
+        # The stream is circular: the token before the first token is the EOS of the last document.
         ids = self._ids.stream(starts - 1, self._context + 1).astype(np.int64)
         if not self._ring:
             places = starts[:, None] + np.arange(-1, self._context)
@@ -135,7 +136,7 @@ class PackedData(TextData):
         **arguments: all other arguments of `TextData`.
 
     Raises:
-        UserError: `batch` holds an invalid value; or an error of `prepare`.
+        UserError: `batch` has an invalid value, such as `tokens` that are not whole contexts.
     """
 
     def __init__(self, *, pack: Pack, batch: Batching, **arguments: Any) -> None:
@@ -208,7 +209,7 @@ class PackedData(TextData):
         return self._contexts(split, ring=False)[starts[:count]]
 
     def train_dataloader(self) -> TrainingLoader:
-        """Return the training batches of this process (rank).
+        """Return a data loader of the training batches of this process (rank).
 
         Raises:
             UserError: there are fewer batches than ranks.

@@ -41,6 +41,9 @@ class Parallel(Corpus):
     drawn sentence also occurs in train.
 
     An optional file `text/test.groups` names the document (or picture) of every line of `test`.
+
+    Raises:
+        UserError: both languages are the same, or the size of a drawn split is below 1.
     """
 
     def __init__(
@@ -109,8 +112,8 @@ class Parallel(Corpus):
         return self._read_files(split)
 
     def groups(self, split: str) -> list[str] | None:
-        """Return the name of the group of each sentence pair, such as the document that the pair is
-        from, as listed in the split's `.groups` file; None if the split has no such file.
+        """Return the group of each sentence pair, such as the name of its document, from the
+        `.groups` file of the split; None if there is no such file.
 
         Raises:
             UserError: the file does not have one line per pair, or is not text.
@@ -132,7 +135,9 @@ class Parallel(Corpus):
         return path if given and os.path.lexists(path) else None
 
     def fingerprint(self) -> str:
-        """Return a hash of the files of train and validation, and of the way train is split."""
+        """Return a hash of the files of train and validation, and of how splits are drawn from
+        train.
+        """
         digest = hashlib.sha256()
         for name in TRAINED:
             digest.update(self._digests(name).encode())

@@ -123,7 +123,7 @@ class Chosen(LazyLines):
 
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedIOBase]:
-    """Open a file; a `.gz` file is unpacked into an unnamed temporary file.
+    """Open a file to read its bytes; a `.gz` file is unpacked into an unnamed temporary file.
 
     Raises:
         UserError: the file cannot be read, is not a complete gzip file, or unpacks to too much.
@@ -215,8 +215,16 @@ def _bounds(path: Path, file: BufferedIOBase) -> npt.NDArray[Any]:
 
 
 def _decoded(name: str, raw: bytes, start: int, lines: int) -> str:
-    """Return a part of a file or stream as text; `start` bytes and `lines` lines precede this part,
-    for error messages.
+    """Return a part of a file or stream as text.
+
+    Args:
+        name: name of the file or stream, for the error message.
+        raw: the bytes of the part.
+        start: number of bytes before the part, for the error message.
+        lines: number of lines before the part, for the error message.
+
+    Raises:
+        UserError: the bytes are not UTF-8.
     """
     try:
         return raw.decode()
@@ -299,7 +307,9 @@ def read_tsv(path: Path) -> Pairs:
 
 
 def _hint(columns: list[str]) -> str:
-    """Return a sentence on how to produce a file with two columns, for an error message."""
+    """Return a phrase, in brackets, on how to produce a file with two columns, for an error
+    message.
+    """
     if len(columns) == 4 and columns[0].isdigit() and columns[2].isdigit():
         return " (Tatoeba's pairs with numbers: cut -f2,4 FILE > pairs.tsv)"
     if len(columns) > 2:

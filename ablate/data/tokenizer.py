@@ -77,8 +77,8 @@ class Tokenizer:
 
     @property
     def verbatim(self) -> bool:
-        """Whether decoding restores the text exactly; otherwise decoded lines start with an extra
-        space.
+        """Whether the text of the ids is exactly the encoded text; otherwise it is a line with an
+        extra space in front, which `decode_batch` removes.
         """
         return self._library.decoder is not None
 
@@ -96,7 +96,7 @@ class Tokenizer:
         return text if self.verbatim else text.removeprefix(" ")
 
     def _unmarked(self, ids: list[int]) -> str:
-        """Return the text of token ids, with spaces in place of the marks of word starts.
+        """Return the text of token ids, in which MARK is replaced by a space.
 
         Unless the tokenizer is `verbatim`, the text of a line therefore starts with a space that
         the line does not have.

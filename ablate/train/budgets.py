@@ -35,7 +35,7 @@ class Longer(NamedTuple):
 
 
 def shared_steps(longer: Job, shorter: Job) -> int:
-    """Return the number of steps after which a longer and a shorter run still have the same state.
+    """Return the largest number of steps after which a longer and a shorter run have equal states.
 
     The number is 0 if their configs differ in more than the number of steps.
     """
@@ -52,7 +52,8 @@ def _beside_the_length(config: DictConfig) -> Any:
 
 
 def _alike(first_schedule: Schedule, second_schedule: Schedule, steps: int) -> int:
-    """Return the number of steps after which two runs with these schedules have the same state.
+    """Return the largest number of steps, at most `steps`, after which two runs with these
+    schedules have equal states.
 
     A saved state also contains the learning rate of the next step, so that rate must be equal too.
     """

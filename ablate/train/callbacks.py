@@ -37,7 +37,7 @@ def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
     """Return the callbacks of the config node `callbacks`, by their keys in this node.
 
     Each callback is wrapped: an exception that it raises before the first step becomes a UserError
-    with its key.
+    that names its key.
 
     Raises:
         UserError: a node is not a Lightning callback, or the callback rejects its arguments.
@@ -64,7 +64,7 @@ def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
             hook(*arguments, **named_arguments)
         except UserError:
             raise
-        except Exception as error:  # whatever a callback of the user's raises
+        except Exception as error:  # the user's callback can raise any type
             reason = next(iter(str(error).splitlines()), "no reason given")
             raise UserError(
                 f"{key} cannot start ({type(error).__name__}: {reason}): change its settings, or "

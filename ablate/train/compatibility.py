@@ -77,7 +77,7 @@ def check_measure(job: Job) -> None:
 def check_optimizer(job: Job) -> None:
     """Raise UserError if the optimiser rejects its arguments, or would divide by 0."""
     with building("optimizer", job.config.optimizer):
-        # on this device no weights are drawn, which would move the global random state
+        # The meta device draws no weights, so the global random state does not change.
         layer = torch.nn.Linear(1, 1, bias=False, device="meta")
         optimizer = make_optimizer(job.optimizer, layer)
     eps = optimizer.defaults.get("eps")

@@ -65,7 +65,7 @@ class Interruption:
             self.leave()
 
     def leave(self) -> NoReturn:
-        """End the process.
+        """End the process with the exit status of the signal.
 
         Raises:
             Interrupted: always.

@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError
 
-# Parts of messages of Python and torch; on a CPU torch has no exception class for them.
+# Parts of error messages of Python and torch. On a CPU, torch has no exception class for them.
 SHORTAGES = (
     *("not enough memory", "out of memory", "can't allocate memory", "Cannot allocate memory"),
     *("calculation overflowed", "Overflow when unpacking", "concrete integers", "too large"),

@@ -45,8 +45,8 @@ class Training(pl.LightningModule):
         self.validation_search = job.validation_search
         self.search = job.search
         language = data.languages[1]
-        # In a dictionary, where Lightning finds no modules: its plugins for true 16 and 64 bits
-        # cast every module that they find, and sums must keep their types under any precision.
+        # A dictionary hides these modules from Lightning. For true 16 and 64 bits, Lightning would
+        # cast them to that precision, but the sums of scores must keep their types.
         self._evaluations = {
             "validation": task.evaluation(language, thorough=False),
             "test": task.evaluation(language, thorough=True),
@@ -195,7 +195,7 @@ class Training(pl.LightningModule):
             return
         scores = {f"{prefix}/{name}": value for name, value in evaluation.compute().items()}
         self.measured.update(scores)
-        # Every process holds the same totals, so nothing is left to reduce.
+        # Every process has the same totals, so Lightning need not reduce them.
         self.log_dict(
             {
                 name: torch.tensor(value, dtype=torch.float32, device=self.device)

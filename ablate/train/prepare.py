@@ -18,7 +18,8 @@ from ablate.train.job import Job
 
 
 def prepare_data(job: Job) -> TextData:
-    """Read the corpus and make its vocabularies and token ids, or load them from the cache.
+    """Return the data of a job, with vocabularies and token ids that are created or loaded from the
+    cache.
 
     The vocabularies are also stored in the task of the job.
 
@@ -46,9 +47,9 @@ def make_data(
     Args:
         task: the task, such as translation.
         corpus: the texts of all splits.
-        scheme: how vocabularies are built, or vocabularies that exist already.
+        scheme: method that learns vocabularies, or existing vocabularies.
         batch: the object of the config node `batch`.
-        cache_dir: folder in which token ids are cached.
+        cache_dir: folder where token ids are cached.
         seed: seed of the order of batches.
     """
     kind = TextData if batch.context is None else partial(PackedData, pack=task.pack)
@@ -63,8 +64,8 @@ def make_data(
 
 
 def make_model(job: Job, data: TextData) -> Model:
-    """Build the model of a job, with the initial weights that its seed determines, in training
-    mode.
+    """Return a new model of a job, in training mode, with the initial weights that the seed of the
+    job determines.
     """
     model, seed = build_model(job.config.model, data), seed_of(job.config)
     job.initial(model, data.tokenizers, seed)

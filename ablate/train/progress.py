@@ -35,7 +35,7 @@ class Pace(Callback):
 
     def __init__(self) -> None:
         self.speed = 0.0
-        self._seconds = 0.0  # of training since the last value
+        self._seconds = 0.0  # training time since the last logged speed
         self._tokens = torch.zeros((), dtype=torch.int64)
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
@@ -126,7 +126,7 @@ class StepBar(Callback):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Move the progress bar to the present step, and show the latest loss metrics, the learning
+        """Move the progress bar to the current step, and show the latest loss metrics, the learning
         rate and the speed beside it.
         """
         self.steps.set_postfix(self.pace.values(trainer), refresh=False)

@@ -23,8 +23,8 @@ class RecordLogger(Logger):
     def __init__(self, record: Record) -> None:
         super().__init__()
         self.record = record
-        # Lightning counts from 0 while it fits and from 1 afterwards; `count_by` sets the true
-        # number
+        # Lightning counts steps from 0 during training and from 1 afterwards. `Tracking.count_by`
+        # sets a function that returns the true number.
         self.steps_done: Callable[[], int] = lambda: 0
 
     @property

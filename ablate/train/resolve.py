@@ -1,5 +1,5 @@
-"""Turn a config into a job: fill in open values, construct all components, check that they fit
-together.
+"""Turn a config into a job: set values that depend on others, construct all components, and check
+that the components fit together.
 """
 
 from dataclasses import replace
@@ -22,7 +22,9 @@ from ablate.train.trainer import check_trainer, hush_lightning
 
 
 def resolve(config: DictConfig) -> Job:
-    """Return the job of a config. The precision and the warm-up are filled in in `config` itself.
+    """Return the job of a config.
+
+    The precision and the warm-up that will be used are set in `config` itself.
 
     Raises:
         UserError: a setting, a component or a combination of components cannot work.
@@ -80,7 +82,8 @@ def construct_loggers(node: DictConfig | None) -> Loggers:
 
 
 def shorten(config: DictConfig) -> DictConfig | None:
-    """Return the config of the run with `budget.short` steps; None if that budget is not set.
+    """Return the config of the run with `budget.short` steps; None if that budget is not set, or if
+    the run only applies a probe to an untrained model.
 
     Raises:
         UserError: `budget.short` is not smaller than `budget.steps`.

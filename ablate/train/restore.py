@@ -118,7 +118,7 @@ def restore_run(
         problem = "this is a file" if folder.exists() else "there is no such folder"
         raise UserError(f"checkpoint={folder}: {problem}; give the folder of a run")
     check_links(folder, folder)
-    record = read_result(folder)  # checks that its files are complete, the config too
+    record = read_result(folder)  # also checks that no file of the run is missing or changed
     config = read_config(folder, settings, trust)
     if record is None:
         raise UserError(
@@ -150,7 +150,17 @@ def restore_run(
 
 
 def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) -> DictConfig:
-    """Return the nodes model, adapt, search, batch and task of a run's config, after checks."""
+    """Return the nodes model, adapt, search, batch and task of a run's config.
+
+    Args:
+        folder: folder of the run.
+        settings: values that replace keys of the node `search`.
+        trust: packages outside ablate and torch whose classes the config may construct.
+
+    Raises:
+        UserError: the config is missing or invalid, would construct a class that is not trusted,
+            or has no key of this name in `search`.
+    """
     path = folder / "config.yaml"
     if not path.is_file():
         raise UserError(
@@ -189,15 +199,19 @@ def _read_parts(path: Path) -> dict[str, dict[Any, Any]]:
 
 
 def _no_config(path: Path, error: Exception) -> UserError:
-    key = getattr(error, "full_key", None)  # of OmegaConf's
+    key = getattr(error, "full_key", None)  # only OmegaConf's errors have one
     first = f"{key}: " * bool(key) + next(iter(str(error).splitlines()), "")
     return UserError(f"{path} is not a run's config ({type(error).__name__}: {first})")
 
 
 def read_tokenizers(folder: Path) -> Tokenizers:
-    """Return the vocabularies that a run has saved."""
+    """Return the vocabularies that a run has saved.
+
+    Raises:
+        UserError: the folder has no readable vocabularies.
+    """
     try:
         return Tokenizers.load(folder)
-    except Exception as error:  # the library raises bare ones
+    except Exception as error:  # the tokenizers library raises `Exception` itself
         first = str(error).splitlines()[0]
         raise UserError(f"{folder} has no readable vocabularies of a run: {first}") from None

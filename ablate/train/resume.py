@@ -29,9 +29,9 @@ class RunState(TypedDict):
 
     identity: str
     metrics_bytes: int  # length of metrics.jsonl
-    metrics: str  # its digest
+    metrics: str  # digest of metrics.jsonl
     wall_seconds: float
-    random: list[dict[str, torch.Tensor]]  # of each process
+    random: list[dict[str, torch.Tensor]]  # states of the random generators, by rank
     should_stop: bool
     diverged: bool
     measured: dict[str, float]
@@ -60,7 +60,7 @@ def last_saved(record: Record) -> Saved | None:
         step = checkpoint["global_step"]
         saved = Saved(path, step, state["metrics_bytes"], state["wall_seconds"])
         problem = _problem(record, state)
-    except Exception:  # damage shows in many ways
+    except Exception:  # damage can cause any exception
         problem = "it is damaged"
     if not problem:
         return saved
@@ -104,7 +104,7 @@ class StateKeeper(Checkpoint):
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Make signals wait until a batch has ended, before they interrupt the run.
 
-        This repeats an earlier call, because Lightning has just replaced the signal handlers.
+        The signal handlers are installed again, because Lightning has just replaced them.
         """
         self._saved_step = trainer.global_step
         self.interruption.defer()
@@ -129,7 +129,7 @@ class StateKeeper(Checkpoint):
             restore_random(self._random[trainer.global_rank])
             self._random = None
         if batch_idx % trainer.accumulate_grad_batches:
-            return  # gradients are pending, which no checkpoint holds
+            return  # a checkpoint would not contain the pending gradients
         received = self.interruption.received is not None
         leaves = trainer.strategy.reduce_boolean_decision(received, all=False)
         since = trainer.global_step - self._saved_step

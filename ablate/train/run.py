@@ -86,8 +86,10 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
 
 
 def make_record(job: Job, data: TextData) -> Record:
-    """Return the record of a job, which reads and writes the run's folder; it includes a
-    description of the corpus.
+    """Return the record of a job, which reads and writes the run's folder.
+
+    The record includes a description of the corpus. The description and warnings about the tests
+    are printed.
     """
     record = Record(job.config, data.fingerprints, job.initial.fingerprint())
     record.corpus = data.about
@@ -117,8 +119,9 @@ class Start(NamedTuple):
 
 
 def begin(record: Record, model: Model) -> Start:
-    """Open the folder of a run; if an earlier process trained the run, load the weights into
-    `model`.
+    """Open the folder of a run, and return the point at which the run starts.
+
+    If an earlier process trained the run, its weights are loaded into `model`.
     """
     fresh = record.config.fresh
     trained = None if fresh else trained_before(record, model)
@@ -135,8 +138,8 @@ def begin(record: Record, model: Model) -> Start:
 
 
 def trained_before(record: Record, model: Model) -> Result | None:
-    """Load the weights that an earlier process trained, and return their result; None if there are
-    none.
+    """Load the weights that an earlier process trained, and return the result of that training;
+    None if there are no usable weights.
     """
     trained = record.result()
     if trained is None:
@@ -220,7 +223,7 @@ def train(
     }
     if task.diverged:
         return record.finish("diverged", metrics)
-    trainer.strategy.barrier()  # the first process has written the weights that all load
+    trainer.strategy.barrier()  # the first process writes the weights, and all load them
     try:
         weights.load_tested(task, trainer.global_step)
     except UserError:

@@ -22,8 +22,8 @@ class RunLogger(ABC):
 
     @abstractmethod
     def advise_reused(self, record: Record, result: CombinedResult) -> str:
-        """Return how to log a run whose stored result was used again; "" if the run was logged
-        already.
+        """Return advice, as text, on how to log a run whose stored result was used again; "" if
+        the run was logged already.
         """
 
     @abstractmethod

@@ -94,7 +94,7 @@ def conclude(
     """Print the result of a run and return its outcome.
 
     Args:
-        record: gives access to the folder of the run.
+        record: the record of the run, which has its folder.
         result: the result of training and test.
         short: the result of the run with `budget.short` steps, if there is one.
         reused: whether the whole result was stored by an earlier call.

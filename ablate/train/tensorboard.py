@@ -9,8 +9,9 @@ from ablate.errors import UserError
 
 
 def tensorboard(*, save_dir: str, name: str) -> TensorBoardLogger:
-    """Return Lightning's TensorBoard logger. Its further keyword arguments are not offered, because
-    they cannot be checked.
+    """Return Lightning's TensorBoard logger.
+
+    No other arguments of this logger can be set, because they could not be checked.
 
     Raises:
         UserError: TensorBoard is not installed.

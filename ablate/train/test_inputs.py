@@ -45,7 +45,7 @@ def check_metrics(job: Job, data: TextData, split: str) -> None:
     for name, metric in job.metrics.items():
         try:
             float(metric(sources, references, references))
-        except Exception as error:  # whatever a metric of the user's raises
+        except Exception as error:  # the user's metric can raise any type
             raise UserError(
                 f"metric.{name} returns no number for the references of {split} "
                 f"({type(error).__name__}: {error}): repair it, or set metric=none"

@@ -24,8 +24,8 @@ Loggers = Mapping[str, Callable[..., Logger]]  # factories, by their keys in the
 
 
 class Tracking:
-    """A context manager that starts the loggers with a run and closes them with the run, also if it
-    fails.
+    """A context manager that starts the loggers with a run and closes them with the run, also if
+    the run fails.
 
     The config node `logger` may name any of Lightning's loggers, or several. A `RunLogger` receives
     further events. Only an error while writing the run's own folder ends the run.
@@ -46,7 +46,7 @@ class Tracking:
         self._run_loggers = [logger for logger in guarded if isinstance(logger, RunLogger)]
 
     def callbacks(self) -> list[Callback]:
-        """Return the callback that tells the loggers when a validation has ended."""
+        """Return a list with the callback that tells the loggers when a validation has ended."""
         return [AfterValidation(self._run_loggers)]
 
     def count_by(self, steps_done: Callable[[], int]) -> None:
@@ -81,7 +81,7 @@ class AfterValidation(Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Let the loggers log samples of the model's output."""
-        assert isinstance(pl_module, Training)  # what a run trains
+        assert isinstance(pl_module, Training)  # the module that a run trains
         for logger in self.loggers:
             logger.validated(pl_module)
 
@@ -115,7 +115,9 @@ def check_loggers(job: Job) -> None:
 
 
 def advise_reused(loggers: Loggers, record: Record, result: CombinedResult) -> None:
-    """Print how to log a run whose stored result was used again, if the run has not been logged."""
+    """Print advice on how to log a run whose stored result was used again, if the run has not been
+    logged.
+    """
     for make in loggers.values() if record.writes else ():
         kind = _kind(make)
         if isinstance(kind, type) and issubclass(kind, RunLogger):
@@ -125,7 +127,7 @@ def advise_reused(loggers: Loggers, record: Record, result: CombinedResult) -> N
 
 
 def failure(error: BaseException | None, record: Record) -> Failure:
-    """Return the result of a run that was ended by an error, as loggers get it.
+    """Return the result of a run that was ended by an error, in the form that loggers receive.
 
     `error` is None if the run ended without a result and without an exception.
     """

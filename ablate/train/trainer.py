@@ -159,7 +159,7 @@ def hush_lightning() -> None:
     for advice in (
         "does not have many workers",
         "smaller than the logging interval",
-        "`srun` command is available",  # workers of a sweep are no tasks of one job
+        "`srun` command is available",  # workers of a sweep are separate processes
         "when logging on epoch level in distributed setting",  # all processes hold the same scores
     ):
         warnings.filterwarnings("ignore", message=f".*{advice}.*")

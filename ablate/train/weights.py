@@ -32,7 +32,9 @@ class WeightKeeper(Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any
     ) -> None:
-        """Store the weights every `every` steps, and delete the oldest stored weights."""
+        """Store the weights every `every` steps, and delete the oldest stored weights, if an
+        average is to be tested.
+        """
         step, every = trainer.global_step, self.checkpoint.every
         if self.checkpoint.tested != "average" or not self._writes or step % every:
             return
@@ -40,7 +42,9 @@ class WeightKeeper(Callback):
         self._recent(step - every * self.checkpoint.average).unlink(missing_ok=True)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Store the weights if they have the lowest validation nll so far."""
+        """Store the weights if they have the lowest validation nll so far, and if the best weights
+        are to be tested.
+        """
         if self.checkpoint.tested != "best" or trainer.state.fn != TrainerFn.FITTING:
             return
         nll = float(trainer.callback_metrics["val/nll"])

@@ -13,7 +13,7 @@ from ablate.model.base import Model
 from ablate.search.sampling import Sampling
 from ablate.task.base import Task
 
-BETWEEN = "\n\n"  # what an end token is shown as
+BETWEEN = "\n\n"  # text in place of an end token between two documents
 
 
 @dataclass(frozen=True)

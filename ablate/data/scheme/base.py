@@ -30,7 +30,7 @@ from ablate.progress import Work
 
 MARK = "\n"
 LINE_FEED = "\ufdd0"
-# MARK occurs only at the start of a subword, so text never gives one of these
+# MARK occurs only at the start of a subword, so text never contains one of these names
 RESERVED = [f"{name}{MARK}" for name in SPECIALS]
 UNLIMITED = 1 << 20  # size of a vocabulary without limit; the library reserves memory for this size
 CHUNK = 10_000  # lines passed to the library at a time
@@ -45,8 +45,8 @@ class Scheme(ABC):
 
     `vocab_size` includes the four special ids; null means as many subwords as the text supports (at
     most a million). With `joint`, both languages share one vocabulary; otherwise each language has
-    a vocabulary of `vocab_size`. `learns_words` tells whether training looks at whole words, which
-    `cut_words` may cut.
+    a vocabulary of `vocab_size`. `learns_words` is true if training looks at whole words, of which
+    `cut_words` cuts very long words.
     """
 
     learns_words: ClassVar[bool] = True

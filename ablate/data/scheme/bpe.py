@@ -1,13 +1,13 @@
 """Byte-pair encoding over characters.
 
-Equation: start from single characters; join the most frequent neighbouring pair of pieces
-    inside words; repeat until there are `vocab_size` pieces.
+Equation: start from single characters; join the most frequent pair of neighbouring subwords
+    inside words; repeat until there are `vocab_size` subwords.
 Source: Sennrich et al. 2016, arXiv:1508.07909, section 3.2.
-What differs from the source: the mark of a word stands at its beginning, not at its end, and
-    punctuation is always cut off, so no piece crosses it. Characters not seen in training
-    become UNK, one each.
-What to expect: text made of known characters comes back exactly. On a small corpus the
-    vocabulary cannot grow beyond its different words, and asking for more is an error.
+What differs from the source: words are marked at their beginning, not at their end. Punctuation is
+    always cut off, so no subword crosses it. Each character that training has not seen becomes an
+    UNK.
+What to expect: decoding restores text of known characters exactly. On a small corpus the
+    vocabulary ends when every word is a subword, and a larger `vocab_size` is an error.
 """
 
 from tokenizers.models import BPE

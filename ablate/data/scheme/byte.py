@@ -1,11 +1,11 @@
 """Single bytes of UTF-8.
 
-Equation: one piece per byte: id = byte + 4, after the four special ids.
+Equation: one token per byte: id = byte + 4, after the four special ids.
 Source: arXiv:2105.13626, section 3.1 (ByT5).
 What differs from the source: no ids for the masked spans of T5.
 What to expect: 260 ids for every language, and no unknown character. Sequences are as long as those
     of characters for English, twice as long for Greek or Russian, three times as long for Chinese.
-    Ids that are no UTF-8 decode to U+FFFD.
+    Ids that are not valid UTF-8 decode to U+FFFD.
 """
 
 from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers

@@ -1,11 +1,11 @@
 """Single characters.
 
-Equation: one piece per Unicode code point; the `vocab_size` most frequent ones.
+Equation: one token per Unicode code point, for the `vocab_size` most frequent code points.
 Source: Lee et al. 2017, arXiv:1610.03017 (character to character).
 What differs from the source: no convolution that shortens the source; a letter and a combining
     accent are two characters.
-What to expect: sequences four to six times as long as with BPE, a very small embedding table;
-    text made of known characters comes back exactly.
+What to expect: sequences four to six times as long as with BPE, and a very small embedding table.
+    Decoding restores text of known characters exactly.
 """
 
 from tokenizers import Regex, pre_tokenizers

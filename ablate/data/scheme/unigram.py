@@ -1,16 +1,16 @@
 """Pieces of a unigram language model.
 
-Equation: a line is cut so that the product of its pieces' probabilities p(x_1) ... p(x_n) is
-    largest; pieces and p maximise the likelihood of the training text, by expectation
-    maximisation, starting from many pieces and dropping the least useful.
+Equation: a line is cut so that the product of its subwords' probabilities p(x_1) ... p(x_n) is
+    largest. Subwords and p maximise the likelihood of the training text, by expectation
+    maximisation, which starts from many subwords and drops the least useful.
 Source: Kudo 2018, arXiv:1804.10959, section 3.2.
-What differs from the source: always the best cut, never a sampled one. The library's result
-    depends in its last digits, and in the score of very rare characters, on the order of a
-    hash table; here scores are rounded, rare characters share the lowest score, and ids are
-    ordered by score and spelling, so that training is deterministic.
-What to expect: text made of known characters comes back exactly; a run of unknown characters
-    becomes one UNK. The vocabulary may end slightly smaller than `vocab_size`, because pieces
-    are dropped in large steps.
+What differs from the source: always the best cut, never a sampled cut. In the library, the last
+    digits of the scores, and the scores of very rare characters, depend on the order of a hash
+    table. Here scores are rounded, rare characters share the lowest score, and ids are ordered by
+    score and spelling, so that training is deterministic.
+What to expect: decoding restores text of known characters exactly; consecutive unknown characters
+    become a single UNK. The vocabulary may end slightly smaller than `vocab_size`, because
+    subwords are dropped in large steps.
 """
 
 import json

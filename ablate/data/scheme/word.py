@@ -1,11 +1,13 @@
 """Whole words.
 
-Equation: one piece per word; the `vocab_size` most frequent ones, ties by spelling.
+Equation: one token per word, for the `vocab_size` most frequent words; ties are resolved by
+    spelling.
 Source: the vocabularies before subwords, for example Bahdanau et al. 2015, arXiv:1409.0473,
     section 4.1.
-What differs from the source: no tokenizer for a language: a word is what stands between spaces,
-    and each punctuation mark is a word. The space in front belongs to the word, so `(he` and
-    ` he` end in two different words, and joining words gives the line back exactly.
+What differs from the source: no tokenizer for a particular language: a word is the text between
+    two spaces, and each punctuation mark is a word. A word includes the space in front of it. So
+    `he` after a bracket and ` he` after a space are two different words, and joining the words
+    restores the line exactly.
 What to expect: a word not in the vocabulary becomes UNK, which costs BLEU on real text; on the
     built-in corpus, whose words are few, sequences are short and training is fast.
 """
