@@ -132,11 +132,10 @@ def _run_moved(name: str, words: list[str]) -> None:
 
 
 def _refuse_late_command(words: list[str]) -> None:
-    """Raise UserError for the name of a command that follows options, and would be read as an
+    """Raise UserError if the name of a command follows options, because it would be read as an
     override.
 
-    Raises:
-        UserError: a word is the name of a command, and not the value of the option before it.
+    A name that is the value of the option before it, as in `--config-name plan`, is accepted.
     """
     for before, word in pairwise(words):
         if word in names() and (before == "-m" or not before.startswith("-")):
@@ -172,7 +171,7 @@ def _about() -> Parser:
 
 
 def _groups() -> dict[str, list[str]]:
-    """Return the names of all commands, under the titles by which the help groups them."""
+    """Return lists of the names of all commands, by the title under which the help shows them."""
     there = names()
     groups = {
         title: [name for name in members if name in there] for title, members in GROUPS.items()

@@ -209,7 +209,7 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
     """Return a sentence about an exception that Hydra raised without naming an override; None if
     the exception was not raised while composing.
 
-    The override to blame is the one without which the config can be composed.
+    The sentence names the override without which the config could be composed.
     """
     files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     if not any(name.endswith(COMPOSITION) for name in files):
@@ -230,12 +230,12 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
 
 
 def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:
-    """Return the last override such that the config can be composed without any override of its
-    key.
+    """Return the override that prevents the config from being composed.
 
-    For `logger=none logger.project=x` this is the second override, because it sets a key that the
-    first one removes. If no override qualifies, several are invalid: then return the first that
-    cannot be composed alone. If there is none, return "the config".
+    This is the last override for which the config can be composed if all overrides of its key are
+    left out. For `logger=none logger.project=x` it is the second override, because it sets a key
+    that the first override removes. If there is no such override, several overrides are invalid,
+    and the first that cannot be composed alone is returned; else "the config".
     """
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
         keys = [word.partition("=")[0] for word in words]

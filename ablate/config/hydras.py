@@ -52,8 +52,8 @@ def check_modes(words: Sequence[str]) -> None:
 
 
 def flags_last(words: Sequence[str]) -> list[str]:
-    """Return the words with Hydra's flags after the overrides; argparse rejects overrides before
-    and after a flag.
+    """Return the words with Hydra's flags after the overrides; argparse rejects overrides on both
+    sides of a flag.
     """
     given, rest = get_args_parser().parse_known_args(words)
     overrides = [*given.overrides, *rest]
@@ -102,7 +102,8 @@ def check_launcher(target: str) -> None:
 
 
 def refusal(given: str, kind: str) -> UserError:
-    """Return the error about a launcher that ablate does not support, with the setting to use.
+    """Return the error about a launcher that ablate does not support, and the setting that replaces
+    the launcher.
 
     Args:
         given: the override or class that selects the launcher.

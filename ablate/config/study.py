@@ -10,7 +10,8 @@ Levels = dict[str, object]  # of factors, by config key
 
 
 class Question(TypedDict):
-    """The question of a claim: the statement, and how it is tested, written before the runs.
+    """The question of a claim, which is written before the runs: the statement, and how it is
+    tested.
 
     `where`, `treatment` and `baseline` give levels of the study's factors. If the treatment and the
     baseline do not name a level of a factor, the results for all levels of the factor are averaged,

@@ -107,7 +107,8 @@ def _tree() -> dict[str, list[Words]]:
 
 
 def _moved(defaults: list[Any], group: str) -> dict[str, str]:
-    """Return the config group whose option a defaults list places under a key, by that key.
+    """Return a dictionary from keys to the config groups whose options a defaults list places under
+    these keys.
 
     Only entries of the form `GROUP@KEY: OPTION` are returned, which place an option of GROUP under
     another key than GROUP. GROUP and KEY are relative to `group`, the group of the config file.

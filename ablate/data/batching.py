@@ -187,7 +187,7 @@ def picked(values: Rows, order: Rows) -> Rows:
 
 
 def by_length(sizes: Sizes, order: Rows) -> Rows:
-    """Return the indices of `order`, sorted so that neighbouring pairs have similar lengths on the
+    """Return the indices in `order`, sorted so that neighbouring pairs have similar lengths on the
     source and the target side.
 
     Pairs are sorted by the length of their longer side. Among pairs of equal length, the difference

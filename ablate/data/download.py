@@ -51,7 +51,11 @@ def _download(url: str, path: Path, sha256: str) -> None:
 
 
 def _fetch(url: str, file: IO[bytes]) -> None:
-    """Stream the bytes at `url` into `file`."""
+    """Stream the bytes at `url` into `file`.
+
+    Raises:
+        UserError: the server cannot be reached, has no such file, or closes the connection.
+    """
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT) as response:
             _copy(url, response, file)
@@ -90,7 +94,11 @@ def _copy(url: str, response: http.client.HTTPResponse, file: IO[bytes]) -> None
 
 
 def _unpack(url: str, packed: Path, text: Path) -> str:
-    """Unpack a gzip file and return the SHA-256 of its text."""
+    """Unpack a gzip file and return the SHA-256 of its text.
+
+    Raises:
+        UserError: the file is not a complete gzip file.
+    """
     digest = hashlib.sha256()
     try:
         with text.open("wb") as file:

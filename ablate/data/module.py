@@ -180,7 +180,9 @@ class TextData(pl.LightningDataModule):
         return {split: self._count(split) for split in self._splits}
 
     def describe(self, split: str) -> str:
-        """Return a sentence on how much text a split has, and how much of the text is used."""
+        """Return a phrase with the number of pairs of a split, and how many of these pairs are
+        skipped or truncated.
+        """
         counts = self.counts[split]
         skipped = f", {counts.skipped:,} skipped as too long" if counts.skipped else ""
         cut = f", {counts.truncated:,} truncated" if counts.truncated else ""

@@ -179,7 +179,7 @@ class PackedData(TextData):
         return {split: Counts(length.texts, 0, 0) for split, length in lengths.items()}
 
     def describe(self, split: str) -> str:
-        """Return a sentence on the size of the text of a split."""
+        """Return a phrase with the size of the text of a split in bytes, documents and tokens."""
         length = self._cache.length(split)
         size = f"{length.bytes:,} bytes, {length.texts:,} documents, {length.tokens:,} tokens"
         return f"{size}, {length.unknown:,} bytes unknown" if length.unknown else size

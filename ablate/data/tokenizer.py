@@ -77,8 +77,8 @@ class Tokenizer:
 
     @property
     def verbatim(self) -> bool:
-        """Whether the text of the ids is exactly the encoded text; otherwise it is a line with an
-        extra space in front, which `decode_batch` removes.
+        """Whether the subwords of a text spell exactly this text; otherwise they spell a line with
+        an extra space in front, which `decode_batch` removes.
         """
         return self._library.decoder is not None
 

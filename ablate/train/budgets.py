@@ -77,9 +77,9 @@ class HandOver(Checkpoint):
         self.steps = range(saved.step + 1 if saved else 1, shared + 1)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Copy the training state of this run to another run with the same config and more steps,
-        which continues from this state. Nothing is copied if the longer run is already beyond this
-        step.
+        """Copy the saved state of this run to the longer run, if both runs share this step.
+
+        Nothing is copied if the longer run is already beyond this step.
         """
         fits = trainer.state.fn == TrainerFn.FITTING and self.record.writes
         if fits and trainer.global_step in self.steps:

@@ -22,8 +22,10 @@ SAMPLING = Sampling(temperature=0.8, top=None)
 
 
 def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> Result:
-    """Test the current weights of `task`, store every translation, and write the result to
-    `record`.
+    """Test the current weights of `task`, store every translation, write the result to `record`,
+    and return the result.
+
+    With `weights=initial` in the config, the initial weights are tested instead.
     """
     config, tests = job.config, record.evaluation
     record.current = tests

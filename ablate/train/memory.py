@@ -20,11 +20,11 @@ SHOWN = 3
 
 @contextmanager
 def name_largest_numbers(config: DictConfig) -> Iterator[None]:
-    """Name the largest numbers of the config in the error message, if the `with` block runs out of
-    memory.
+    """Raise a UserError that names the largest numbers of the config, if the `with` block runs out
+    of memory.
 
     Raises:
-        UserError: the block ran out of memory.
+        UserError: the block ran out of memory, or a size overflowed an integer.
     """
     try:
         yield

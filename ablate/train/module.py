@@ -163,7 +163,9 @@ class Training(pl.LightningModule):
         self._evaluate(batch, self.evaluation, self.split, self.search)
 
     def on_test_epoch_start(self) -> None:
-        """Reset the sums of the test scores, which still hold the split that was tested before."""
+        """Reset the sums of the test scores, which may still hold an earlier split, and pass the
+        texts of the tested split to the object that computes the scores.
+        """
         self.evaluation.to(self.device).reset()
         self.evaluation.begin(self._text(self.split))
 

@@ -197,8 +197,8 @@ def _before(batch_idx: int, loop: Any) -> None:
 
 
 def random_of_all_ranks(trainer: pl.Trainer) -> list[dict[str, torch.Tensor]]:
-    """Return the states of torch's global random generators in every process; all processes must
-    call this.
+    """Return the states of torch's global random generators ("cpu", "cuda"), a dictionary for each
+    process; all processes must call this function.
     """
     mine = {"cpu": torch.get_rng_state()}
     if trainer.strategy.root_device.type == "cuda":

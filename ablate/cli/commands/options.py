@@ -75,7 +75,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _folders(arguments: argparse.Namespace) -> list[str]:
-    """Return the user's config folders."""
+    """Return the user's config folders.
+
+    Raises:
+        UserError: a folder does not exist.
+    """
     from pathlib import Path
 
     folders = config_folders(arguments.config_dir, arguments.overrides)
@@ -86,7 +90,11 @@ def _folders(arguments: argparse.Namespace) -> list[str]:
 
 
 def _of(group: str, listed: "list[Option]") -> "list[Option]":
-    """Return the options of a group; experiments of the project are not listed."""
+    """Return the options of a group; experiments of the project are not listed.
+
+    Raises:
+        UserError: there is no such group.
+    """
     names = [*dict.fromkeys([option.group for option in listed] + [EXPERIMENT])]
     if group in names:
         return [option for option in listed if option.group == group]

@@ -65,7 +65,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _noise(arguments: argparse.Namespace) -> tuple[float, float]:
-    """Return the standard deviation between runs, and its degrees of freedom."""
+    """Return the standard deviation between runs, and its degrees of freedom (infinity if the
+    standard deviation was given with --sd).
+    """
     if (arguments.sd is None) == (arguments.source is None):
         raise UserError("give either --sd or a table of baseline runs")
     if arguments.sd is not None:
