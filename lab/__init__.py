@@ -1,1 +1,1 @@
-"""Calibration and benchmarks: for maintainers, not part of the package that people install."""
+"""Calibration, benchmarks and other tools for maintainers; not part of the installed package."""

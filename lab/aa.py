@@ -1,6 +1,6 @@
-"""Judge an arm against itself, in every split of ten of its runs into halves.
+"""Compare an arm with itself: judge all splits of ten of its runs into two halves.
 
-There is nothing to find, so every verdict that one half is better is false.
+Both halves have the same true mean. So every verdict that one half is better is false.
 """
 
 import argparse
@@ -13,7 +13,7 @@ FIRST = "reading the runs"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the runs, and what is judged of them."""
+    """Declare the source of the runs, the margin of equivalence, and the split of the sentences."""
     parser.add_argument(
         "source", metavar="SOURCE", type=Path, help="folder of a sweep, or experiments/NAME"
     )
@@ -22,10 +22,10 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the share of each verdict.
+    """Print as JSON the name of the arm and the proportion of splits with each verdict.
 
     Raises:
-        UserError: the folder holds no evidence, or no arm has ten runs.
+        UserError: the folder has no evidence, or no arm has ten finished runs.
     """
     import json
 

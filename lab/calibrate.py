@@ -1,7 +1,7 @@
-"""Measure on simulated sweeps how often verdicts are wrong, as a table per question.
+"""Measure on simulated sweeps how often verdicts are wrong, and write a page of tables.
 
-Takes half an hour of one core and more, on all cores. The exit status is 1 where a share of
-errors is above what is allowed by more than the simulation's own chance.
+The simulation uses all cores and takes at least half an hour of CPU time. The exit status is 1 if a
+percentage of errors is above the allowed percentage by more than the error of the simulation.
 """
 
 import argparse
@@ -15,7 +15,7 @@ FIRST = "drawing studies whose answer is known"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare how much is simulated, and where the tables go."""
+    """Declare the numbers of simulated sweeps and of seeds, and the file of the tables."""
     parser.add_key("sweeps", "sweeps of each kind", whole(1), 1000)
     parser.add_key("seeds", "seeds per arm", several(whole(2)), [3, 5, 10, 20])
     parser.add_key(
@@ -24,10 +24,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Simulate, write the tables and print them.
+    """Simulate, and write and print the tables.
 
     Raises:
         UserError: the tables cannot be written.
+        SystemExit: a percentage of errors is too high.
     """
     from ablate.record.files import write_text, writing
     from lab.calibration import robustness

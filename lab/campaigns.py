@@ -1,7 +1,8 @@
 """Simulate campaigns of an agent that tries candidates, with the referee and without it.
 
-Each row of the table is a kind of agent and noise: how many campaigns keep a useless candidate, how
-many useful ones are kept, the runs that this takes, and the bias of the baseline's estimate.
+A candidate is a change that may improve the baseline. Each row of the table is a kind of noise and
+of agent. It shows the percentage of campaigns that keep a useless candidate, the percentage of
+useful candidates that are kept, the runs that this takes, and the bias of the baseline's estimate.
 """
 
 import argparse
@@ -15,7 +16,7 @@ SPEEDRUN = Path(__file__).resolve().parents[1] / "experiments" / "speedrun" / "r
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare how much is simulated."""
+    """Declare the number of campaigns, the seed, and the table of runs whose noise is resampled."""
     parser.add_key("campaigns", "of each kind", whole(10), 2000)
     parser.add_key("seed", "of the simulation", whole(0), 0)
     parser.add_key("runs", "table whose noise is resampled", PATH, SPEEDRUN)

@@ -1,4 +1,4 @@
-"""How `python -m lab.NAME` runs a module that declares `add_arguments` and `run`."""
+"""Run a command `python -m lab.NAME`, whose module defines `add_arguments` and `run`."""
 
 import sys
 
@@ -6,7 +6,11 @@ from ablate.cli.main import exit_statuses, run_command
 
 
 def main(module: str) -> None:
-    """Run a command of the laboratory with the arguments of this process."""
+    """Run the command of a module, such as "lab.noise", with the arguments of this process.
+
+    Raises:
+        SystemExit: the command has failed; the message is on stderr.
+    """
     prog = f"python -m {module}"
     with exit_statuses(prog):
         run_command(prog, module, sys.argv[1:])

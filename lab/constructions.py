@@ -1,4 +1,7 @@
-"""The constructions in which Mirel and Sodak differ, each with its examples."""
+"""The constructions in which the two languages of the built-in corpus differ, with examples.
+
+The languages are Mirel, the source, and Sodak, the target. Both are artificial.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +22,10 @@ from ablate.data.toy.tree import (
 
 
 class Construction(NamedTuple):
-    """`shown_by` tells whether a sentence has the construction."""
+    """A grammatical construction with examples.
+
+    `shown_by` returns whether a sentence has the construction.
+    """
 
     name: str
     shown_by: Callable[[Sentence], bool]
@@ -48,7 +54,10 @@ def _a(noun: str) -> NounPhrase:
 
 
 def _which(phrase: NounPhrase, verb: str, **given: NounPhrase) -> NounPhrase:
-    """Add a relative clause; of subject and object, the one that is not given is the gap."""
+    """Return a noun phrase with a relative clause added.
+
+    Either `subject` or `object` is given. The other of the two is the gap in the relative clause.
+    """
     gap = Gap(phrase.referent)
     subject, object_ = given.get("subject", gap), given.get("object", gap)
     return replace(phrase, relative=Clause(_VERB[verb], subject, object_))
@@ -59,7 +68,7 @@ def _near(phrase: NounPhrase, ground: NounPhrase) -> NounPhrase:
 
 
 def _that_it(verb: str, subject: NounPhrase) -> Clause:
-    """Return "SUBJECT thinks that it VERB"."""
+    """Return the clause "SUBJECT thinks that it VERB"."""
     return Clause(_VERB["think"], subject, content=Clause(_VERB[verb], Pronoun(subject.referent)))
 
 

@@ -1,8 +1,9 @@
 """Draw docstrings or error messages at random, to test whether a stranger understands them.
 
-Read each text once, without the code, and note the numbers of those that you did not understand.
-With `planted`, sentences of a file (one per line) are mixed in: a reader who misses them is not
-strict enough. Their numbers are printed to stderr after all texts.
+Read each text once, without the code, and note the numbers of the texts that you did not
+understand. With `planted`, bad sentences of a file (one per line) replace some texts: a reader who
+does not notice the bad sentences is not strict enough. Their numbers are printed to stderr after
+all texts.
 """
 
 import argparse
@@ -23,7 +24,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class Text(NamedTuple):
-    """A text of the source code, with what a reader sees above it."""
+    """A text of the source code, with its location and the signature of its definition."""
 
     place: str  # file:line
     signature: str
@@ -31,7 +32,7 @@ class Text(NamedTuple):
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the options of the draw."""
+    """Declare the seed, the number and the kind of the texts, and the file of planted sentences."""
     parser.add_key("seed", "of the draw", whole(0), 0)
     parser.add_key("number", "of texts", whole(1), 100)
     parser.add_key("kind", "which texts", one_of(*KINDS), "docstrings")
@@ -39,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the texts, numbered in random order."""
+    """Print the drawn texts in random order, with numbers."""
     random_order = random.Random(arguments.seed)
     texts = [text for path in sources() for text in texts_of(path, arguments.kind)]
     texts = random_order.sample(texts, min(arguments.number, len(texts)))
@@ -59,12 +60,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def sources() -> list[Path]:
-    """Return the source files of the package, which include those of the catalogue."""
+    """Return all source files of the package `ablate`."""
     return sorted((ROOT / "ablate").rglob("*.py"))
 
 
 def texts_of(path: Path, kind: str) -> Iterator[Text]:
-    """Yield the texts of one kind in a source file."""
+    """Yield the texts of one kind (an element of KINDS) in a source file."""
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
@@ -78,7 +79,7 @@ def texts_of(path: Path, kind: str) -> Iterator[Text]:
 
 
 def signature(node: ast.Module | Definition) -> str:
-    """Return the first line of a definition, without its body; "module" for a module."""
+    """Return a definition without its body, such as "def f(x) -> int"; "module" for a module."""
     if isinstance(node, ast.Module):
         return "module"
     if isinstance(node, ast.ClassDef):
@@ -88,7 +89,12 @@ def signature(node: ast.Module | Definition) -> str:
 
 
 def message(node: ast.AST, kind: str) -> str | None:
-    """Return the source of the text that a call raises as a UserError, or prints."""
+    """Return the source of the text in a call of UserError or print; None for any other node.
+
+    Args:
+        node: a node of the syntax tree.
+        kind: "errors" for calls of UserError, "output" for calls of print.
+    """
     callee = {"errors": "UserError", "output": "print"}[kind]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == callee:
         texts = [a for a in node.args if isinstance(a, ast.JoinedStr | ast.Constant | ast.BinOp)]

@@ -1,6 +1,7 @@
-"""Recompute the worked examples of the documents: printed, from printed operands, from the inputs.
+"""Recompute the worked examples of the documents, and compare the results with the printed numbers.
 
-Without a folder the totals alone are printed.
+Every number is recomputed twice: from its operands as printed, and from the first inputs. Without a
+folder, only the totals are printed.
 """
 
 import argparse
@@ -12,12 +13,12 @@ FIRST = "recomputing the examples"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare where the pages may go."""
+    """Declare the folder of the pages."""
     parser.add_key("to", "write the totals and a page for each example there", PATH)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the totals, or write all pages.
+    """Write a page for each example and a page of totals; without a folder, print the totals.
 
     Raises:
         UserError: a page cannot be written.

@@ -1,7 +1,8 @@
-"""Measure tests in the far tail, where Holm's correction looks: false verdicts, and power.
+"""Measure how often tests are wrong at the small significance levels that Holm's correction uses.
 
-Prints a line for each number of seeds and tail: the largest share of false verdicts over the
-promised shapes of noise, and the power for an effect of three standard deviations of an arm.
+Prints a line for each number of seeds and significance level. The line has two percentages for each
+test: the largest percentage of false verdicts over the distributions of noise in
+`lab.calibration.shapes.PROMISED`, and the power for an effect of three standard deviations.
 """
 
 import argparse
@@ -10,21 +11,21 @@ from ablate.cli.parser import Parser, several, whole
 from lab.command import main
 
 FIRST = "drawing skewed, heavy-tailed and growing noise"
-TAILS = (0.025, 0.025 / 3, 0.025 / 25)  # of the first of so many claims after Holm
+TAILS = (0.025, 0.025 / 3, 0.025 / 25)  # Holm's level of the smallest of 1, 3 and 25 p-values
 EFFECT = 3.0  # standard deviations of an arm
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare how much is simulated."""
+    """Declare the number of simulated sweeps and the numbers of seeds."""
     parser.add_key("sweeps", "sweeps of each shape", whole(1), 20000)
     parser.add_key("seeds", "seeds per arm", several(whole(3)), [5, 10])
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print false verdicts and power in per cent, for three tests at each tail.
+    """Print the percentage of false verdicts and the power of three tests at each level of TAILS.
 
-    The tests are t, t corrected for skewness without a limit, and the limited correction that the
-    verdicts use.
+    The tests are the t test, the t test corrected for skewness without a limit, and the limited
+    correction that the verdicts use.
     """
     import numpy as np
 

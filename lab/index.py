@@ -1,4 +1,4 @@
-"""Write the verdicts of all experiments in a folder as a table, to its README.md."""
+"""Write a table with the verdicts of all experiments in a folder to the folder's README.md."""
 
 import argparse
 from pathlib import Path
@@ -27,7 +27,7 @@ AGAIN = "Fresh seeds, where `ablate reproduce` asked them (docs/explanation/stat
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the folder."""
+    """Declare the folder of the experiments."""
     parser.add_argument(
         "folder",
         metavar="FOLDER",
@@ -39,7 +39,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the table.
+    """Write the table, and print its path.
 
     Raises:
         UserError: no experiment in the folder has a verdict, or the table cannot be written.
@@ -52,10 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def index(folder: Path) -> str:
-    """Return the table of all experiments as Markdown.
+    """Return the table of all experiments as Markdown, with a heading.
 
     Raises:
-        UserError: no experiment in the folder has a verdict, or one is damaged.
+        UserError: no experiment in the folder has a verdict, or a verdict is damaged.
     """
     paths = sorted(folder.glob("*/verdict.json"))
     if not paths:
@@ -68,7 +68,10 @@ def index(folder: Path) -> str:
 
 
 def _rows(verdict: Verdict, path: Path) -> list[list[str]]:
-    """One row per claim; the first names the experiment and where it was run."""
+    """Return the four cells of each claim of an experiment.
+
+    The first row also names the experiment with its corpus, model and number of steps.
+    """
     name, regime = verdict["experiment"], verdict["regime"]
     steps = f"{regime['steps']:,}" if isinstance(regime["steps"], int) else regime["steps"]
     trained = f"{steps} steps" if was_trained(verdict) else "not trained"
@@ -89,7 +92,7 @@ def _stated(claim: Entry) -> str:
 
 
 def _answer(claim: Entry, contest: list[Replication]) -> list[str]:
-    """The answer, and the line of evidence."""
+    """Return two cells: the answer with the result of a replication, and the line of evidence."""
     exploratory = ", exploratory" if claim.get("exploratory") else ""
     again = asked_again(claim, contest)
     fresh = f"{FRESH}{again['replication']}" if again else ""

@@ -1,4 +1,4 @@
-"""Write the reference of all config keys, with type, default and meaning, from code and YAML files.
+"""Write the reference of all config keys, with type, default and meaning, from code and YAML.
 
 example:
   python -m lab.keys to=docs/reference/keys.md
@@ -60,7 +60,7 @@ for the search of validations.
 """
 REQUIRED = "*required*"
 HIDDEN = ("_target_", "_partial_", "defaults")
-# keys that mean the same in every option that has them
+# keys that have the same meaning in every option
 SHARED = {
     "betas": "decay rates of the averages of the gradient and of its square",
     "eps": "added to a denominator, so that nothing is divided by zero",
@@ -118,7 +118,7 @@ SHARED = {
 
 
 class Key(NamedTuple):
-    """A row of the reference."""
+    """A row of the reference: a config key with its type, default and meaning, all as text."""
 
     name: str
     kind: str
@@ -127,7 +127,7 @@ class Key(NamedTuple):
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare where the page goes."""
+    """Declare the file of the page."""
     parser.add_key("to", "write the page there", PATH, required=True)
 
 
@@ -143,7 +143,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def page() -> str:
-    """Return the reference as Markdown."""
+    """Return the reference of all config keys as a Markdown page."""
     parts = [HEAD, TREE, _table(keys_of_every_run()), STUDY, _table(keys_of_a_study()), GROUPS]
     group = ""
     for name, option, keys in options():
@@ -167,7 +167,7 @@ def _cell(text: str) -> str:
 
 
 def keys_of_every_run() -> list[Key]:
-    """Return the keys of the schema that are no component's."""
+    """Return the keys of `ablate.config.schema` that do not belong to a component."""
     from ablate.config import schema
 
     comments = _comments(Path(schema.__file__))
@@ -175,7 +175,13 @@ def keys_of_every_run() -> list[Key]:
 
 
 def _of_dataclass(form: Any, prefix: str, comments: Mapping[str, str]) -> Iterator[Key]:
-    """Yield the keys of a dataclass, and those of the dataclasses that it holds."""
+    """Yield the keys of a dataclass and of its nested dataclasses.
+
+    Args:
+        form: the dataclass.
+        prefix: text before the name of each key, such as "budget.".
+        comments: the meaning of each field, by "Class.field".
+    """
     for field in dataclasses.fields(form):
         name = f"{prefix}{field.name}"
         usual = field.default_factory if callable(field.default_factory) else None
@@ -187,7 +193,7 @@ def _of_dataclass(form: Any, prefix: str, comments: Mapping[str, str]) -> Iterat
             yield Key(name, type_text(field.type), _default(value), meaning)
 
 
-# components, whose keys are those of the options of their groups, and the study
+# fields that are left out here: options of these groups and the study have separate sections
 GROUP_NODES = (
     *("data", "tokenizer", "task", "model", "initial", "adapt", "loss", "optimizer", "schedule"),
     *("validation_search", "search", "trainer", "engine", "logger", "callbacks", "probe"),
@@ -196,7 +202,7 @@ GROUP_NODES = (
 
 
 def keys_of_a_study() -> list[Key]:
-    """Return the keys of a study and of the lists that it holds."""
+    """Return the keys of a study, including the keys of its claims, figures and other parts."""
     from ablate.config import study
 
     comments = _comments(Path(study.__file__))
@@ -215,7 +221,16 @@ def keys_of_a_study() -> list[Key]:
 def _of_form(
     prefix: str, form: Any, usual: Mapping[Any, Any], comments: Mapping[str, str]
 ) -> Iterator[Key]:
-    """Yield the keys of a TypedDict; a claim has those of its question too."""
+    """Yield the keys of a TypedDict.
+
+    Comments of a claim are also looked up in `Question`, from which `Claim` inherits fields.
+
+    Args:
+        prefix: text before the name of each key, such as "study.".
+        form: the TypedDict.
+        usual: the defaults of each TypedDict.
+        comments: the meaning of each field, by "Class.field".
+    """
     owners = [form.__name__, *(["Question"] if form.__name__ == "Claim" else [])]
     defaults = usual.get(form, {})
     for name, hint in get_type_hints(form).items():
@@ -225,7 +240,7 @@ def _of_form(
 
 
 def options() -> Iterator[tuple[str, str, list[Key]]]:
-    """Yield group, option and keys of each option that is a component and has keys."""
+    """Yield the group, the name and the keys of each option that is a component and has keys."""
     for path in sorted(CONF.rglob("*.yaml"), key=lambda path: (path.parent, path.name)):
         group = path.relative_to(CONF).parent.as_posix()
         text = path.read_text(encoding="utf-8")
@@ -238,7 +253,13 @@ def options() -> Iterator[tuple[str, str, list[Key]]]:
 
 
 def _of_option(place: str, node: Mapping[str, Any], text: str) -> Iterator[Key]:
-    """Yield the keys of an option; those of nodes in it are written with dots."""
+    """Yield the keys of an option; keys of nested nodes are written with dots.
+
+    Args:
+        place: dotted key of the option's group, which precedes the name of each key.
+        node: the content of the option's YAML file, or a nested part of the content.
+        text: the YAML file, which is searched for comments.
+    """
     comments = _comments_of_yaml(text)
     kinds, args = _constructor(str(node.get("_target_", "")))
     for name, value in node.items():
@@ -255,7 +276,10 @@ def _of_option(place: str, node: Mapping[str, Any], text: str) -> Iterator[Key]:
 
 
 def _constructor(target: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the types of the arguments of a component, and what its docstring says of them."""
+    """Return the type and the description of each argument of a component, by the argument's name.
+
+    Descriptions come from the section `Args:` of the docstrings of the class and its base classes.
+    """
     from hydra.utils import get_object
 
     if not target:
@@ -272,7 +296,7 @@ def _constructor(target: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _args(docstring: str) -> dict[str, str]:
-    """Return what the section `Args:` of a docstring says of each argument."""
+    """Return the description of each argument in the section `Args:` of a docstring."""
     section = re.search(r"^Args:\n((?:[ ]{4}.*\n?|\n)+)", docstring, re.MULTILINE)
     entries = re.findall(r"^    ([\w, ]+): (.*(?:\n {5,}.*)*)", section[1] if section else "", re.M)
     return {
@@ -281,7 +305,12 @@ def _args(docstring: str) -> dict[str, str]:
 
 
 def type_text(hint: Any, limits: list[str] | None = None) -> str:
-    """Return a type in words, with what its values must be; "" where anything may be given."""
+    """Return a type and its limits in words, such as "int; must be at least 1"; "" for any value.
+
+    Args:
+        hint: the type annotation, which may include limits.
+        limits: further limits in words.
+    """
     limits = limits or []
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
@@ -301,7 +330,7 @@ def _plain_text(hint: Any) -> str:
 
 
 def _type_of(value: Any) -> str:
-    """Return the type of a default whose constructor says none."""
+    """Return the type of a default value in words; "" for None and for an interpolation."""
     return "" if value is None or str(value).startswith("${") else _plain_text(type(value))
 
 
@@ -325,9 +354,9 @@ def _json(value: Any) -> str:
 
 
 def _comments(path: Path) -> dict[str, str]:
-    """Return the comment at each field of each class of a module, by `Class.field`.
+    """Return the comment on each field of each class of a module, by "Class.field".
 
-    The comment stands behind the field, or in the lines before it.
+    A comment is on the line of the field, or on the lines before the field.
     """
     source = path.read_text(encoding="utf-8")
     lines = source.splitlines()
@@ -346,7 +375,7 @@ def _comments(path: Path) -> dict[str, str]:
 
 
 def _comments_of_yaml(text: str) -> dict[str, str]:
-    """Return the comment at each key of the first level of a YAML file."""
+    """Return the comment on each top-level key of a YAML file, by key."""
     lines = text.splitlines()
     keys = [(n, m[1]) for n, line in enumerate(lines) if (m := re.match(r"(\w+):", line))]
     return {name: comment for n, name in keys if (comment := _comment_at(lines, n, n))}

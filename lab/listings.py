@@ -1,4 +1,7 @@
-"""Run the printed listings of the documents, whose text is not part of this project, as a page."""
+"""Run the code listings that the documents print, and write a page with the results.
+
+The texts of the documents are not part of this project.
+"""
 
 import argparse
 
@@ -9,7 +12,7 @@ FIRST = "running the listings"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare where the texts are and where the page goes."""
+    """Declare the folder of the documents' texts and the file of the page."""
     parser.add_key("documents", "the folder of the documents' texts", FOLDER, required=True)
     parser.add_key("to", "write the page there", PATH, required=True)
 

@@ -1,10 +1,10 @@
 """Measure how much BLEU varies between seeds and between test sentences.
 
-Standard deviations, in BLEU, of the score of one run on a test set of this size, for every arm and
-for the paired difference of every two arms:
-  seed       other seeds, on endless test sentences
-  sentence   other sentences, on which all seeds of the arm agree
-  rest       what is left: a seed does better on some sentences and another on others
+Prints three standard deviations, in BLEU, of the score of one run on a test set of this size, for
+every arm and for the paired difference of every two arms:
+  seed       variation between seeds that an unlimited number of test sentences would not remove
+  sentence   variation between test sets that all seeds of the arm share
+  rest       interaction: some seeds are better on some sentences, other seeds on other sentences
 """
 
 import argparse
@@ -17,7 +17,7 @@ FIRST = "reading the runs"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the runs and their sentences."""
+    """Declare the source of the runs, and the split of the sentences."""
     parser.add_argument(
         "source", metavar="SOURCE", type=Path, help="folder of a sweep, or experiments/NAME"
     )
@@ -25,10 +25,10 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the noise.
+    """Print the noise of every arm and of every pair of arms as JSON.
 
     Raises:
-        UserError: the folder holds no evidence, or no arm has two runs.
+        UserError: the folder has no evidence, or no arm has two finished runs.
     """
     import json
 

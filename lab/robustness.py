@@ -1,8 +1,8 @@
-"""Measure how often verdicts are false when noise is not normal; takes about two minutes.
+"""Measure how often verdicts are false if the noise is not normal; takes about two minutes.
 
-Writes its section of docs/explanation/calibration.md, and the curve of level against power. The
-exit status is 1 where a share of false verdicts is above what is allowed by more than the
-simulation's own chance.
+Replaces the section on such noise in docs/explanation/calibration.md, and draws the figure of power
+against false verdicts. The exit status is 1 if a percentage of false verdicts is above the allowed
+percentage by more than the error of the simulation.
 """
 
 import argparse
@@ -16,7 +16,7 @@ FIRST = "drawing skewed, heavy-tailed and growing noise"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare how much is simulated, and where the results go."""
+    """Declare the numbers of simulated sweeps and of seeds, and the files of the results."""
     parser.add_key("sweeps", "sweeps of each shape and number of seeds", whole(1), 4000)
     parser.add_key("seeds", "seeds per arm", several(whole(3)), [3, 5, 7, 10, 20])
     parser.add_key(
@@ -29,7 +29,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Simulate, replace the section, draw the curve and print the section.
 
     Raises:
-        UserError: the page cannot be read, has no such section, or a file cannot be written.
+        UserError: the page cannot be read, the page has no such section, or a file cannot be
+            written.
+        SystemExit: a percentage of false verdicts is too high.
     """
     from ablate.record.files import write_text, writing
     from lab.calibration.check import failures

@@ -1,4 +1,7 @@
-"""Print sentence pairs of the built-in corpus, with glosses, as in docs/explanation/toy.md."""
+"""Print example sentence pairs of the built-in corpus with glosses, as in docs/explanation/toy.md.
+
+The corpus translates Mirel to Sodak, two artificial languages. A gloss is the English meaning.
+"""
 
 import argparse
 from collections.abc import Iterable
@@ -12,7 +15,7 @@ from lab.constructions import CONSTRUCTIONS, Construction
 
 
 def add_arguments(parser: Parser) -> None:
-    """It takes none."""
+    """Declare no arguments."""
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -21,19 +24,19 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def block(construction: Construction) -> str:
-    """Return the examples of a construction in Markdown."""
+    """Return the name and the examples of a construction in Markdown."""
     pairs = "\n\n".join(map(pair, construction.examples))
     return f"**{construction.name}**\n\n```text\n{pairs}\n```"
 
 
 def pair(meaning: Sentence) -> str:
-    """Return a Mirel sentence and its Sodak translation, each with its glosses."""
+    """Return four lines: a Mirel sentence, its glosses, its Sodak translation, and its glosses."""
     lines = interlinear(mirel.sentence(meaning)) + interlinear(sodak.sentence(meaning))
     return "\n".join(lines)
 
 
 def interlinear(tokens: Iterable[Token]) -> tuple[str, str]:
-    """Return the sentence and, on a second line, each gloss below its word."""
+    """Return two lines: a sentence, and the glosses, each of which is aligned with its word."""
     columns = [(token, max(map(len, token))) for token in tokens]
     words = (token.form.ljust(width) for token, width in columns)
     glosses = (token.gloss.ljust(width) for token, width in columns)

@@ -1,9 +1,10 @@
-"""Print which committed verdicts differ from those of a git revision.
+"""Print the verdicts in experiments/ that differ from the verdicts of a git revision.
 
 Use: python -m lab.verdict_changes REVISION
 
-It ends with 1 where an effect or an interval of a claim moved that was estimated before and is
-estimated now: judging the same runs again must not change these.
+The exit status is 1 if the effect or the interval of a claim changed, unless the claim was exact
+before and is estimated now. If the same runs are judged again, effects and intervals must stay the
+same.
 """
 
 import json
@@ -17,12 +18,15 @@ from typing import Any
 from ablate.phrases import name_of
 from ablate.verdict.decision import at_each_budget
 
-CLOSE = 1e-6  # of effects and ends of intervals
+CLOSE = 1e-6  # tolerance, absolute and relative, of effects and ends of intervals
 KEYS = ("verdict", "exploratory")
 
 
 def main(revision: str = "HEAD") -> int:
-    """Compare every experiments/NAME/verdict.json with that of a git revision, if it has one."""
+    """Print all differences from the verdicts of a git revision, and return the exit status.
+
+    Compares every experiments/NAME/verdict.json that the revision has, too.
+    """
     moved = 0
     committed = _paths(revision)
     for path in sorted(Path("experiments").glob("*/verdict.json")):
@@ -60,7 +64,11 @@ def _claims(text: str) -> dict[str, Any]:
 
 
 def _same(old: Any, new: Any) -> bool:
-    """Whether two estimates agree; a number that was exact and is estimated now is another one."""
+    """Return whether two versions of a claim have the same effect and interval, up to rounding.
+
+    If only one of them has an interval, return whether the old claim was exact: then it is a new
+    kind of number, and its effect cannot be compared.
+    """
     if bool(old["interval"]) != bool(new["interval"]):
         return old["kind"] == "exact"
     numbers = ([entry["effect"], *(entry["interval"] or [])] for entry in (old, new))

@@ -1,1 +1,1 @@
-"""Hydra looks for launchers and sweepers in the namespace package `hydra_plugins` only."""
+"""The launcher and the sweeper of `ablate`, in the namespace that Hydra searches for plugins."""

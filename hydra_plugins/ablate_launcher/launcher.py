@@ -1,4 +1,4 @@
-"""The launcher of sweeps: a new process per run, several at a time.
+"""The launcher of sweeps: it runs each cell in a new process, and several cells at a time.
 
 This module is imported at every start of Hydra, so it imports nothing heavy.
 """
@@ -15,7 +15,10 @@ from omegaconf import DictConfig
 
 @dataclass
 class AblateLauncherConf:
-    """Has no settings: `n_jobs` sets the number of simultaneous runs."""
+    """The launcher's config, which has no settings.
+
+    The config key `n_jobs` sets the number of simultaneous runs.
+    """
 
     _target_: str = "hydra_plugins.ablate_launcher.launcher.AblateLauncher"
 
@@ -24,19 +27,31 @@ ConfigStore.instance().store(group="hydra/launcher", name="ablate", node=AblateL
 
 
 class AblateLauncher(Launcher):
-    """Composes, checks and builds every cell before the first one trains, then runs them."""
+    """Composes, checks and builds all cells of a sweep, and then runs them.
+
+    A cell is one run of the sweep. Errors in any cell are found before the first cell trains.
+    """
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
     ) -> None:
-        """Store Hydra's context and config; the task function is always `ablate.train.run.run`."""
+        """Store Hydra's context and config; `task_function` is ignored."""
         self.context = hydra_context
         self.config = config
 
     def launch(
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
-        """Run all cells; a failed cell does not stop the others."""
+        """Run all cells, and return one result for each; a failed cell does not stop the others.
+
+        Args:
+            job_overrides: the overrides of each cell.
+            initial_job_idx: number of the first cell.
+
+        Raises:
+            UserError: a cell has a wrong config, or the workers of the engine ended too early.
+            SystemExit: other workers hold the remaining cells, and this worker may not wait.
+        """
         from ablate.plan.doubts import say_doubts
         from ablate.sweep.launch import launch
 

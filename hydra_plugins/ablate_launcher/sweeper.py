@@ -1,4 +1,4 @@
-"""Hydra's sweeper without its second check of every job.
+"""Hydra's basic sweeper without its check of every job, which the launcher does faster.
 
 This module is imported at every start of Hydra, so it imports nothing heavy.
 """
@@ -17,7 +17,7 @@ from ablate.sweep.variants import with_changes
 
 @dataclass
 class AblateSweeperConf(basic_sweeper.BasicSweeperConf):
-    """The configuration of Hydra's basic sweeper."""
+    """The sweeper's config, with the settings of Hydra's basic sweeper."""
 
     _target_: str = "hydra_plugins.ablate_launcher.sweeper.AblateSweeper"
 
@@ -31,18 +31,28 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
     def split_arguments(  # type: ignore[override]
         self, overrides: list[Override], max_batch_size: int | None
     ) -> list[list[list[str]]]:
-        """Split into batches of jobs; for a screen, add the overrides of each job's variant."""
+        """Return batches of jobs, each job as a list of overrides.
+
+        For a screen (a study that compares many variants with one baseline), the overrides of a
+        job's variant are appended to the job.
+        """
         assert self.config is not None
         changes = variants(self.config)
         batches = super().split_arguments(overrides, max_batch_size)
         return [with_changes(batch, changes) for batch in batches]
 
     def jobs(self, arguments: Sequence[str]) -> list[list[str]]:
-        """Return the overrides of every job, from the config and the command line."""
+        """Return the overrides of every job of a sweep.
+
+        `arguments` are the overrides on the command line. Overrides in the config are added.
+        """
         assert self.hydra_context is not None
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
         given = parser.parse_overrides([*self._parse_config(), *arguments])
         return [list(job) for batch in self.split_arguments(given, None) for job in batch]
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
-        """Do nothing: the launcher checks jobs, composing each arm once rather than each seed."""
+        """Do nothing, because the launcher checks the jobs.
+
+        The launcher composes the config once for each arm, and not once for each seed.
+        """

@@ -1,1 +1,1 @@
-"""How often the study engine errs, measured on simulated sweeps."""
+"""Measure on simulated sweeps how often the code that judges sweeps reaches a wrong verdict."""

@@ -1,8 +1,8 @@
-"""An arm against itself: every way to split ten of its runs into two fives.
+"""Compare an arm with itself, in every split of ten of its runs into two halves of five.
 
-Runs that differ in seed and replicate alone are one arm. There is nothing to find, so every verdict
-that one half is better is false. The 126 splits share their runs: their rate scatters more around
-alpha than that of 126 independent sweeps.
+Runs that differ only in seed and replicate belong to the same arm. Both halves have the same true
+mean, so every verdict that one half is better is false. The 126 splits share their runs. So their
+rate of false verdicts varies more around alpha than the rate of 126 independent sweeps.
 """
 
 import itertools
@@ -21,12 +21,25 @@ from ablate.verdict.kind import KINDS
 
 RUNS = 10
 ALPHA = 0.05
-REPLICATE = "replicate"  # another set of seeds of the same arm
+REPLICATE = "replicate"  # factor whose levels are different sets of seeds of the same arm
 Parts = Float[np.ndarray, "runs sentences"]
 
 
 def judge_splits(parts: Parts, margin: float) -> dict[str, int | float | dict[str, float]]:
-    """Share of each verdict over all splits of the runs into halves, paired in their order."""
+    """Return the proportion of each verdict over all splits of the runs into two halves.
+
+    Runs of the two halves are paired in their order.
+
+    Args:
+        parts: contribution of each test sentence to the BLEU of each run.
+        margin: margin of equivalence in BLEU.
+
+    Returns:
+        splits: number of splits.
+        largest difference: largest absolute difference between the means of two halves, in BLEU.
+        superiority, margin 0: proportions of the verdicts supported and refuted.
+        equivalence, margin M: proportions of the verdicts supported and refuted.
+    """
     halves = [
         ([0, *chosen], [run for run in range(1, len(parts)) if run not in chosen])
         for chosen in itertools.combinations(range(1, len(parts)), len(parts) // 2 - 1)
@@ -47,10 +60,12 @@ def _shares(differences: list[Parts], kind: str, margin: float) -> dict[str, flo
 
 
 def ten_runs(evidence: Evidence, split: str) -> tuple[str, Parts]:
-    """The first arm that has ten finished runs, and the contributions of their sentences.
+    """Return the first arm with ten finished runs, and the runs' contributions of sentences.
+
+    The arm is returned as the JSON of its levels. `split` names the test set of the sentences.
 
     Raises:
-        UserError: no arm has them.
+        UserError: no arm has ten finished runs with statistics of this split.
     """
     arms: dict[str, list[Run]] = {}
     for run in sorted(

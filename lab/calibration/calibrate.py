@@ -1,4 +1,4 @@
-"""How often the engine is wrong: simulated sweeps, judged by the rules that judge real ones."""
+"""Simulate sweeps, judge them by the rules for real sweeps, and count the wrong verdicts."""
 
 import os
 from collections.abc import Iterable
@@ -19,14 +19,22 @@ from lab.calibration.trial import Marks, Trial
 
 SENTENCES = 3000
 MARGIN = 2.0  # BLEU
-CHUNK = 50  # sweeps of one step of the progress bar
+CHUNK = 50  # sweeps per step of the progress bar
 SEED = 0
 
 
 def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: bool = True) -> Marks:
-    """Sum of what happened in that many sweeps; `number` tells chunks of one row apart."""
+    """Return the sum of the marks of `sweeps` simulated sweeps (`lab.calibration.trial`).
+
+    Args:
+        kind: kind of noise, a key of KINDS.
+        seeds: seeds per arm.
+        sweeps: number of sweeps.
+        number: number of this chunk of sweeps; different chunks have different random numbers.
+        rivals: whether other intervals are computed too, to be compared with ours.
+    """
     rng = np.random.default_rng([SEED, list(KINDS).index(kind), seeds, number])
-    # one set of weights for all sweeps and chunks
+    # all sweeps and chunks share one set of bootstrap weights
     weights = Weights.draw(seeds, SENTENCES, np.random.default_rng(SEED)) if rivals else None
     design = Design.with_effects(KINDS[kind], (0.0, 0.0, MARGIN))
     trial = Trial(design, seeds, SENTENCES, MARGIN, weights)
@@ -34,7 +42,7 @@ def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: boo
 
 
 def total(marks: Iterable[Marks]) -> Marks:
-    """Sums by name."""
+    """Return the sum of each mark, by its name."""
     totals: Marks = {}
     for chunk in marks:
         for name, mark in chunk.items():
@@ -43,11 +51,13 @@ def total(marks: Iterable[Marks]) -> Marks:
 
 
 def calibrate(sweeps: int, seeds: list[int]) -> Results:
-    """Share of sweeps in which each thing happened, for every kind of noise and number of seeds.
+    """Return the mean of each mark over the sweeps, for every kind of noise and number of seeds.
 
-    The same for any number of cores: every chunk of sweeps has a generator of its own.
+    For most marks, the mean is the proportion of sweeps with an event, such as a false verdict. The
+    result is the same for any number of cores, because every chunk of sweeps has its own random
+    generator.
     """
-    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that are started now
+    os.environ["OMP_NUM_THREADS"] = "1"  # for the processes that are started below
     rows = [(kind, n) for kind in KINDS for n in seeds]
     starts = list(enumerate(range(0, sweeps, CHUNK)))
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
@@ -63,8 +73,13 @@ def calibrate(sweeps: int, seeds: list[int]) -> Results:
 
 
 def keep(results: Results, sweeps: int) -> Promises:
-    """Power of the seeds that are said to be needed, for every kind of noise."""
-    rows = [(kind, name) for kind in reversed(KINDS) for name in PROMISES]  # the longest first
+    """Return the measured power with the recommended number of seeds, for every kind of noise.
+
+    Args:
+        results: result of `calibrate`, from which the noise is taken.
+        sweeps: number of simulated sweeps for each kind of noise and promise.
+    """
+    rows = [(kind, name) for kind in reversed(KINDS) for name in PROMISES]  # slowest first
     noises = [noise_of(results, kind, SENTENCES) for kind, _ in rows]
     promises: Promises = {kind: {} for kind in KINDS}
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
@@ -75,7 +90,7 @@ def keep(results: Results, sweeps: int) -> Promises:
 
 
 def tried(sweeps: int) -> Tried:
-    """Errors of planned looks, and of users who try until a claim holds."""
+    """Return how often interim analyses decide, and how often repeated attempts succeed."""
     numbers = range(sweeps)
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
         staged = pool.map(sequential, CASES, [numbers] * len(CASES))

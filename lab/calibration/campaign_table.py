@@ -1,4 +1,4 @@
-"""The table of simulated campaigns."""
+"""Simulate campaigns, and make a Markdown table of their results."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,9 @@ from lab.calibration.campaigns import (
     with_referee,
 )
 
-USELESS, USEFUL, KEPT = 100, 2.0, 10  # candidates; standard deviations; candidates that are kept
+# USELESS: candidates of a campaign in which none is useful. USEFUL: improvement by each candidate
+# of the other campaigns, in standard deviations. KEPT: kept candidates after which these end.
+USELESS, USEFUL, KEPT = 100, 2.0, 10
 AGENTS = ("with the referee", "greedy, one run", "greedy, means of 4 runs")
 HEAD = (
     *("noise", "agent", "100 useless: campaigns that keep one", "kept per campaign"),
@@ -26,7 +28,13 @@ HEAD = (
 
 
 def rows(campaigns: int, seed: int, runs: Path) -> Iterator[str]:
-    """Yield the lines of the table."""
+    """Yield the lines of the Markdown table.
+
+    Args:
+        campaigns: number of campaigns of each kind.
+        seed: seed of the simulation.
+        runs: table of the runs whose noise is resampled.
+    """
     yield f"| {' | '.join(HEAD)} |"
     yield f"| {' | '.join(['---'] * len(HEAD))} |"
     groups = residuals(runs)

@@ -1,8 +1,8 @@
-"""Simulated campaigns: an agent that tries candidates, with the referee and without.
+"""Simulate campaigns of an agent that tries candidates, with the referee and without it.
 
-Noise is normal, or resampled from the groups of the speed-run (their residuals, each group scaled
-to a standard deviation of 1): from all of them at once, or in each campaign from one. Effects are
-in standard deviations; lower is better.
+In a campaign, a candidate that is accepted replaces the baseline. Noise is normal, or resampled
+from the residuals of groups of speed-run records. Effects are in standard deviations of the noise.
+Lower results are better.
 """
 
 import csv
@@ -15,33 +15,44 @@ from jaxtyping import Float
 
 from ablate.referee.campaign import DISCARD, KEEP, MORE, Rules, analyse
 
-FEWEST = 8  # runs of a group whose residuals are resampled
+FEWEST = 8  # smallest number of runs of a group whose residuals are resampled
 Draw = Callable[[np.random.Generator, int], Float[np.ndarray, " _"]]
 
 
 @dataclass
 class Campaign:
-    """What happened in a campaign."""
+    """The result of a campaign.
+
+    Attributes:
+        kept: number of candidates that were kept.
+        wrong: number of candidates that were kept although they are no improvement.
+        tried: number of candidates that were tried.
+        candidate_runs: number of runs of all candidates.
+        baseline_runs: number of runs of all baselines.
+        bias: estimated minus true mean of the last baseline, in standard deviations.
+        baselines: number of baselines with the referee, including the first one.
+    """
 
     kept: int = 0
     wrong: int = 0
     tried: int = 0
     candidate_runs: int = 0
     baseline_runs: int = 0
-    bias: float = 0.0  # of the last baseline's estimate, in standard deviations
+    bias: float = 0.0
     baselines: int = 1
 
 
 def normal(rng: np.random.Generator, runs: int) -> Float[np.ndarray, " _"]:
-    """Return normal noise."""
+    """Return the standard normal noise of `runs` runs."""
     return rng.standard_normal(runs)
 
 
 def residuals(path: Path) -> list[Float[np.ndarray, " _"]]:
-    """Return the residuals of each large group of a table with group, final_step and val_loss.
+    """Return one array of residuals for each large set of runs in a CSV file.
 
-    Residuals are those of the runs of a group that have its commonest number of steps, scaled to a
-    mean of 0 and a standard deviation of 1.
+    A set has the same `group` and `final_step`, and at least FEWEST runs. Its residuals are the
+    values of `val_loss`, scaled to a mean of 0 and a standard deviation of 1. Sets without
+    variation are left out.
     """
     groups: dict[tuple[str, str], list[float]] = {}
     with path.open(encoding="utf-8", newline="") as file:
@@ -52,14 +63,22 @@ def residuals(path: Path) -> list[Float[np.ndarray, " _"]]:
 
 
 def resampled(values: Float[np.ndarray, " _"]) -> Draw:
-    """Return a draw from these values."""
+    """Return a function that draws noise from these values, with replacement."""
     return lambda rng, runs: rng.choice(values, runs)
 
 
 def with_referee(
     rules: Rules, draw: Draw, rng: np.random.Generator, effects: list[float], stop_at: int = 10**9
 ) -> Campaign:
-    """Run a campaign: each candidate improves the baseline by its effect, in turn."""
+    """Simulate a campaign in which the referee decides about each candidate.
+
+    Args:
+        rules: the rules of the referee.
+        draw: draws the noise of a number of runs.
+        rng: random generator.
+        effects: true improvement by each candidate, in the order in which they are tried.
+        stop_at: number of kept candidates after which the campaign ends.
+    """
     campaign, truth = Campaign(), 0.0
     baseline = truth + draw(rng, rules.baseline_runs)
     campaign.baseline_runs = rules.baseline_runs
@@ -103,7 +122,15 @@ def _candidate(
 def greedy(
     draw: Draw, rng: np.random.Generator, effects: list[float], runs: int = 1, stop_at: int = 10**9
 ) -> Campaign:
-    """Keep a candidate whenever the mean of its runs is below the best mean so far."""
+    """Simulate a campaign without the referee: keep a candidate if its mean is the best so far.
+
+    Args:
+        draw: draws the noise of a number of runs.
+        rng: random generator.
+        effects: true improvement by each candidate, in the order in which they are tried.
+        runs: number of runs of each candidate.
+        stop_at: number of kept candidates after which the campaign ends.
+    """
     campaign, truth = Campaign(), 0.0
     best = float((truth + draw(rng, runs)).mean())
     campaign.baseline_runs = runs

@@ -1,8 +1,9 @@
-"""Ten ways to try until a claim holds that is false, and how often each of them succeeds.
+"""Simulate users who try in ten ways to support a false claim, and count how often they succeed.
 
-Two equal arms, normal seeds. Every try goes through the code of a real sweep: it is written into
-the log, earlier seeds are pooled, the looks are charged, the claim is decided. A route ends with
-the first verdict "supported" that is not exploratory, or after its last try.
+Two equal arms are compared. Their runs have normal noise. Every try goes through the code of a real
+sweep: it is written into the analysis log, earlier seeds are pooled, each interim analysis spends
+alpha, and the claim is decided. A way to try is called a route. A route ends with the first verdict
+"supported" that is not exploratory, or after its last try.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,22 +33,41 @@ CLAIM: Any = {
 
 @dataclass(frozen=True)
 class Try:
-    """A sweep that somebody starts."""
+    """A sweep that a user starts to support the false claim.
+
+    Attributes:
+        seeds: seeds of the sweep.
+        planned: number of seeds in the study's plan.
+        replicate: number of the replicate, which has fresh random numbers for the same seeds.
+        rate: learning rate of both arms.
+        inside: a setting of the treatment that can change while the arm keeps its name.
+        name: name of the study.
+        margin: margin of the claim.
+        failed: seeds whose runs the user stopped by hand.
+        contest: whether the sweep is a replication of an existing verdict.
+    """
 
     seeds: tuple[int, ...] = tuple(range(SEEDS))
     planned: int = SEEDS
     replicate: int = 0
     rate: float = 0.0
-    inside: float = 0.0  # what the level of one arm sets
+    inside: float = 0.0
     name: str = "study"
     margin: float = 0.0
-    failed: tuple[int, ...] = ()  # stopped by hand
+    failed: tuple[int, ...] = ()
     contest: bool = False
 
 
 @dataclass
 class PHackingSimulation:
-    """Somebody's results: runs by what decides their numbers, the log, the evidence of sweeps."""
+    """A user with an analysis log and with the results of all sweeps that the user started.
+
+    Attributes:
+        rng: random generator of the runs' results.
+        log: the analysis log.
+        scores: result of each run, by the settings that determine it.
+        kept: evidence of each sweep, by the sweep's folder.
+    """
 
     rng: np.random.Generator
     log: AnalysisLog = field(default_factory=lambda: AnalysisLog([], []))
@@ -55,7 +75,7 @@ class PHackingSimulation:
     kept: dict[str, Evidence] = field(default_factory=dict)
 
     def succeeds(self, trial: Try) -> bool:
-        """Whether a sweep ends in the false verdict, and it is not exploratory."""
+        """Run a sweep, and return whether its verdict is "supported" and not exploratory."""
         evidence = self.judged(trial)
         if asked_of(CLAIM, evidence)["tried"]:
             return False
@@ -63,7 +83,7 @@ class PHackingSimulation:
         return decision.status == SUPPORTED
 
     def judged(self, trial: Try) -> Evidence:
-        """The evidence of a sweep with what the log adds to it."""
+        """Run a sweep, log it, and return its evidence pooled with that of earlier sweeps."""
         study: Any = {"factors": ["arm"], "seeds": trial.planned, "tune": None}
         study |= {"claims": [{**CLAIM, "margin": trial.margin}]}
         number = len(self.log.sweeps)
@@ -85,7 +105,7 @@ class PHackingSimulation:
         return joined
 
     def run(self, trial: Try, arm: str, seed: int) -> dict[str, Any]:
-        """The same runs have the same numbers."""
+        """Return a simulated run; a run with the same settings always has the same result."""
         key = (
             trial.replicate,
             seed,
@@ -104,7 +124,10 @@ class PHackingSimulation:
         }
 
     def worst(self, many: int) -> tuple[int, ...]:
-        """Seeds of the first replicate that speak most against the claim."""
+        """Return the `many` seeds of the first replicate that are least favourable to the claim.
+
+        The default sweep must have been run before.
+        """
         loss = {
             s: self.scores[0, s, 0.0, ARMS[0], 0.0] - self.scores[0, s, 0.0, ARMS[1], 0.0]
             for s in range(SEEDS)
@@ -162,7 +185,12 @@ ROUTES: dict[str, Route] = {
 
 
 def fishing(route: str, users: Iterable[int]) -> int:
-    """How many of the users with these numbers come to a false verdict by this route."""
+    """Return how many users reach a false verdict by this route.
+
+    Args:
+        route: a key of ROUTES.
+        users: numbers of the users, which select their random numbers.
+    """
     place = list(ROUTES).index(route)
     simulations = (
         PHackingSimulation(np.random.default_rng([4, place, number])) for number in users

@@ -1,8 +1,9 @@
-"""How often the headline of a claim is wrong: simulated ledgers, read by the real rule.
+"""Measure on simulated ledgers how often the headline of a claim is wrong.
 
-A ledger has three studies of a claim, each of another reading and at two budgets. Each may be
-asked again with fresh seeds. The true effect is at its boundary everywhere: 0, where *supported* is
-wrong, or the margin, where *refuted* is. Both budgets share seeds, so that their noise is
+The headline combines all verdicts on a claim into one word, by the real rule. A ledger has three
+studies of a claim. Each study tests another reading (meaning) of the claim, at two budgets, and may
+be repeated with fresh seeds. The true effect is the worst case everywhere: 0 if *supported* would
+be wrong, or the margin if *refuted* would be wrong. Both budgets share seeds, so their noise is
 correlated.
 """
 
@@ -22,14 +23,14 @@ from lab.calibration.shapes import SHAPES
 ALPHA, MARGIN = 0.05, 1.0  # the margin is in standard deviations of the baseline
 READINGS, BUDGETS = 3, (600, 2400)
 READING = [f"reading {number}" for number in range(READINGS)]
-SHARED = 0.7  # correlation of a run's noise at both budgets
+SHARED = 0.7  # correlation between a run's noise at the two budgets
 NOISES = ("normal", "lognormal, variance x6", "exponential, variance x6")
-WRONG = {SUPPORTED: 0.0, REFUTED: MARGIN}  # wrong headline: true effect
+WRONG = {SUPPORTED: 0.0, REFUTED: MARGIN}  # the true effect that makes each headline wrong
 Wrong = dict[tuple[str, int, str, str], float]  # by noise, seeds, ledger and wrong headline
 
 
 class Ledger(NamedTuple):
-    """What is asked of a claim: its sentence, in how many readings, and how often."""
+    """The tests of a claim: its sentence, the number of readings, and the tests of each reading."""
 
     statement: str = "A is better than B."
     readings: int = READINGS
@@ -45,7 +46,15 @@ DESIGNS = {
 
 
 def wrong_headlines(ledgers: int, seeds: list[int]) -> Wrong:
-    """Return the share of ledgers with a wrong headline, in the worse direction of the noise."""
+    """Return the proportion of ledgers with a wrong headline.
+
+    The keys are (noise, number of seeds, key of DESIGNS, wrong headline). Skewed noise is simulated
+    in both directions, and the larger proportion counts.
+
+    Args:
+        ledgers: number of simulated ledgers for each case.
+        seeds: the numbers of seeds of a study.
+    """
     wrong: Wrong = {}
     for noise in NOISES:
         for n in seeds:

@@ -1,7 +1,8 @@
 """One-sided tests of a mean of paired differences, for many sweeps at once.
 
-Each takes the two sums that a contrast subtracts and returns, for every sweep, the p-value against
-"the true mean difference is at most 0". The other direction is the same test of the sums exchanged.
+Each function takes the scores of two arms, an array of sweeps by seeds for each. It returns for
+every sweep the p-value of the hypothesis "the true mean of `plus` minus `minus` is at most 0". To
+test the other direction, exchange the two arrays.
 Sources: Welch 1938; Johnson 1978; Hall 1992, JRSS B 54, 221 (removal of skewness by a monotone
 cubic); Efron & Tibshirani 1993, chapter 12 (bootstrap-t); Fisher 1935 (sign-flips); Wilcoxon 1945;
 Yuen 1974 (trimmed mean).
@@ -19,25 +20,25 @@ from lab.calibration.shapes import Seeds
 P = Float[np.ndarray, " sweeps"]
 Method = Callable[[Seeds, Seeds], P]
 RESAMPLES = 500  # of the bootstrap
-PATTERNS = 2**12  # of signs: all of them up to 12 seeds
-CHUNK = 500  # sweeps whose resamples are held in memory at a time
-TRIMMED = 0.2  # share of the seeds, at each end
+PATTERNS = 2**12  # largest number of sign patterns; up to 12 seeds, all patterns are used
+CHUNK = 500  # sweeps whose resamples are in memory at the same time
+TRIMMED = 0.2  # proportion of the seeds that is removed at each end
 BOUND = 1.2815515655446004  # standard errors to the upper 90 % bound of the skewness
 
 
 def t_test(plus: Seeds, minus: Seeds) -> P:
-    """Test by the paired t."""
+    """Return p-values of the paired t test."""
     return np.asarray(special.stdtr(plus.shape[1] - 1, -_t(plus - minus)))
 
 
 def welch(plus: Seeds, minus: Seeds) -> P:
-    """Test by Welch's t of two samples, blind to the pairs."""
+    """Return p-values of Welch's t test for two samples, which ignores the pairs."""
     tested = stats.ttest_ind(plus, minus, axis=1, equal_var=False, alternative="greater")
     return np.asarray(tested.pvalue)
 
 
 def chosen(plus: Seeds, minus: Seeds) -> P:
-    """Test as ablate.stats.skew does."""
+    """Return p-values of the t test with the correction of ablate.stats.skew."""
     t, n = _t(plus - minus), plus.shape[1]
     furthest = -special.stdtrit(n - 1, FURTHEST)
     beyond = special.stdtr(n - 1, -t / (1 + _of_wider(plus, minus) * furthest / (3 * n**0.5)))
@@ -45,19 +46,23 @@ def chosen(plus: Seeds, minus: Seeds) -> P:
 
 
 def unlimited(plus: Seeds, minus: Seeds) -> P:
-    """Test as ablate.stats.skew would, if its correction grew beyond FURTHEST."""
+    """Return p-values as `chosen` does, but let the correction grow beyond FURTHEST, too."""
     return _corrected(_t(plus - minus), _of_wider(plus, minus), plus.shape[1])
 
 
 def johnson(plus: Seeds, minus: Seeds) -> P:
-    """Test by Johnson's t, with the sample skewness of the differences."""
+    """Return p-values of Johnson's t test, with the sample skewness of the differences."""
     difference, n = plus - minus, plus.shape[1]
     t, g = _t(difference), _skewness(difference)
     return np.asarray(special.stdtr(n - 1, -(t + g * (1 / (6 * n**0.5) + t**2 / (3 * n**0.5)))))
 
 
 def former(plus: Seeds, minus: Seeds) -> P:
-    """Test by Johnson's t with the upper 90 % bound of the skewness, where variances differ."""
+    """Return p-values of the method that an earlier version of `ablate` used.
+
+    If the variances of the arms differ significantly, this is Johnson's t test with a 90 % bound of
+    the skewness. Otherwise it is the t test.
+    """
     difference, n = plus - minus, plus.shape[1]
     variances = np.sort([plus.var(1), minus.var(1)], axis=0)
     uneven = variances[1] > variances[0] * special.fdtri(n - 1, n - 1, 0.975)
@@ -66,7 +71,7 @@ def former(plus: Seeds, minus: Seeds) -> P:
 
 
 def hall(plus: Seeds, minus: Seeds) -> P:
-    """Test by Hall's transformation of t."""
+    """Return p-values of the t test with Hall's transformation of t."""
     difference, n = plus - minus, plus.shape[1]
     t, g = _t(difference), _skewness(difference)
     moved = t + g * t**2 / (3 * n**0.5) + g**2 * t**3 / (27 * n) + g / (6 * n**0.5)
@@ -74,7 +79,7 @@ def hall(plus: Seeds, minus: Seeds) -> P:
 
 
 def bootstrap_t(plus: Seeds, minus: Seeds) -> P:
-    """Test by the bootstrap distribution of t."""
+    """Return p-values from the bootstrap distribution of t."""
     difference, n = plus - minus, plus.shape[1]
     residuals, t = difference - difference.mean(1, keepdims=True), _t(difference)
     picks: Int[np.ndarray, "resamples seeds"]
@@ -87,7 +92,10 @@ def bootstrap_t(plus: Seeds, minus: Seeds) -> P:
 
 
 def sign_flips(plus: Seeds, minus: Seeds) -> P:
-    """Test by the share of patterns of signs whose mean is at least as large."""
+    """Return the proportion of sign patterns for which the mean is at least as large as measured.
+
+    A sign pattern reverses the signs of some differences. Up to 12 seeds, all patterns are used.
+    """
     difference, n = plus - minus, plus.shape[1]
     if 2**n <= PATTERNS:
         signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
@@ -102,12 +110,15 @@ def sign_flips(plus: Seeds, minus: Seeds) -> P:
 
 
 def wilcoxon(plus: Seeds, minus: Seeds) -> P:
-    """Test by signed ranks, whose estimate is Hodges and Lehmann's."""
+    """Return p-values of Wilcoxon's signed-rank test.
+
+    The estimate that belongs to this test is that of Hodges and Lehmann.
+    """
     return np.asarray(stats.wilcoxon(plus - minus, axis=1, alternative="greater").pvalue)
 
 
 def trimmed(plus: Seeds, minus: Seeds) -> P:
-    """Test by Yuen's t of the trimmed mean."""
+    """Return p-values of Yuen's t test of the trimmed mean."""
     difference, n = np.sort(plus - minus, axis=1), plus.shape[1]
     cut = int(TRIMMED * n)
     kept = difference[:, cut : n - cut]
@@ -117,7 +128,7 @@ def trimmed(plus: Seeds, minus: Seeds) -> P:
 
 
 def mixture(plus: Seeds, minus: Seeds) -> P:
-    """Test by the larger p-value of t and of the bootstrap-t."""
+    """Return the larger of two p-values: that of the t test and that of the bootstrap-t."""
     return np.maximum(t_test(plus, minus), bootstrap_t(plus, minus))
 
 
@@ -137,7 +148,7 @@ METHODS: dict[str, Method] = {
 
 
 def _t(values: Float[np.ndarray, "... seeds"]) -> Float[np.ndarray, "..."]:
-    """Return t of the last axis; samples of equal values have none, and count as 0."""
+    """Return the t statistic over the last axis; 0 if all values are equal."""
     deviation = values.std(-1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = values.mean(-1) / deviation * values.shape[-1] ** 0.5
@@ -149,13 +160,19 @@ def _skewness(values: Seeds) -> P:
 
 
 def _of_wider(plus: Seeds, minus: Seeds) -> P:
-    """Return what the lower end of the interval is corrected for."""
+    """Return g, the factor of the correction in ablate.stats.skew, for the lower end of intervals.
+
+    It uses the skewness of the arm that varies more.
+    """
     skew = np.where(plus.std(1) >= minus.std(1), _skewness(plus), -_skewness(minus))
     return np.maximum(0.0, ALLOWANCE - FACTOR * skew)
 
 
 def _corrected(t: P, skew: P, n: int) -> P:
-    """Return p-values of a quantile q that is q + skew q^2 / (3 sqrt n) after its correction."""
+    """Return p-values of t after the correction for skewness.
+
+    This is the p-value of the quantile q that solves q + skew q^2 / (3 sqrt n) = t.
+    """
     a = np.maximum(skew / (3 * n**0.5), 1e-12)
     q = np.where(t > 0, (np.sqrt(1 + 4 * a * np.maximum(t, 0.0)) - 1) / (2 * a), t)
     return np.asarray(special.stdtr(n - 1, -q))

@@ -1,12 +1,12 @@
-"""How noisy a corpus is: BLEU between seeds, between test sentences, and what remains.
+"""Measure how much BLEU varies between seeds and between test sentences.
 
-Standard deviations, in BLEU, of the score of one run on a test set of this size, for every arm and
-for the paired difference of every two arms:
-  seed       other seeds, on endless test sentences
-  sentence   other sentences, on which all seeds of the arm agree
-  rest       what is left: a seed does better on some sentences and another on others
-(two-way random effects, ablate.stats.estimate; arXiv:2010.06595 for why both levels matter).
-docs/explanation/calibration.md is made with noise of this size.
+The results are three standard deviations, in BLEU, of the score of one run on a test set of this
+size, for every arm and for the paired difference of every two arms:
+  seed       variation between seeds that an unlimited number of test sentences would not remove
+  sentence   variation between test sets that all seeds of the arm share
+  rest       interaction: some seeds are better on some sentences, other seeds on other sentences
+The model has random effects of seeds and of sentences (ablate.stats.estimate). arXiv:2010.06595
+explains why both matter. The simulations of docs/explanation/calibration.md use noise of this size.
 """
 
 import itertools
@@ -28,7 +28,14 @@ Parts = Float[np.ndarray, "seeds sentences"]
 
 
 def noise(evidence: Evidence, split: str = "test") -> dict[str, dict[str, int | float]]:
-    """Noise of every arm, and of the difference of every two arms, from their finished runs.
+    """Return the noise of every arm and of the difference of every two arms, from finished runs.
+
+    The keys are labels of arms, or "A - B" for a difference.
+
+    Returns:
+        mean: mean BLEU, or mean difference.
+        seed, sentence, rest: the three standard deviations (see the docstring of this module).
+        seeds, sentences: the numbers of seeds and of sentences.
 
     Raises:
         UserError: no arm has two finished runs with statistics of this split.
@@ -68,9 +75,9 @@ def _spread(parts: Parts) -> dict[str, int | float]:
 
 
 def evidence_of(folder: Path) -> Evidence:
-    """The evidence that a folder holds, or that a sweep's runs make.
+    """Return the evidence in a folder; the folder has committed evidence, or the runs of a sweep.
 
     Raises:
-        UserError: it is neither, or a record is damaged.
+        UserError: the folder has neither, or a record is damaged.
     """
     return Evidence.load(folder) if (folder / "runs.jsonl").exists() else gather(folder)

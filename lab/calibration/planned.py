@@ -1,6 +1,7 @@
-"""Whether as many seeds as `seeds_needed` names have the power that it promises.
+"""Measure whether the number of seeds that `seeds_needed` recommends has the promised power.
 
-Sweeps of that size are simulated at the effect that the plan names, with the noise it was made for.
+Sweeps with this number of seeds are simulated. They have the true effect and the noise for which
+the number was computed.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from lab.calibration.simulate import Design
 ALPHA = 0.05
 Marks = dict[str, float]
 Draw = Callable[[float, int], Estimate]  # effect, seeds
-# What is promised: the kind of claim, the decision, the true effect in margins.
+# by name of the promise: the kind of claim, the decision, and the true effect in margins
 PROMISES = {
     "direction only": ("superiority", SUPPORTED, 1.0),
     LARGE: ("superiority", LARGE, 2.0),
@@ -30,9 +31,19 @@ PROMISES = {
 
 
 def promised(name: str, noise: Estimate, margin: float, draw: Draw, sweeps: int) -> Marks:
-    """Share of sweeps in which a decision was reached, the plan's power, and its seeds.
+    """Return the measured and the planned power of a decision, and the number of seeds.
 
-    Planned with the noise of a difference.
+    Args:
+        name: name of the promise, a key of PROMISES.
+        noise: estimate with the noise of a difference, for which the seeds are planned.
+        margin: margin of the claim.
+        draw: simulates a sweep with a true effect and a number of seeds.
+        sweeps: number of simulated sweeps.
+
+    Returns:
+        NAME: proportion of the sweeps that reach the decision.
+        "NAME: seeds": planned number of seeds.
+        "NAME: planned": power that the plan promises.
     """
     kind, side, effects = PROMISES[name]
     rule, claim = KINDS[kind], cast(Claim, {"kind": kind, "margin": margin})
@@ -47,7 +58,16 @@ def promised(name: str, noise: Estimate, margin: float, draw: Draw, sweeps: int)
 
 
 def of_translations(kind: str, sentences: int, rng: np.random.Generator) -> Draw:
-    """Sweeps of made-up translations: the second arm against the first."""
+    """Return a function that simulates a sweep of translations and estimates the difference.
+
+    The difference is that of the second arm from the first. The function takes the true effect in
+    BLEU and the number of seeds.
+
+    Args:
+        kind: kind of noise.
+        sentences: number of test sentences.
+        rng: random generator.
+    """
     noise = replace(NOISES[kind], seeds=NOISES[kind].seeds[:2])
     designs: dict[float, Design] = {}
 

@@ -1,7 +1,7 @@
-"""Other intervals for a mean over seeds and sentences, which the calibration compares with ours.
+"""Other intervals for a mean over seeds and sentences, to be compared with those of `ablate`.
 
-All work on the same contributions of sentences (ablate.evidence.sentence_scores), so that
-resampling is three matrix products with weights that are drawn once.
+All methods use the contributions of sentences to the score (ablate.evidence.sentence_scores). So a
+bootstrap needs only a few matrix products with weights that are drawn once.
 """
 
 import math
@@ -20,14 +20,14 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True)
 class Weights:
-    """How often each seed and each sentence is drawn, as shares."""
+    """Bootstrap weights: the proportion of each seed and of each sentence in every resample."""
 
     seeds: Float[np.ndarray, "resamples seeds"]
     sentences: Float[np.ndarray, "resamples sentences"]
 
     @classmethod
     def draw(cls, seeds: int, sentences: int, rng: np.random.Generator) -> "Weights":
-        """Weights of a bootstrap over both levels."""
+        """Return weights of a bootstrap that resamples both the seeds and the sentences."""
         return cls(_shares(seeds, rng), _shares(sentences, rng))
 
 
@@ -36,12 +36,15 @@ def _shares(n: int, rng: np.random.Generator) -> Float[np.ndarray, "resamples n"
 
 
 def t_over_seeds(parts: Parts, level: float) -> Ends:
-    """The paired t-interval: blind to the sentences that the arms share."""
+    """Return the paired t-interval over seeds, which ignores the variation between sentences."""
     return estimate(parts.mean(1)).interval(level)
 
 
 def satterthwaite(parts: Parts, level: float) -> Ends:
-    """The same two variances as ours, with one t of Satterthwaite's degrees of freedom."""
+    """Return an interval with one quantile of t, for Satterthwaite's degrees of freedom.
+
+    The variances of seeds and of sentences are the same as in the interval of `ablate`.
+    """
     effect = estimate(parts.mean(1), parts)
     of_seeds = effect.seed_variance / effect.pairs
     total = of_seeds + effect.sentence_variance
@@ -53,12 +56,15 @@ def satterthwaite(parts: Parts, level: float) -> Ends:
 
 
 def bootstraps(parts: Parts, level: float, weights: Weights) -> tuple[Ends, Ends]:
-    """The percentile bootstrap and the bootstrap-t, over both levels."""
+    """Return the percentile bootstrap interval and the bootstrap-t interval.
+
+    Both resample seeds and sentences.
+    """
     means, errors = _resampled(parts.astype(np.float32), weights)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     low, high = np.quantile(means, tails)
     effect = estimate(parts.mean(1), parts)
-    kept = errors > 0  # a resample of one seed alone may have no error
+    kept = errors > 0  # the error may be 0 if a resample has only one seed
     t_low, t_high = np.quantile((means[kept] - effect.effect) / errors[kept], tails)
     studentised = effect.effect - t_high * effect.error, effect.effect - t_low * effect.error
     return (float(low), float(high)), (float(studentised[0]), float(studentised[1]))
@@ -67,7 +73,7 @@ def bootstraps(parts: Parts, level: float, weights: Weights) -> tuple[Ends, Ends
 def _resampled(
     parts: Float[np.ndarray, "seeds sentences"], weights: Weights
 ) -> tuple[Float[np.ndarray, " resamples"], Float[np.ndarray, " resamples"]]:
-    """Mean and standard error of every resample."""
+    """Return the mean and the standard error of every resample."""
     n, m = parts.shape
     of_seeds = weights.sentences @ parts.T  # resamples, seeds
     of_sentences = weights.seeds @ parts  # resamples, sentences

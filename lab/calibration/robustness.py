@@ -1,10 +1,13 @@
-"""How often verdicts are false when noise is not normal: every shape, judged by the engine.
+"""Measure how often verdicts are false if the noise is not normal.
 
-A test is the same for every margin but for where it is taken, so that three numbers are enough.
-`one-sided`: the interval of a superiority, non-inferiority or trend claim lies wholly on the wrong
-side of the true effect, in the worse of the two directions. `equivalence`: two arms that differ by
-the margin are called the same, in the worse direction, where the other bound is far away.
-`one-sided, t` is the plain paired t.
+Three rates of false verdicts are measured for each distribution of noise. They hold for every
+margin, because a margin only shifts the value that is tested.
+`one-sided`: the whole 95 % interval is on one side of the true effect. This rate is for claims of
+superiority, non-inferiority and trends.
+`equivalence`: two arms that differ by the margin are called equivalent. The other margin is assumed
+to be far away.
+`one-sided, t`: like `one-sided`, but with the plain paired t test.
+Each rate is that of the direction with more false verdicts.
 """
 
 import re
@@ -20,10 +23,10 @@ from lab.calibration.tradeoff import Curve, curves
 
 ALPHA = 0.05
 SWEEPS, SEEDS = 4000, (3, 5, 7, 10, 20)
-LEDGERS, FEW_AND_ENOUGH = 1000, (5, 10)  # ledgers, and seeds of each of their studies
-WRONG_HEADLINES = 0.05  # what is allowed
-ALLOWED = 0.015  # above the nominal level
-ENOUGH = 10  # seeds from which on the promise is kept
+LEDGERS, FEW_AND_ENOUGH = 1000, (5, 10)  # number of ledgers; numbers of seeds of a study
+WRONG_HEADLINES = 0.05  # allowed proportion of ledgers with a wrong headline
+ALLOWED = 0.015  # by which a rate may exceed its nominal level
+ENOUGH = 10  # smallest number of seeds for which the allowed rates are promised
 ONE_SIDED, EQUIVALENCE, PLAIN = "one-sided", "equivalence", "one-sided, t"
 NOMINAL = {ONE_SIDED: ALPHA / 2, EQUIVALENCE: ALPHA}
 Rates = dict[str, float]
@@ -31,13 +34,13 @@ Robustness = dict[tuple[str, int], Rates]  # by shape and number of seeds
 
 
 def measured_section() -> str:
-    """Return the section with the usual numbers of sweeps and seeds."""
+    """Simulate with the default numbers of sweeps and seeds, and return the section in Markdown."""
     wrong = wrong_headlines(LEDGERS, [*FEW_AND_ENOUGH])
     return section(robustness(SWEEPS, [*SEEDS]), curves(SWEEPS), wrong, SWEEPS)
 
 
 def robustness(sweeps: int, seeds: list[int]) -> Robustness:
-    """Return the rates of false verdicts of every shape and number of seeds."""
+    """Return the rates of false verdicts, by distribution of noise and number of seeds."""
     return {
         (name, n): _rates(*draw((sweeps, n), np.random.default_rng([n, len(name)])))
         for name, draw in SHAPES.items()
@@ -64,13 +67,13 @@ def _interval(plus: Seeds, minus: Seeds, level: float) -> tuple[float, float]:
 
 
 def _worse(ends: np.ndarray) -> float:
-    """Return how often intervals lie above the true effect, or below it."""
+    """Return the proportion of intervals above or below the true effect 0, whichever is larger."""
     low, high = ends.T
     return float(max((low > 0).mean(), (high < 0).mean()))
 
 
 def checked(robustness: Robustness, wrong: Wrong, sweeps: int) -> list[Row]:
-    """Return every rate that is promised, with its nominal level and what is allowed above it."""
+    """Return every rate for which there is a promise, each with its largest allowed value."""
     headlines = [
         Row(f"headline, {', '.join(map(str, key))}", share, WRONG_HEADLINES, LEDGERS)
         for key, share in wrong.items()
@@ -124,7 +127,14 @@ LEDGER = (
 
 
 def section(robustness: Robustness, prices: dict[str, Curve], wrong: Wrong, sweeps: int) -> str:
-    """Return the section of docs/explanation/calibration.md, with its heading."""
+    """Return the section of docs/explanation/calibration.md, with its heading and four tables.
+
+    Args:
+        robustness: rates of false verdicts.
+        prices: false verdicts and power of each method (`lab.calibration.tradeoff`).
+        wrong: rates of wrong headlines.
+        sweeps: number of simulated sweeps.
+    """
     seeds = sorted({n for _, n in robustness})
     tables = [_table(robustness, [*names], seeds) for names in (PROMISED, BEYOND)]
     head = "| method | largest percentage | power | power at 4 % |\n| --- | ---: | ---: | ---: |"
@@ -146,10 +156,10 @@ def _headlines(wrong: Wrong) -> str:
 
 
 def replaced(page: str, section: str) -> str:
-    """Return the page with its section of this title replaced.
+    """Return the page after its section with the heading TITLE is replaced by `section`.
 
     Raises:
-        UserError: the page has no such section.
+        UserError: the page has no section with this heading.
     """
     pattern = re.compile(rf"^## {TITLE}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
     if not pattern.search(page):

@@ -1,8 +1,9 @@
-"""Planned looks on simulated sweeps: how often they err, what they decide, and what they save.
+"""Simulate sweeps with planned interim analyses: how often they are wrong, and what they save.
 
-Two arms, equally noisy, normal seeds, three looks at twelve seeds, through the code of a
-real sweep: looks are charged, claims are decided, an arm ends when its claim is over. The noise is
-such that the fixed design has power of about .85 at the effect that the claim is planned for.
+Two arms with equal normal noise have twelve seeds and three interim analyses (looks). The sweeps go
+through the code of real sweeps: each look spends alpha, claims are decided, and an arm ends when
+its claim is decided or unlikely to be decided. The noise is chosen so that a sweep with one look
+has a power of about 85 % at the effect for which the claim is planned.
 """
 
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ from ablate.verdict.stages import needed
 from lab.calibration.fishing import ARMS, CLAIM
 
 SEEDS, LOOKS = 12, 3
-MARGIN, SPREAD = 1.0, 0.75  # of an arm's seeds, in margins
+MARGIN, SPREAD = 1.0, 0.75  # SPREAD: standard deviation over the seeds of an arm, in margins
 # kind of claim, true effect in margins, and the verdict that is counted
 CASES = {
     "superiority, no effect: supported": ("superiority", 0.0, SUPPORTED),
@@ -29,7 +30,7 @@ CASES = {
     "equivalence, a loss of the margin: refuted": ("equivalence", -1.0, REFUTED),
     "equivalence, equal arms: supported": ("equivalence", 0.0, SUPPORTED),
 }
-FALSE = {  # the largest share that may be
+FALSE = {  # the cases whose verdict is false, with the largest allowed proportion of sweeps
     "superiority, no effect: supported": 0.025,
     "superiority, an effect of the margin: refuted": 0.025,
     "equivalence, a loss of the margin: supported": 0.05,
@@ -41,7 +42,17 @@ Scores = Float[np.ndarray, "arms seeds"]
 
 
 def sequential(case: str, sweeps: Iterable[int]) -> Marks:
-    """How many of the sweeps with these numbers end as counted, and the seeds that they take."""
+    """Return how many sweeps reach the verdict of a case, and the runs that they use.
+
+    Args:
+        case: a key of CASES.
+        sweeps: numbers of the sweeps, which select their random numbers.
+
+    Returns:
+        one look: number of sweeps that reach the verdict with one look at the end.
+        3 looks: number of sweeps that reach the verdict with three looks.
+        runs used: sum over the sweeps of the proportion of planned runs that three looks use.
+    """
     kind, effect, wanted = CASES[case]
     costs = dict.fromkeys((FIXED, STAGED, USED), 0.0)
     for number in sweeps:
@@ -55,7 +66,7 @@ def sequential(case: str, sweeps: Iterable[int]) -> Marks:
 
 
 def _staged(kind: str, scores: Scores) -> tuple[str, int]:
-    """Verdict of a sweep with planned looks, and the seeds that it took."""
+    """Return the verdict of a sweep with planned looks, and the number of seeds that it used."""
     seen: list[list[int]] = []
     study: Any = {"seeds": SEEDS, "looks": LOOKS, "claims": [CLAIM]}
     for seeds in planned_looks(study):

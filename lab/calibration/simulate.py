@@ -1,11 +1,12 @@
-"""Made-up runs whose true BLEU is known: what the calibration judges.
+"""Simulate runs whose true BLEU is known, for the calibration of verdicts.
 
-Each word of a translation is right with a chance whose logit is the arm's level + an effect of the
-seed + one of the sentence, shared by all arms + one of arm and sentence; an n-gram matches where
-its n words are right. So the counts that BLEU is made of are whole numbers that vary between seeds,
-between sentences, and in what remains, and the expected counts are known in closed form.
-The sizes of the effects in `KINDS` are chosen so that the noise is that of real runs; MEASURED
-holds that noise, as `python -m lab.noise` gives it.
+Each word of a translation is right with a certain probability. Its logit is the sum of the arm's
+level and of three random effects: one of the seed, one of the sentence, which all arms share, and
+one of the arm and the sentence. An n-gram matches if its n words are right. So the counts from
+which BLEU is computed vary between seeds and between sentences, as in real runs. Their expectations
+are computed by numerical integration.
+The sizes of the effects in `KINDS` are chosen so that the noise is that of real runs. MEASURED has
+the noise of real runs, as `python -m lab.noise` prints it.
 """
 
 import math
@@ -18,24 +19,24 @@ from scipy import optimize, special
 from ablate.metric.bleu import bleu_of_resamples
 
 LENGTHS = np.arange(5, 12)  # of the references, in words, equally likely
-DROPPED = 0.35  # chance that a translation is a word shorter than its reference
+DROPPED = 0.35  # probability that a translation is a word shorter than its reference
 ORDERS = 4
-ENDLESS = 10**9  # sentences: BLEU is made of whole numbers
+ENDLESS = 10**9  # factor that turns expected counts into the whole numbers that BLEU needs
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations on the scale of the logit."""
+    """Standard deviations of the three random effects, on the scale of the logit."""
 
-    seeds: tuple[float, ...]  # of each arm
-    sentence: float  # shared by all arms
-    arm: float  # of arm and sentence
+    seeds: tuple[float, ...]  # effect of the seed, for each arm
+    sentence: float  # effect of the sentence, shared by all arms
+    arm: float  # effect of the arm and the sentence
 
 
-LEVEL = 1.6  # of the baseline: about 55 BLEU
-# Standard deviations of a difference in BLEU (seed, sentence, rest) on 3,000 sentences: of
-# preln_vs_postln (12 seeds) and of preln_vs_postln_depth (7, where both arms finished).
+LEVEL = 1.6  # logit of the baseline, which gives about 55 BLEU
+# Standard deviations of a difference in BLEU (seed, sentence, rest) on 3,000 sentences, from
+# preln_vs_postln (12 seeds) and preln_vs_postln_depth (the 7 seeds with which both arms finished).
 MEASURED = {
     "pre_ln - post_ln with warm-up": (1.32, 0.11, 0.49),
     "pre_ln - post_ln of six layers, where post_ln fails": (1.47, 0.48, 0.42),
@@ -50,14 +51,17 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Design:
-    """Arms, their levels, and their noise."""
+    """The arms of a simulated sweep: the level of each arm as a logit, and the noise."""
 
     levels: tuple[float, ...]
     noise: Noise
 
     @classmethod
     def with_effects(cls, noise: Noise, effects: tuple[float, ...]) -> "Design":
-        """Arms whose true BLEU lies this far above that of the first."""
+        """Return a design with a baseline and one further arm for each effect.
+
+        The true BLEU of an arm is that of the baseline plus the arm's effect.
+        """
         levels = [LEVEL]
         for arm, effect in enumerate(effects, start=1):
             wanted = cls((LEVEL,), noise).truth(0) + effect
@@ -67,7 +71,11 @@ class Design:
     def draw(
         self, seeds: int, sentences: int, rng: np.random.Generator
     ) -> Int[np.ndarray, "arms seeds sentences 10"]:
-        """BLEU statistics of a sweep."""
+        """Return the sufficient statistics of BLEU for all sentences of a simulated sweep.
+
+        The ten numbers are the lengths of translation and reference, and the numbers of matching
+        and of all n-grams for n from 1 to 4.
+        """
         arms = len(self.levels)
         of_seed = rng.standard_normal((arms, seeds, 1)) * np.reshape(self.noise.seeds, (-1, 1, 1))
         of_sentence = rng.standard_normal(sentences) * self.noise.sentence
@@ -78,12 +86,12 @@ class Design:
         return _counts(special.expit(logit), produced, lengths, rng)
 
     def truth(self, arm: int) -> float:
-        """Expected BLEU over new seeds, on endless new sentences."""
+        """Return the expected BLEU of an arm over new seeds and unlimited new sentences."""
         spread = math.hypot(self.noise.sentence, self.noise.arm)
         seeds = self.levels[arm] + self.noise.seeds[arm] * NODES
         right = special.expit(seeds[:, None] + spread * NODES)
         orders = np.arange(1, ORDERS + 1)
-        # expected number of n-grams in a translation, whether right or not
+        # expected number of n-grams in a translation, right and wrong
         whole = np.maximum(LENGTHS[:, None] - orders + 1, 0).mean(0)
         short = np.maximum(LENGTHS[:, None] - orders, 0).mean(0)
         totals = (1 - DROPPED) * whole + DROPPED * short

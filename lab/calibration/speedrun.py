@@ -1,10 +1,10 @@
-"""The entries of the speed-run's third track, judged by its rule and by ours.
+"""Judge the entries of the speed-run's third track by the rule of the speed-run and by ours.
 
 Source of the numbers: KellerJordan/modded-nanogpt, records/track_3_optimization (MIT), commit
-f411b3d3. An entry's runs are those of its folder that have the folder's commonest last step; of
-entry 30, which ends early, the values at step 2,930.
-Its rule: (3.28 - mean) sqrt(n) >= 0.004, a z-test with a standard deviation of 0.0013. Between
-entries with other numbers of steps, 100 steps are worth 0.0045 of loss.
+f411b3d3. The runs of an entry are the runs of its folder that end at the folder's most frequent
+last step. Entry 30 counts earlier: its values are those at step 2,930.
+Rule of the speed-run: (3.28 - mean) sqrt(n) >= 0.004, which is a z-test with a standard deviation
+of 0.0013. If entries differ in their number of steps, 100 steps count as a loss of 0.0045.
 """
 
 import csv
@@ -45,7 +45,7 @@ ENTRIES = {
 ENDS_EARLY = {30: 2930}
 STATED = {(11, 9): 0.69, (13, 11): 0.099, (13, 8): 0.029, (34, 30): 0.168}
 TARGET, SD, PER_STEP, P_RULE = 3.28, 0.0013, 0.0045 / 100, 0.00105
-# how p-values are made: as its rule does, by the textbook's t, corrected for skewness
+# three tests: the rule of the speed-run, the textbook's t test, and t corrected for skewness
 BY: dict[str, Row] = {
     "z": {"noise": {"sd": SD, "source": "the speed-run's rule"}},
     "t": {"test": "textbook"},
@@ -59,10 +59,14 @@ HEAD = (
 
 
 def extract(data: Path, folder: Path) -> None:
-    """Write entries.csv and runs.csv from the extracted logs.
+    """Write entries.csv and runs.csv.
+
+    Args:
+        data: folder with the extracted logs, runs.csv and last_steps.csv.
+        folder: folder of the written files.
 
     Raises:
-        UserError: a file is missing.
+        UserError: a file of the logs cannot be read.
     """
     try:
         runs = _read(data / "runs.csv")
@@ -87,7 +91,7 @@ def _entries(runs: list[Row], steps: list[Row]) -> Iterator[list[str]]:
 
 
 def report(entries: Path) -> str:
-    """Return the report as Markdown."""
+    """Return the report on the entries in entries.csv as Markdown."""
     table = source.read(entries)
     steps = dict(zip(_texts(table, "entry"), _texts(table, "step"), strict=True))
     numbers = sorted(steps, key=int)
@@ -140,7 +144,7 @@ def _page(
 
 
 def _valid(reached: dict[str, Row]) -> Iterator[str]:
-    """Yield which entries reach a loss of 3.28, by each test."""
+    """Yield the lines of the section on entries that reach a loss of 3.28, by each test."""
     yield "\n## Is 3.28 reached?\n"
     valid = {how: [n for n, c in reached[how].items() if _p1(c) <= P_RULE] for how in BY}
     yield (
@@ -173,7 +177,7 @@ def _valid(reached: dict[str, Row]) -> Iterator[str]:
 
 
 def _improvements(pairs: dict[str, Row], records: dict[str, Row]) -> Iterator[str]:
-    """Yield which entries are better than the entry before, and than the best entry before."""
+    """Yield the lines on entries that are better than the entry before, or than the best before."""
     yield "## Is it better than what was there?\n"
     for how, words in (("z", "stated"), ("t", "measured")):
         alone = [n for n, c in pairs[how].items() if _p1(c) <= ALPHA / 2]
@@ -201,7 +205,7 @@ def _improvements(pairs: dict[str, Row], records: dict[str, Row]) -> Iterator[st
 
 
 def _beside(stated: Row) -> Iterator[str]:
-    """Yield the p-values that the README of the speed-run states, beside ours."""
+    """Yield the lines of a table with the p-values in the speed-run's README and our p-values."""
     yield "## Beside the statements of its README\n"
     yield "| comparison | its p | ours (Welch) |"
     yield "| --- | ---: | ---: |"
@@ -218,7 +222,11 @@ def _beside(stated: Row) -> Iterator[str]:
 
 
 def _disagreements(pairs: dict[str, Row], records: Row) -> Iterator[str]:
-    """Say why the two noises, or the two comparisons, give other answers."""
+    """Yield a line for each entry on which two tests disagree.
+
+    The tests differ in the standard deviation, stated or measured, or in the entry compared with:
+    the entry before, or the best entry before.
+    """
     for number, claim in pairs["t"].items():
         stated, measured = (_p1(pairs[how][number]) <= ALPHA / 2 for how in ("z", "t"))
         if stated != measured:
@@ -242,7 +250,13 @@ def _target(entries: Path, by: Row) -> dict[str, Row]:
 
 
 def _better(rows: list[Row], against: dict[str, str], by: Row) -> dict[str, Row]:
-    """Claims that an entry is better than another, by the number of the entry."""
+    """Judge for each entry whether it is better than another entry; return the claims by entry.
+
+    Args:
+        rows: number and loss of every run; losses are adjusted to equal steps.
+        against: for each entry, the number of the entry with which it is compared.
+        by: settings of the test, a value of BY.
+    """
     claims = [
         {"id": number, "treatment": number, "baseline": other} for number, other in against.items()
     ]
@@ -256,7 +270,12 @@ def _table(rows: list[Row]) -> Table:
 
 
 def _best_before(numbers: list[str], rows: list[Row]) -> dict[str, str]:
-    """The entry with the lowest mean among those before, at equal steps."""
+    """Return for each entry but the first the earlier entry with the lowest mean loss.
+
+    Args:
+        numbers: numbers of the entries, ascending.
+        rows: number and loss of every run; losses are adjusted to equal steps.
+    """
     means = {}
     for number in numbers:
         values = [row["loss"] for row in rows if row["entry"] == number]

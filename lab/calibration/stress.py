@@ -1,8 +1,8 @@
-"""Noise that a mean of paired differences is weak against, simulated as numbers: calibrated too.
+"""Simulate two kinds of noise with which paired differences can give too many false verdicts.
 
-No effect in any of it, so that every verdict that one arm is better is false.
-  grouped sentences  25 documents of 20 sentences, with this correlation inside a document
-  tuned arms         two identical arms whose learning rate is chosen by screening runs
+The true effect is 0, so every verdict that one arm is better is false.
+  grouped sentences  25 documents of 20 sentences, which are correlated within a document
+  tuned arms         two identical arms whose learning rates are chosen by screening runs
 """
 
 import numpy as np
@@ -13,15 +13,18 @@ from ablate.stats.estimate import Estimate, estimate
 
 ALPHA = 0.05
 DOCUMENTS, SENTENCES = 25, 20
-CORRELATIONS = (0.1, 0.3)  # of the sentences of a document
-APART = (0.5, 1.0, 2.0)  # BLEU, of the rates that are tried
-OF_SEED, OF_SENTENCE, OF_REST = 0.3, 10.0, 10.0  # standard deviations of contributions
+CORRELATIONS = (0.1, 0.3)  # between sentences of the same document
+APART = (0.5, 1.0, 2.0)  # true differences in BLEU between neighbouring learning rates
+OF_SEED, OF_SENTENCE, OF_REST = 0.3, 10.0, 10.0  # standard deviations of sentence contributions
 Marks = dict[str, float]
 Seeds = Float[np.ndarray, "sweeps seeds"]
 
 
 def stress(sweeps: int, seeds: list[int]) -> dict[tuple[str, int], Marks]:
-    """Shares by kind of noise and number of seeds."""
+    """Return the rates of false verdicts, by kind of noise and number of seeds.
+
+    Numbers of seeds up to 3 are left out.
+    """
     rows = {}
     for n in (n for n in seeds if n > 3):
         for rho in CORRELATIONS:
@@ -34,7 +37,7 @@ def stress(sweeps: int, seeds: list[int]) -> dict[tuple[str, int], Marks]:
 
 
 def false_difference(plus: Seeds, minus: Seeds) -> float:
-    """Return the share of the sweeps in which two equal arms are called different."""
+    """Return the proportion of sweeps in which two equal arms are called different."""
     pairs = zip(plus, minus, strict=True)
     ends = np.array(
         [estimate(plus - other, plus=plus).interval(1 - ALPHA) for plus, other in pairs]
@@ -43,7 +46,12 @@ def false_difference(plus: Seeds, minus: Seeds) -> float:
 
 
 def of_groups(correlation: float, seeds: int, sweeps: int, rng: np.random.Generator) -> Marks:
-    """Share of the intervals that miss 0, with the groups and blind to them."""
+    """Return the proportion of intervals that miss the true effect 0, for grouped sentences.
+
+    Returns:
+        documents named: proportion if the documents are the units of the analysis.
+        not named: proportion if the sentences are treated as independent.
+    """
     groups = np.repeat(np.arange(DOCUMENTS), SENTENCES)
     missed = {"documents named": 0, "not named": 0}
     for _ in range(sweeps):
@@ -57,7 +65,10 @@ def of_groups(correlation: float, seeds: int, sweeps: int, rng: np.random.Genera
 def documents(
     correlation: float, seeds: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "seeds sentences"]:
-    """Contributions of sentences, document by document, with this correlation inside of one."""
+    """Return contributions of sentences, document by document.
+
+    `correlation` is the correlation between the effects of two sentences of a document.
+    """
     shared = rng.standard_normal(DOCUMENTS).repeat(SENTENCES) * correlation**0.5
     independent = rng.standard_normal(DOCUMENTS * SENTENCES) * (1 - correlation) ** 0.5
     rest = rng.standard_normal((seeds, len(independent))) * OF_REST
@@ -70,10 +81,14 @@ def _misses(effect: Estimate) -> bool:
 
 
 def of_tuning(apart: float, seeds: int, sweeps: int, rng: np.random.Generator) -> Marks:
-    """Shares of a false difference between two identical arms, tuned over three rates.
+    """Return how often two identical, tuned arms are called different, as proportions of sweeps.
 
-    The rates are `apart` BLEU from each other, a run's seed is worth 1 BLEU. Either an arm chooses
-    once, by the mean of two screening seeds, or every replicate by one screening seed of its own.
+    Each arm is tuned over three learning rates, whose true scores are `apart` BLEU from each other.
+    The standard deviation between seeds is 1 BLEU.
+
+    Returns:
+        an arm chooses: each arm chooses one rate by the mean of two screening runs.
+        a replicate chooses: each seed of an arm chooses its rate by one separate screening run.
     """
     rates = -apart * np.arange(3.0)
     once = rates + rng.standard_normal((2, sweeps, 1, 3)) * 0.5**0.5

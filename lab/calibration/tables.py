@@ -1,4 +1,4 @@
-"""The calibration as Markdown: one table per question."""
+"""Write the results of the calibration as a Markdown page with one table per question."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from lab.calibration.trial import ALPHA, OURS, RIVALS, Marks
 Cell = tuple[str, int]  # kind of noise, number of seeds
 Results = dict[Cell, Marks]
 Promises = dict[str, Marks]  # by kind of noise
-Weak = dict[tuple[str, int], Marks]  # lab.calibration.stress
+Weak = dict[tuple[str, int], Marks]  # result of lab.calibration.stress.stress
 Cells = list[str]
 
 FALSE = {
@@ -38,15 +38,20 @@ FALSE = {
     "refuted at slope 0": "trend at slope 0: refuted",
     "any of three claims": "family",
 }
-# Tests that have all of alpha, not one end's half.
+# Errors that may happen at a rate of alpha; all others are allowed at alpha / 2.
 WHOLE = ("equivalence at +margin: supported", "equivalence at -margin: supported", "family")
-PROMISED_POWER = 0.77  # .8, within 3 points
-SHARES = np.arange(0, 101) / 100  # rates at which runs go wrong
-DIVERGING = (0.1, 55.0)  # chance that a run of the treatment diverges, and what it then loses
+PROMISED_POWER = 0.77  # 80 % is promised, and 3 points less are allowed
+SHARES = np.arange(0, 101) / 100  # proportions of runs that go wrong
+DIVERGING = (0.1, 55.0)  # probability that a run of the treatment diverges; its loss in BLEU
 
 
 class Tried(NamedTuple):
-    """What looking and trying again and again does: shares by case, and by route."""
+    """Rates of verdicts if a user analyses repeatedly.
+
+    Attributes:
+        staged: for each case of planned looks, the proportions that `sequential` counts.
+        fished: for each route of `fishing`, the proportion of users with a false verdict.
+    """
 
     staged: dict[str, Marks]
     fished: dict[str, float]
@@ -62,7 +67,18 @@ def document(
     margin: float,
     noise: str,
 ) -> str:
-    """All tables, with what they say and how they were made."""
+    """Return the page docs/explanation/calibration.md: all tables with their explanations.
+
+    Args:
+        results: result of `calibrate`.
+        promises: result of `keep`.
+        weak: result of `stress`.
+        tried: result of `tried`.
+        sweeps: number of simulated sweeps for each row.
+        sentences: number of test sentences.
+        margin: margin of the claims in BLEU.
+        noise: the section on noise that is not normal, in Markdown.
+    """
     failed = failures(checked(results, promises, weak, tried, sweeps))
     error = 100 * (0.05 * 0.95 / sweeps) ** 0.5
     seeds = sorted({n for _, n in results})
@@ -203,7 +219,7 @@ FISHED = (
     "log, the percentage would be 6.5 for looks within the plan, 8.7 for one dropped seed, 18.4 "
     "for two dropped seeds, and 22.5 for ten replicates."
 )
-# What names a row, and the shares of its two columns, the first of which must keep its level.
+# Heads of three columns: the name of the row, and two rates. Only the first rate has a limit.
 OF_GROUPS = ("correlation, seeds", "documents named", "not named")
 OF_TUNING = ("rates, seeds", "a replicate chooses", "an arm chooses")
 
@@ -211,7 +227,10 @@ OF_TUNING = ("rates, seeds", "a replicate chooses", "an arm chooses")
 def checked(
     results: Results, promises: Promises, weak: Weak, tried: Tried, sweeps: int
 ) -> list[Row]:
-    """Every share of errors with its level; seeds too few for their noise are warned of instead."""
+    """Return every rate of errors that has a limit, with the limit.
+
+    The rates in the second columns of *Grouped sentences* and *Tuned arms* have no limit.
+    """
     rows = [
         Row(f"{_name(row)}, {mark}", marks[mark], ALPHA if mark in WHOLE else ALPHA / 2, sweeps)
         for row, marks in results.items()
@@ -302,7 +321,10 @@ def _power_table(results: Results, sentences: int, margin: float) -> list[Cells]
 
 
 def noise_of(results: Results, kind: str, sentences: int) -> Estimate:
-    """Noise of a difference: that of the most seeds, as a row of few knows it badly."""
+    """Return an estimate that has the noise of a difference between two equal arms.
+
+    The noise is that of the row with the most seeds, because few seeds measure it badly.
+    """
     best = best_known(results, kind)
     seed = best["noise: seed"] + best["noise: rest"]
     sentence = max(0.0, best["noise: sentence"])
@@ -311,12 +333,12 @@ def noise_of(results: Results, kind: str, sentences: int) -> Estimate:
 
 
 def best_known(results: Results, kind: str) -> Marks:
-    """What sweeps of the most seeds found with this noise."""
+    """Return the marks of the row with this kind of noise and the most seeds."""
     return results[kind, most(results, kind)]
 
 
 def most(results: Results, kind: str) -> int:
-    """The most seeds that a row has with this noise."""
+    """Return the largest number of seeds of a row with this kind of noise."""
     return max(n for other_kind, n in results if other_kind == kind)
 
 

@@ -1,8 +1,9 @@
-"""The price of a level that holds: methods by their worst level and their power, at 10 seeds.
+"""Compare tests of a mean difference at 10 seeds: their false verdicts against their power.
 
-Of every method the nominal level is moved. That gives a curve: across, the largest share of false
-one-sided verdicts over all shapes of noise for which the level is promised; upwards, the power
-with two normal arms that vary alike, where t at 2.5 % has 80 %.
+The nominal level of every test is varied, which gives a curve. Its x-axis is the largest proportion
+of false one-sided verdicts over the distributions of noise in `PROMISED`. Its y-axis is the power
+for two arms with equal normal noise. The true effect is chosen so that the t test has a power of
+80 % at the level 2.5 %.
 """
 
 from pathlib import Path
@@ -16,14 +17,21 @@ from lab.calibration.methods import METHODS, Method
 from lab.calibration.shapes import PROMISED
 
 SEEDS = 10
-POWER = 0.8  # of t, at the nominal level
+POWER = 0.8  # of the t test, at the nominal level
 NOMINAL, ALLOWED = 0.025, 0.04
 ALPHAS = np.geomspace(0.0005, 0.2, 80)
 Shares = Float[np.ndarray, " alphas"]
 
 
 class Curve(NamedTuple):
-    """Worst level and power of a method at each of ALPHAS, and both at the nominal level."""
+    """The curve of a test, with its point at the nominal level.
+
+    Attributes:
+        levels: largest proportion of false verdicts over all noise, at each level of ALPHAS.
+        powers: power at each level of ALPHAS.
+        level: largest proportion of false verdicts at the level NOMINAL.
+        power: power at the level NOMINAL.
+    """
 
     levels: Shares
     powers: Shares
@@ -32,12 +40,12 @@ class Curve(NamedTuple):
 
     @property
     def power_allowed(self) -> float:
-        """Power where the worst level is what is allowed."""
+        """The power at the nominal level whose largest proportion of false verdicts is ALLOWED."""
         return float(np.interp(ALLOWED, self.levels, self.powers))
 
 
 def curves(sweeps: int) -> dict[str, Curve]:
-    """Return the curve of every method."""
+    """Return the curve of every test, by name of the test."""
     return {name: _curve(method, sweeps) for name, method in METHODS.items()}
 
 
@@ -61,7 +69,7 @@ def _curve(method: Method, sweeps: int) -> Curve:
 
 
 def effect() -> float:
-    """Return the effect that t shows with its power, where both arms have variance 1."""
+    """Return the true effect for which the t test has the power POWER, for arms with variance 1."""
     quantile = stats.t.isf(NOMINAL, SEEDS - 1)
 
     def missing(shift: float) -> float:
@@ -71,7 +79,7 @@ def effect() -> float:
 
 
 def draw_figure(curves: dict[str, Curve], path: Path) -> None:
-    """Draw the curves; a marker stands where the nominal level is 2.5 %.
+    """Draw the curves into a file, with markers at the nominal level 2.5 %.
 
     Raises:
         OSError: the file cannot be written.

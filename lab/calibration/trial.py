@@ -1,7 +1,9 @@
-"""One simulated sweep, judged by the engine: which verdicts were false, which intervals missed.
+"""Simulate a sweep, judge it by the real rules, and mark false verdicts and wrong intervals.
 
-Arms 1 and 2 are as good as arm 0, arm 3 is better by the margin; so every verdict is put to its
-worst case. All rules are those of `kind`, `holm` and `estimate`.
+A mark is a number with a name: 1.0 if an event happened in the sweep, such as a verdict, else 0.0.
+Arms 1 and 2 are as good as arm 0, and arm 3 is better by the margin. So the true effect is the
+worst case for every verdict. The rules are those of ablate.verdict.kind, ablate.stats.holm and
+ablate.stats.estimate.
 """
 
 from dataclasses import dataclass
@@ -20,23 +22,41 @@ from lab.calibration.simulate import Design
 ALPHA = 0.05
 OURS = "t of both levels, squared and added"
 RIVALS = ("percentile bootstrap", "bootstrap-t", "t over seeds", "Satterthwaite's t")
-SLOPE = 0.5  # weight of the last of a trend's three levels, and of the first with a minus
+SLOPE = 0.5  # a trend over three levels is SLOPE * last - SLOPE * first
 Parts = Float[np.ndarray, "seeds sentences"]
 Marks = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What is simulated: so many seeds and sentences of a design, against this margin."""
+    """The settings of a simulated sweep.
+
+    Attributes:
+        design: the arms and their noise.
+        seeds: seeds per arm.
+        sentences: number of test sentences.
+        margin: margin of the claims in BLEU.
+        weights: bootstrap weights of other intervals; None: other intervals are not computed.
+    """
 
     design: Design
     seeds: int
     sentences: int
     margin: float
-    weights: Weights | None  # of the bootstraps; None: they are left out
+    weights: Weights | None
 
     def run(self, rng: np.random.Generator) -> Marks:
-        """Simulate a sweep and judge it; 1 for what happened, 0 for what did not."""
+        """Simulate a sweep, judge it, and return its marks by name.
+
+        Most marks are 1.0 if an event happened, else 0.0. Marks "noise: ..." are measurements.
+
+        Returns:
+            METHOD: the method's 95 % interval misses the true effect.
+            "CASE: VERDICT": the verdict of a claim, such as "trend at slope 0: supported".
+            family: one of three verdicts is false after Holm's correction.
+            "noise: seed", "noise: sentence", "noise: rest": variances of a difference.
+            "noise: skewness": skewness that the test corrects for.
+        """
         rows = self.design.draw(self.seeds, self.sentences, rng)
         arms = np.array([[contributions(run) for run in arm] for arm in rows])
         same, better, worse = _of(arms[1], arms[0]), _of(arms[3], arms[0]), _of(arms[1], arms[3])
@@ -93,7 +113,11 @@ def _verdicts(name: str, kind: str, margin: float, effect: Estimate) -> Marks:
 
 
 def _family(effects: list[Estimate]) -> Marks:
-    """Three claims of one file: two of no effect, one of a true effect, sharing their baseline."""
+    """Return the mark "family": 1.0 if one of three verdicts of a study is false, else 0.0.
+
+    The first two effects are 0, and the third is positive. The claims share their baseline, and
+    Holm's correction is applied.
+    """
     rule = KINDS["superiority"]
     p = [rule.scaled(rule.tests(effect, 0.0)) for effect in effects]
     verdicts = [rule.decide(adjusted, ALPHA).status for adjusted in adjust(p, [ALPHA] * len(p))]
@@ -102,7 +126,10 @@ def _family(effects: list[Estimate]) -> Marks:
 
 
 def _noise(parts: Parts, effect: Estimate) -> Marks:
-    """Of equal arms: variances of a difference, and the skewness that the test corrects for."""
+    """Return the marks "noise: ..." of two equal arms.
+
+    They are three variances of the difference, and the skewness that the test corrects for.
+    """
     sizes = dict(zip(("seed", "sentence", "rest"), components(parts), strict=True))
     sizes["skewness"] = effect.skewness or 0.0
     return {f"noise: {name}": size for name, size in sizes.items()}

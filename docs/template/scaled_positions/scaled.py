@@ -1,12 +1,12 @@
 """Sinusoidal positions, multiplied by a learned number.
 
-Equation: x[pos] + g p[pos]. p are the sinusoids. g is one number for the encoder and one for the
-    decoder, with the initial value `initial`.
+Equation: x[pos] + g p[pos]. x are the embeddings and p the sinusoids. The encoder and the decoder
+    have one number g each, with the initial value `initial`.
 Source: arXiv:1809.08895, section 3.2, about speech.
-What differs: x are embeddings of words instead of frames and phonemes. In the source, g is 1 at
-    first.
-What to expect: at most a small difference, because the model can also learn larger or smaller
-    embeddings.
+What differs: x are embeddings of words instead of frames and phonemes. In the source, the initial
+    value of g is 1.
+What to expect: at most a small difference from plain sinusoids, because the model can also learn
+    larger or smaller embeddings.
 """
 
 from typing import Annotated
@@ -25,7 +25,7 @@ class Scaled(Sinusoidal):
     Args:
         d_model: width of the model; must be even.
         layout, spacing: see `Sinusoidal`.
-        initial: the learned number before training.
+        initial: value of the learned number before training.
     """
 
     def __init__(
