@@ -1,1 +1,1 @@
-"""Throughput, measured beside a hand-written loop around torch's nn.Transformer."""
+"""Benchmarks of speed and memory, against hand-written loops and other toolkits."""

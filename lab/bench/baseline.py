@@ -1,12 +1,15 @@
-"""torch.nn.Transformer as a careful user would drive it by hand, measured. One JSON line per run.
+"""Measure torch.nn.Transformer in a training loop as a careful user would write it by hand.
+
+Prints one JSON line with the results.
 
 modes
-  train    steady training throughput over --seconds after --warmup
-  fit      a real training run of --minutes with a learning curve (val loss, BLEU) in --curve
-  greedy   decode the test set (--cached: own key/value cache; otherwise the whole prefix again each step)
-  beam     the same with --beam hypotheses
-  profile  torch.profiler over a few training steps, shares by operator
-  gemm     what the machine can do: fp32 and bf16 matrix products
+  train    training throughput during --seconds, after a warm-up of --warmup seconds
+  fit      a real training run of --minutes; --curve names the file of validation loss and BLEU
+  greedy   greedy search on the test set; --cached uses a hand-written key/value cache, otherwise
+           the decoder runs on the whole prefix at each step
+  beam     the same as greedy with --beam hypotheses
+  profile  torch.profiler over a few training steps: proportion of CPU time by operator
+  gemm     speed of this machine's matrix products in fp32 and bf16
 """
 import argparse
 import json
@@ -74,7 +77,7 @@ torch.set_num_threads(A.threads)
 
 # ---------------------------------------------------------------- data
 class Text:
-    """Token ids and texts that `lab.bench.compare` has written: one line of ids per sentence."""
+    """Reads the token ids and texts that `lab.bench.export` has written, one line per sentence."""
 
     def __init__(self, folder):
         with open(f"{folder}/vocab.json", encoding="utf-8") as f:
@@ -119,7 +122,7 @@ def batches(pairs, tokens, how, rng):
 
 # ---------------------------------------------------------------- model
 class Manual(nn.MultiheadAttention):
-    """The same parameters, with the attention written out."""
+    """nn.MultiheadAttention with the same parameters, but with explicit matrix products."""
 
     def forward(self, q, k, v, key_padding_mask=None, need_weights=False, attn_mask=None, is_causal=False,
                 average_attn_weights=True):
@@ -142,7 +145,7 @@ class Net(nn.Module):
         self.d = d
         self.embed = nn.Embedding(vocab, d, padding_idx=PAD)
         self.body = nn.Transformer(d, heads, enc, dec, ff, drop, batch_first=True, norm_first=pre_norm)
-        if not pre_norm:  # post-norm layers end normalised already
+        if not pre_norm:  # the output of the last post-norm layer is already normalised
             self.body.encoder.norm = self.body.decoder.norm = None
         self.body.encoder.enable_nested_tensor = False
         for layer in list(self.body.encoder.layers) + list(self.body.decoder.layers):
@@ -189,7 +192,11 @@ class Net(nn.Module):
 
 
 class ChunkedLoss(torch.autograd.Function):
-    """Mean label-smoothed cross-entropy of h @ w.T; the logits of the whole batch never exist at once."""
+    """The mean label-smoothed cross-entropy of the logits h @ w.T.
+
+    Loss and gradients are computed for a chunk of rows at a time. So the logits of the whole batch
+    are never in memory.
+    """
 
     @staticmethod
     def forward(ctx, h, w, target, smooth):
@@ -258,7 +265,7 @@ def heads(x, h):
 
 
 class Steps:
-    """One decoder step at a time over the weights of nn.TransformerDecoder, keys and values kept."""
+    """Runs the layers of nn.TransformerDecoder for one token at a time, with a key/value cache."""
 
     def __init__(self, net, memory, gap, room):
         self.net, self.at, self.layers = net, 0, net.body.decoder.layers
@@ -273,7 +280,10 @@ class Steps:
             self.own.append([torch.empty(rows, self.h, room, d // self.h) for _ in range(2)])
 
     def pick(self, rows):
-        """Reorder own states; cross states move only when the sentence set shrinks (see keep)."""
+        """Reorder the cached keys and values of self-attention as the hypotheses are reordered.
+
+        Those of cross-attention change only if finished sentences leave the batch (see `keep`).
+        """
         for kv in self.own:
             for j in range(2):
                 kv[j][:rows.numel(), :, :self.at] = kv[j][:, :, :self.at].index_select(0, rows)
@@ -283,7 +293,7 @@ class Steps:
         self.cross = [[t[sent] for t in kv] for kv in self.cross]
         self.own = [[t[rows] for t in kv] for kv in self.own]
 
-    def __call__(self, ids):  # ids: (rows,)  rows = sentences * beams
+    def __call__(self, ids):  # ids has the shape (rows,), with rows = sentences * beams
         net, at = self.net, self.at
         x = net.inp(ids[:, None], at)
         sents, rows = self.gap.size(0), ids.size(0)
@@ -305,7 +315,7 @@ class Steps:
 
 
 class Again:
-    """The plain way: run the decoder over the whole prefix each step."""
+    """Runs the decoder on the whole prefix at each step, without a cache."""
 
     def __init__(self, net, memory, gap, beams):
         self.net, self.memory, self.gap = net, memory.repeat_interleave(beams, 0), gap.repeat_interleave(beams, 0)
@@ -324,7 +334,11 @@ class Again:
 
 
 def search(net, src, beams, room):
-    """Beam search (greedy when beams is 1), length-normalised, finished sentences leave the batch."""
+    """Return the ids of the best translation of each sentence, by beam search.
+
+    Scores are divided by the length. Finished sentences leave the batch. With one beam, the search
+    is greedy.
+    """
     n = src.size(0)
     memory, gap = net.encode(src)
     limit = A.max_len or src.size(1) + room
@@ -350,7 +364,7 @@ def search(net, src, beams, room):
             val, tok = (lp.view(m, 1, V) + score[:, :, None]).max(-1)
             parent = torch.zeros_like(tok)
         else:
-            # the best 2*beams hypotheses always hold beams unfinished ones
+            # at least `beams` of the best 2 * beams hypotheses are unfinished
             val1, tok1 = lp.topk(2 * beams, -1)
             val, flat = (val1.view(m, beams, -1) + score[:, :, None]).flatten(1).topk(2 * beams)
             parent, tok = flat // (2 * beams), tok1.view(m, -1).gather(1, flat)
@@ -415,7 +429,11 @@ def bleu(text, out):
 
 # ---------------------------------------------------------------- runs
 def flops_per_target_token(arch, vocab, ratio, n_src, n_tgt):
-    """Multiply-adds counted as 2, forward; a training step is three times that. ratio: source per target token."""
+    """Return the floating-point operations of the forward pass per target token.
+
+    A multiplication with an addition counts as two operations. A training step takes three times
+    as many. `ratio` is the number of source tokens per target token.
+    """
     d, ff = arch["d"], arch["ff"]
     enc = arch["enc"] * (8 * d * d + 4 * d * ff + 4 * n_src * d)
     dec = arch["dec"] * (8 * d * d + 4 * d * d + 4 * d * ff + 4 * n_tgt * d + 4 * n_src * d)

@@ -1,10 +1,11 @@
-"""What a sweep costs beside its cells: seconds per cell and memory of the process that deals them.
+"""Measure the overhead of a sweep: seconds per cell, and memory of the coordinating process.
 
     python -m lab.bench.cells                             100 and 1000 cells on this machine
-    python -m lab.bench.cells engine=ray engine.workers=2 n_jobs=1      the same by another engine
+    python -m lab.bench.cells engine=ray engine.workers=2 n_jobs=1      the same with another engine
 
-The cells are probes, which take a fraction of a second, two at a time. Measured is the time that a
-slot spends on a cell beyond what the cell's record counts; neither column should grow with the
+A cell is one run of a sweep. The cells are probes that take a fraction of a second, and two run at
+the same time. The overhead is the time from the start of a cell to the start of the next cell in
+its place, minus the cell's time in its record. Neither column of the table should grow with the
 number of cells.
 """
 
@@ -16,11 +17,11 @@ import time
 from pathlib import Path
 
 STUDY = ("+experiment=heads_param_count", "logger=none", "-m")
-ARMS = 10  # of that study
+ARMS = 10  # number of arms of STUDY
 
 
 def main() -> None:
-    """Print a row for every number of cells."""
+    """Print a table with a row for every number of cells."""
     given = dict(word.split("=", 1) for word in sys.argv[1:])
     sizes = [int(size) for size in given.pop("cells", "100,1000").split(",")]
     print("| cells | wall s | s per cell beside its own | coordinator, MB |")
@@ -31,7 +32,13 @@ def main() -> None:
 
 
 def row(folder: Path, cells: int, words: list[str]) -> str:
-    """Run a sweep of that many cells, and return the table row with its cost."""
+    """Run a sweep with this number of cells, and return the table row with its overhead.
+
+    Args:
+        folder: folder for the results of the sweep.
+        cells: number of cells.
+        words: further overrides of the sweep.
+    """
     seeds = f"seed=range({cells // ARMS})"
     place = (f"paths.results={folder / 'results'}", f"paths.cache={folder / 'cache'}", "n_jobs=2")
     start = time.perf_counter()

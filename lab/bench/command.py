@@ -1,4 +1,4 @@
-"""Options, child processes and errors of the commands in lab.bench."""
+"""Read the options of the commands in lab.bench, run child processes, and report errors."""
 
 import functools
 import json
@@ -16,12 +16,15 @@ from omegaconf.errors import OmegaConfBaseException
 from ablate.config.explain import explain
 from ablate.errors import UserError
 
-# set by a user or not, they must not speed up one side of a comparison
+# prefixes of environment variables that are removed, because they could speed up only one side
 TUNING = ("MALLOC_", "OMP_", "MKL_", "KMP_", "ONEDNN_", "GLIBC_TUNABLES")
 
 
 def exit_on_user_error(main: Callable[[], None]) -> Callable[[], None]:
-    """Decorate a command: a UserError becomes one sentence on stderr and exit status 2."""
+    """Return a command that prints errors of the user as a sentence on stderr, without a traceback.
+
+    The exit status is then 2. These errors are UserError and the errors of Hydra and OmegaConf.
+    """
 
     @functools.wraps(main)
     def command() -> None:
@@ -38,16 +41,17 @@ def exit_on_user_error(main: Callable[[], None]) -> Callable[[], None]:
 def options(
     arguments: Sequence[str], defaults: Mapping[str, Any], choices: Sequence[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the options among the arguments, and the overrides of `ablate`, which are the rest.
+    """Return the values of all options, and all other arguments, which are overrides of `ablate`.
 
     Args:
-        arguments: key=value each.
-        defaults: every option with its value; a number must be given as one, at least 1 where
-            it is a whole number and above 0 otherwise. None leaves the type open.
-        choices: what `what` may hold; a single name stands for a list of one.
+        arguments: arguments of the form key=value.
+        defaults: the default of every option, including `what`. If a default is a whole number,
+            the value must be a whole number of at least 1. If it is another number, the value must
+            be a number above 0. If it is None, any value is allowed.
+        choices: allowed names in the option `what`, which is a list of names or a single name.
 
     Raises:
-        UserError: an argument is no key=value, or an option has a value that is not possible.
+        UserError: an argument does not have the form key=value, or an option has a wrong value.
     """
     for argument in arguments:
         if "=" not in argument:
@@ -64,7 +68,10 @@ def options(
 
 
 def environment(threads: int, **more: str) -> dict[str, str]:
-    """Return the environment of a measured process: this one's without tuning, and `more`."""
+    """Return the environment variables of a measured process.
+
+    They are those of this process without TUNING, OMP_NUM_THREADS, and the variables in `more`.
+    """
     plain = {key: value for key, value in os.environ.items() if not key.startswith(TUNING)}
     return {**plain, "OMP_NUM_THREADS": str(threads), **more}
 
@@ -75,16 +82,23 @@ def start(
     python: str = sys.executable,
     folder: Path | None = None,
 ) -> Any:
-    """Start a Python process in a folder, with pipes as its stdin and stdout."""
+    """Start a Python process with pipes as its stdin and stdout, and return its Popen object.
+
+    Args:
+        command: arguments of the interpreter.
+        env: environment variables.
+        python: path of the interpreter.
+        folder: working folder; None: that of this process.
+    """
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     return subprocess.Popen([python, *command], env=env, cwd=folder, encoding="utf-8", **pipes)
 
 
 def finish(process: Any) -> dict[str, Any]:
-    """Wait for a process, and return the JSON of its last line of output.
+    """Wait for a process to end, and return its last line of output, parsed as JSON.
 
     Raises:
-        UserError: the process has failed; what was wrong stands above on stderr.
+        UserError: the process has failed or printed nothing; its own error message is on stderr.
     """
     output, _ = process.communicate()
     if process.returncode or not output.strip():
@@ -101,7 +115,13 @@ def run(
     python: str = sys.executable,
     folder: Path | None = None,
 ) -> Any:
-    """Run a Python process in a folder and return the JSON of its last line of output."""
+    """Run a Python process, and return its last line of output, parsed as JSON.
+
+    The arguments are those of `start`.
+
+    Raises:
+        UserError: the process has failed or printed nothing.
+    """
     return finish(start(command, env, python, folder))
 
 

@@ -1,16 +1,16 @@
-"""Ours beside the hand-written loop, in turn, on this machine.
+"""Compare `ablate` with a hand-written loop on this machine, by alternating measurements.
 
     python -m lab.bench.compare [data.root=FOLDER] [what=[ROW,...]] [rounds=5] [seconds=30]
         [warm_up=10] [threads=2] [run=RUN] [overhead_steps=300] [training_steps=600]
 
-Both sides get the same sentences, vocabulary, token budget, dropout sites, label smoothing and
-number of threads, and count non-padding target tokens. A ratio is the median over the rounds of
-ours / other, each round measuring the two one after the other. `run` is the folder of a finished
-run of `model=tiny` on this data, whose weights both sides decode with; without it a short one is
-trained first. Where no row says otherwise, ours trains in the precision that
-`trainer.precision=auto` is on this machine. Everything else goes to `ablate` as it is. Puts its
-rows into lab/bench/results.json and prints the table; docs/explanation/benchmarks.md
-says what each row means.
+Both sides get the same sentences, vocabulary, tokens per batch, places of dropout, label smoothing
+and number of threads. Both count target tokens without padding. Each round measures one side after
+the other. A ratio is the median of ours / other over the rounds. `run` is the folder of a finished
+run of `model=tiny` on this data, and both sides decode with its weights. Without `run`, a short run
+is trained first. Unless a row names another precision, `ablate` trains in the precision that
+`trainer.precision=auto` selects on this machine. All other arguments are overrides of `ablate`.
+Writes the rows to lab/bench/results.json and prints the table. docs/explanation/benchmarks.md
+explains each row.
 """
 
 import sys
@@ -30,7 +30,7 @@ TOKENS = "target tokens/s"
 AUTO = f"auto: {PRECISION}"
 BF16 = ("--bf16",) if PRECISION == "bf16-mixed" else ()
 TRICKS = (*BF16, "--loss", "chunk", "--dropout", "bytes")
-# glibc keeps what it has: the baseline's counterpart of ablate.process
+# variables with which glibc keeps freed memory, as ablate.process does for the other side
 MALLOC = {
     "MALLOC_MMAP_THRESHOLD_": "8589934592",
     "MALLOC_TRIM_THRESHOLD_": "17179869184",
@@ -52,7 +52,14 @@ DEFAULTS = {
 def training(
     ours: Sequence[str], other: Sequence[str], settings: str, **variables: str
 ) -> Comparison:
-    """Compare training with these overrides, arguments of the baseline, and its environment."""
+    """Return a comparison of training speed in target tokens per second.
+
+    Args:
+        ours: overrides of `ablate`.
+        other: arguments of the baseline.
+        settings: description of both sides for the results.
+        variables: environment variables of the baseline.
+    """
 
     def compare(setting: Setting, what: str) -> list[Row]:
         def rate() -> float:
@@ -67,7 +74,10 @@ def training(
 
 
 def decoding(mode: str) -> Comparison:
-    """Compare the translation of test with the same weights, stopping at EOS."""
+    """Return a comparison of decoding speed in sentences per second, on the test split.
+
+    Both sides have the same weights, and stop each sentence at EOS. `mode` is greedy or beam.
+    """
 
     def compare(setting: Setting, what: str) -> list[Row]:
         def rate() -> float:
@@ -84,7 +94,10 @@ def decoding(mode: str) -> Comparison:
 
 
 def sweep_tiny(setting: Setting, what: str) -> list[Row]:
-    """Compare as many of our runs as there are threads, one thread each, with one run at a time."""
+    """Compare several simultaneous runs of `ablate` with one run of the baseline on all threads.
+
+    There is one run of `ablate` for each thread. Its result is the sum of their speeds.
+    """
     runs = setting.options["threads"]
 
     def rate() -> float:
@@ -99,7 +112,7 @@ def sweep_tiny(setting: Setting, what: str) -> list[Row]:
 
 
 def memory_train(setting: Setting, what: str) -> list[Row]:
-    """Compare peak resident memory with the baseline's."""
+    """Compare the peak resident memory of training with that of the baseline."""
 
     def peak() -> float:
         return float(finish(setting.ours("train", TINY))["peak_mib"])
@@ -112,7 +125,7 @@ def memory_train(setting: Setting, what: str) -> list[Row]:
 
 
 def overhead(setting: Setting, what: str) -> list[Row]:
-    """Compare the share of training outside of its own work with the limit."""
+    """Compare the overhead of training, as a proportion of its wall time, with the limit."""
     threads = setting.options["threads"]
     steps = str(setting.options["overhead_steps"])
     budget = ("budget.steps=1000000", "budget.validate_every=1000000", f"threads={threads}")
@@ -128,7 +141,10 @@ def overhead(setting: Setting, what: str) -> list[Row]:
 
 
 def sweep_overhead(setting: Setting, what: str) -> list[Row]:
-    """Compare the seconds of tiny runs beyond training, validation and test with the limit."""
+    """Compare the seconds of a tiny run beyond training, validation and test with the limit.
+
+    Returns two rows: for the time in the record of a run, and for the time between two starts.
+    """
     recorded, whole = seconds_beyond(setting.folder / "sweep", setting.options["threads"])
     limit = [SWEEP_OVERHEAD_LIMIT]
     settings = "{}, median of 20 runs, W&B offline; other: the limit"
@@ -161,7 +177,7 @@ COMPARISONS: dict[str, Comparison] = {
 
 @exit_on_user_error
 def main() -> None:
-    """Measure what is asked for, and keep each comparison as soon as it is done."""
+    """Measure the selected rows, store each row as soon as it is measured, and print the table."""
     defaults = {**DEFAULTS, "what": list(COMPARISONS)}
     values, rest = options(sys.argv[1:], defaults, list(COMPARISONS))
     rows: list[Row] = []

@@ -1,12 +1,13 @@
-"""What a corpus of millions of pairs costs: speed and memory of building the cache, and of a pass.
+"""Measure speed and memory for a corpus of millions of sentence pairs.
 
     python -m lab.bench.corpus [pairs=5000000] [small=10000] [seed=1] [folder=FOLDER] [out=FILE]
 
-Generates a small and a large corpus, builds the cache of each, goes through its training batches
-once and takes 20 steps of training a small model, each in a process of its own. `own` is the peak
-of the memory that such a process has for itself (RssAnon, read every 10 ms), `resident` the peak
-of all that it has mapped. Bytes per pair are those above the small corpus. One JSON line, and a
-copy of it in `out`. The files lie in a temporary folder in `folder`.
+Generates a small and a large corpus. For each corpus, three phases run in separate processes: build
+the cache, pass once through the training batches, and train a small model for 20 steps. `own` is
+the peak of the private memory of a process (RssAnon, read every 10 ms). `resident` is the peak of
+its resident memory, which includes mapped files. Bytes per pair are the additional memory of the
+large corpus divided by the number of additional pairs. Prints one JSON line, and writes the line to
+`out`. The files are in a temporary folder in `folder`.
 """
 
 import json
@@ -33,18 +34,18 @@ from lab.bench.command import environment, exit_on_user_error, finish, start
 from lab.bench.ours import compose, fit
 
 DEFAULTS = {"pairs": 5_000_000, "small": 10_000, "seed": 1, "folder": None, "out": None}
-SMALLEST = 4_000  # pairs that give a vocabulary of VOCAB_SIZE
+SMALLEST = 4_000  # number of pairs that is enough for a vocabulary of VOCAB_SIZE
 VOCAB_SIZE = 8_000
-WORDS = 10_000  # of each language
-LENGTHS = range(4, 17)  # words of a source; a target has up to two more or fewer
+WORDS = 10_000  # number of words of each language
+LENGTHS = range(4, 17)  # words of a source; a target has up to two words more or fewer
 CHUNK = 100_000  # pairs generated at a time
-STEPS = 20  # of training
+STEPS = 20  # training steps
 LANGUAGES = ("aa", "bb")
 
 
 @exit_on_user_error
 def main() -> None:
-    """Measure all phases, or run the one phase that the first argument names."""
+    """Measure all phases; if the first argument names a phase, run this phase in this process."""
     first, *rest = sys.argv[1:] or [""]
     if first in PHASES:
         print(json.dumps(PHASES[first](Path(*rest))))
@@ -59,10 +60,10 @@ def main() -> None:
 
 
 def given(arguments: list[str]) -> dict[str, Any]:
-    """Return the options.
+    """Return the value of every option, from arguments of the form key=value.
 
     Raises:
-        UserError: there is no such option, or a size is not possible.
+        UserError: an option is unknown, or a size is out of range.
     """
     options: Any = OmegaConf.to_container(OmegaConf.from_dotlist(arguments))
     for key in options:
@@ -78,7 +79,13 @@ def given(arguments: list[str]) -> dict[str, Any]:
 
 
 def measure(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the figures of all phases, for the large corpus and above the small one."""
+    """Run all phases on both corpora, and return the measurements of each phase.
+
+    Returns:
+        pairs_per_second, seconds: speed and duration for the large corpus.
+        own_mib, resident_mib: peaks of memory for the large corpus.
+        own_bytes_per_pair, resident_bytes_per_pair: additional memory for each additional pair.
+    """
     sizes = {"small": values["small"], "large": values["pairs"]}
     measured = {}
     for name, pairs in sizes.items():
@@ -102,7 +109,10 @@ def measure(values: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def generate(folder: Path, pairs: int, seed: int) -> None:
-    """Write pairs of sentences of made-up words, the frequent ones far more often than others."""
+    """Write sentence pairs of random words to the files train.aa and train.bb in a folder.
+
+    Word frequencies are roughly those of Zipf's law: inversely proportional to the word's rank.
+    """
     random = np.random.default_rng(seed)
     files = [(folder / f"train.{language}").open("wb") for language in LANGUAGES]
     tables = [lexicon(random) for _ in files]
@@ -110,7 +120,7 @@ def generate(folder: Path, pairs: int, seed: int) -> None:
         lengths = random.integers(LENGTHS.start, LENGTHS.stop, min(CHUNK, pairs - begin))
         for file, table in zip(files, tables, strict=True):
             words = (WORDS ** random.random(lengths.sum())).astype(np.int64) - 1
-            words[lengths.cumsum() - 1] += WORDS  # the forms that end a line
+            words[lengths.cumsum() - 1] += WORDS  # the same words with a line feed
             file.write(b"".join(table[words]))
             lengths = np.maximum(LENGTHS.start, lengths + random.integers(-2, 3, len(lengths)))
     for file in files:
@@ -118,7 +128,7 @@ def generate(folder: Path, pairs: int, seed: int) -> None:
 
 
 def lexicon(random: np.random.Generator) -> Any:
-    """Return words with a space after them, and the same words with a line feed."""
+    """Return an array of WORDS random words with a space, then the same words with a line feed."""
     letters = random.integers(ord("a"), ord("z") + 1, (WORDS, 8), np.uint8)
     lengths = random.integers(2, 9, WORDS)
     words = [row[:length].tobytes() for row, length in zip(letters, lengths, strict=True)]
@@ -126,7 +136,17 @@ def lexicon(random: np.random.Generator) -> Any:
 
 
 def run(phase: str, folder: Path) -> dict[str, float]:
-    """Return what a phase prints about itself, with its peak of `own` memory added, in bytes."""
+    """Run a phase in a new process, and return its results with its peak of private memory.
+
+    Returns:
+        pairs: number of processed pairs.
+        seconds: duration of the phase.
+        resident: peak of resident memory in bytes.
+        own: peak of private memory in bytes.
+
+    Raises:
+        UserError: the phase has failed.
+    """
     process = start(["-m", "lab.bench.corpus", phase, str(folder)], environment(1))
     private = 0
     while process.poll() is None:
@@ -136,13 +156,16 @@ def run(phase: str, folder: Path) -> dict[str, float]:
 
 
 def memory(process: int | str, kind: str) -> int:
-    """Return one of the kinds of memory in a process's status, in bytes; 0 when it has ended."""
+    """Return a number of bytes from /proc/PROCESS/status; 0 if the process has ended.
+
+    `kind` is the name of the line, such as "RssAnon".
+    """
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     return next((int(line.split()[1]) << 10 for line in status if line.startswith(kind)), 0)
 
 
 def build(folder: Path) -> dict[str, float]:
-    """Build the cache, vocabulary included."""
+    """Build the vocabulary and the cache; return pairs, seconds and peak resident memory."""
     begin = time.perf_counter()
     cache = open_cache(folder, corpus(folder), scheme())
     seconds = time.perf_counter() - begin
@@ -151,7 +174,7 @@ def build(folder: Path) -> dict[str, float]:
 
 
 def one_pass(folder: Path) -> dict[str, float]:
-    """Form the batches of an epoch and go through them."""
+    """Pass through the batches of an epoch; return pairs, seconds and peak resident memory."""
     data = TextData(
         corpus=corpus(folder),
         scheme=scheme(),
@@ -168,7 +191,7 @@ def one_pass(folder: Path) -> dict[str, float]:
 
 
 class Pairs(pl.Callback):
-    """Counts the pairs that were trained on."""
+    """Counts the sentence pairs in all training steps."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -176,12 +199,12 @@ class Pairs(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Any, i: int
     ) -> None:
-        """Count the pairs of a step."""
+        """Add the number of pairs of a step."""
         self.count += len(batch.lines)
 
 
 def train(folder: Path) -> dict[str, float]:
-    """Take the first training steps."""
+    """Train a small model for STEPS steps; return pairs, seconds and peak resident memory."""
     text = (f"data.{key}={value}" for key, value in text_of(folder).items() if value is not None)
     config = compose(
         [
@@ -199,7 +222,10 @@ def train(folder: Path) -> dict[str, float]:
 
 
 def text_of(folder: Path) -> dict[str, Any]:
-    """Return the settings of the generated text: validation and test are sampled from it."""
+    """Return the settings of the generated corpus, by key of the group `data`.
+
+    Validation and test sentences are sampled from the training text.
+    """
     source, target = LANGUAGES
     sampled: dict[str, Any] = {"validation": None, "test": None, "split_seed": 0}
     sizes = {"validation_size": 1000, "test_size": 1000}
@@ -207,12 +233,12 @@ def text_of(folder: Path) -> dict[str, Any]:
 
 
 def corpus(folder: Path) -> Parallel:
-    """Return the generated text, with validation and test sampled from it."""
+    """Return the generated corpus; validation and test are sampled from its training text."""
     return Parallel(**text_of(folder))
 
 
 def scheme() -> Bpe:
-    """Return the kind of vocabulary."""
+    """Return the BPE scheme, with a vocabulary of VOCAB_SIZE that both languages share."""
     return Bpe(vocab_size=VOCAB_SIZE, joint=True)
 
 

@@ -1,4 +1,4 @@
-"""Token ids and weights of ours, in files that the other side reads."""
+"""Write token ids and weights of `ablate` to files that lab/bench/baseline.py reads."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ SPLITS = {"train": "train", "validation": "val", "test": "test"}
 
 
 def export_text(data: TextData, folder: Path) -> None:
-    """Write the vocabulary, the ids of every split, and the references of test."""
+    """Write the vocabulary, the token ids of every split, and the references of the test split."""
     pieces = data.tokenizers.tgt.pieces(list(range(data.tgt_vocab)))
     (folder / "vocab.json").write_text(json.dumps(pieces), encoding="utf-8")
     for split, name in SPLITS.items():
@@ -27,7 +27,12 @@ def export_text(data: TextData, folder: Path) -> None:
 
 
 def export_weights(weights: Path, folder: Path) -> Path:
-    """Write the weights of one of our runs under the baseline's names, and return where."""
+    """Write the weights of a run with the baseline's parameter names; return the written file.
+
+    Args:
+        weights: the file weights.pt of a run of `ablate`.
+        folder: folder of the written file.
+    """
     converted = folder / "weights.pt"
     torch.save(convert(torch.load(weights, weights_only=True)), converted)
     return converted

@@ -1,12 +1,11 @@
-"""How speed and memory of training grow with each size, as a figure.
+"""Measure and draw how speed and memory of training depend on the sizes of model and data.
 
     python -m lab.bench.growth [what=[AXIS,...]] [seconds=10] [warm_up=3] [threads=2]
 
-Axes: length, d_model, vocabulary, layers, corpus. Every point is a process of its own. The first
-four train on generated token ids of the right shape, with the same number of tokens in every
-batch; corpus trains on a generated text, and its cache is built by a process before that.
-Replaces the points of the axes asked for in lab/bench/growth.json, and draws
-docs/images/growth.svg.
+Axes: length, d_model, vocabulary, layers, corpus. Every point is measured in a separate process.
+The first four axes train on random token ids, with the same number of tokens in every batch. The
+axis corpus trains on a generated text. An earlier process builds the cache of this text. Replaces
+the points of the selected axes in lab/bench/growth.json, and draws docs/images/growth.svg.
 """
 
 import json
@@ -33,12 +32,21 @@ DEFAULTS = {"seconds": 10.0, "warm_up": 3.0, "threads": 2}
 
 
 def measure(axis: str, values: dict[str, Any], rest: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the points of an axis."""
+    """Measure and return all points of an axis.
+
+    Args:
+        axis: a key of AXES.
+        values: values of the options `seconds`, `warm_up` and `threads`.
+        rest: overrides of `ablate`.
+    """
     return [_point(axis, value, values, rest) for value in AXES[axis]]
 
 
 def _point(axis: str, value: int, values: dict[str, Any], rest: Sequence[str]) -> dict[str, Any]:
-    """Measure one point; a corpus is cached first, by a process whose memory counts apart."""
+    """Measure one point, and return its results.
+
+    For the axis corpus, a first process builds the cache, and its memory is measured separately.
+    """
     times = [str(values["seconds"]), str(values["warm_up"])]
     overrides = [f"threads={values['threads']}", *rest]
     env = environment(values["threads"], TOKENIZERS_PARALLELISM="true")
@@ -53,14 +61,14 @@ def _point(axis: str, value: int, values: dict[str, Any], rest: Sequence[str]) -
 
 
 def read() -> list[dict[str, Any]]:
-    """Return the points that are stored."""
+    """Return the points stored in lab/bench/growth.json; [] if there is no file."""
     empty: list[dict[str, Any]] = []
     return json.loads(POINTS_FILE.read_text(encoding="utf-8")) if POINTS_FILE.exists() else empty
 
 
 @exit_on_user_error
 def main() -> None:
-    """Measure the axes asked for, keep each as soon as it is done, and draw the figure."""
+    """Measure the selected axes, store each as soon as it is measured, and draw the figure."""
     values, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(AXES)}, list(AXES))
     points = read()
     for axis in values["what"]:

@@ -1,4 +1,4 @@
-"""The figure of growth: speed above, memory below, one column per axis, both scales logarithmic."""
+"""Draw the figure of `lab.bench.growth`: speed and memory against each size, in log-log scale."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,20 +10,24 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-BLUE, ORANGE = "#0072B2", "#D55E00"  # of Okabe and Ito, distinguishable for all
+BLUE, ORANGE = "#0072B2", "#D55E00"  # from the palette of Okabe and Ito, safe for colour blindness
 
 
 class Column(NamedTuple):
-    """An axis: its name, and the exponents that theory gives where its term dominates."""
+    """A column of the figure: the label of its x-axis, and the theoretical exponents.
+
+    An exponent holds if the term that depends on this size dominates. None: no exponent is drawn.
+    """
 
     label: str
     speed: float | None
     memory: float | None
 
 
-# At a fixed number of tokens per batch. Attention compares every token with its whole sentence;
-# weights and products of layers go with d_model^2; projection and embedding with the vocabulary;
-# nothing of a training step knows how large the corpus is.
+# The exponents are for a fixed number of tokens per batch. Attention compares every token with its
+# whole sentence. Weights and matrix products of the layers are proportional to d_model^2. Output
+# projection and embedding are proportional to the vocabulary. A training step does not depend on
+# the size of the corpus.
 COLUMNS = {
     "length": Column("sentence length (tokens)", -1, 1),
     "d_model": Column("d_model", -2, None),
@@ -38,7 +42,7 @@ ROWS = {
 
 
 def draw(points: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draw the points of every axis that has some, into a file."""
+    """Draw the points into an SVG file: a column for each axis with points, speed above memory."""
     axes = [axis for axis in COLUMNS if any(point["axis"] == axis for point in points)]
     size = (3.2 * len(axes), 6.0)
     with mpl.rc_context({"svg.hashsalt": "growth", "font.size": 9}):
@@ -60,7 +64,10 @@ def _grown(point: dict[str, Any]) -> dict[str, Any]:
 
 
 def exponent(values: npt.ArrayLike, measured: npt.ArrayLike) -> float:
-    """Return the slope in log-log scale over the larger half of the values, at least two."""
+    """Return the slope in log-log scale, fitted to the larger half of the values.
+
+    At least two values are used. `values` must be ascending.
+    """
     x, y = np.log(values), np.log(measured)
     last = max(2, (len(x) + 1) // 2)
     slope, _ = np.polyfit(x[-last:], y[-last:], 1)
@@ -70,7 +77,14 @@ def exponent(values: npt.ArrayLike, measured: npt.ArrayLike) -> float:
 def _panel(
     axes: Axes, points: Sequence[dict[str, Any]], quantity: str, theory: float | None
 ) -> None:
-    """Draw one curve, with the fitted exponent and, from the last point back, the theoretical."""
+    """Draw a curve with its fitted exponent, and a line through the last point for the theory.
+
+    Args:
+        axes: the panel.
+        points: the points of an axis.
+        quantity: the measured quantity, a key of ROWS.
+        theory: theoretical exponent; None: no line.
+    """
     points = sorted(points, key=lambda point: point["value"])
     x = np.array([point["value"] for point in points], dtype=float)
     y = np.array([point[quantity] for point in points], dtype=float)

@@ -1,4 +1,4 @@
-"""One point of a growth curve, in a process of its own: one JSON line.
+"""Measure one point of `lab.bench.growth` in this process, and print it as one JSON line.
 
 python -m lab.bench.growth_point AXIS VALUE build|train FOLDER SECONDS WARM_UP OVERRIDES...
 """
@@ -26,8 +26,8 @@ from ablate.train.resolve import resolve
 from ablate.train.trainer import hush_lightning
 from lab.bench.ours import Stopwatch, compose, fit, peak_mib
 
-TOKENS = 4096  # of every batch: one sentence of the longest, 64 of the shortest
-LENGTH, VOCABULARY = 32, 8000  # where they are not the axis
+TOKENS = 4096  # tokens per batch: one sentence of length 4096, or 64 sentences of length 64
+LENGTH, VOCABULARY = 32, 8000  # sizes that are used if the axis is another one
 BASE = ("model=tiny", "model.n_layers=2", f"batch.tokens={TOKENS}", "budget.steps=1000000")
 OVERRIDES = {
     "length": (),
@@ -46,11 +46,11 @@ OVERRIDES = {
     ),
 }
 WORDS_OF_A_SENTENCE = (8, 16)
-WORDS = 2000  # of the generated language
+WORDS = 2000  # number of words of the generated language
 
 
 class Generated(pl.LightningDataModule):
-    """Random token ids without padding, the same few batches again and again."""
+    """Training data of random token ids without padding: four batches, repeated without end."""
 
     languages = ("src", "tgt")
     joint_vocab = True
@@ -61,11 +61,11 @@ class Generated(pl.LightningDataModule):
         self.src_vocab = self.tgt_vocab = vocabulary
 
     def train_dataloader(self) -> Iterable[Batch]:
-        """Return the batches."""
+        """Return an endless iterable of the four batches."""
         return _Endless([self._batch(seed) for seed in range(4)])
 
     def val_dataloader(self) -> list[Batch]:
-        """Return nothing; Lightning wants to be told."""
+        """Return [], because Lightning requires this method."""
         return []
 
     def _batch(self, seed: int) -> Batch:
@@ -88,7 +88,7 @@ class _Endless:
 
 
 def write_text(path: Path, pairs: int) -> None:
-    """Write a corpus of random words as a .tsv file."""
+    """Write a corpus of random words as a .tsv file, one sentence pair per line."""
     random = np.random.default_rng(1)
     words = np.array([f"w{i}" for i in range(WORDS)])
     with path.open("w", encoding="utf-8") as file:
@@ -99,7 +99,7 @@ def write_text(path: Path, pairs: int) -> None:
 
 
 def build(config: DictConfig, folder: Path, pairs: int) -> dict[str, float]:
-    """Build the cache of a generated corpus."""
+    """Generate a corpus and build its cache; return pairs per second and peak memory in MiB."""
     write_text(folder / "text.tsv", pairs)
     start = time.perf_counter()
     prepare_data(resolve(config))
@@ -108,7 +108,13 @@ def build(config: DictConfig, folder: Path, pairs: int) -> dict[str, float]:
 
 
 def train(job: Job, data: Any, watch: Stopwatch) -> dict[str, float]:
-    """Train on the data for a window; memory is that of the process, and what it had before."""
+    """Train until `watch` ends the training, and return speed and memory.
+
+    Returns:
+        rate, median, steps: see `Stopwatch.figures`.
+        peak_mib: peak resident memory of the process.
+        before_mib: peak resident memory before the model was built.
+    """
     before = peak_mib()
     model = build_model(job.config.model, data)
     initialise(model, job.config.seed)
@@ -117,7 +123,7 @@ def train(job: Job, data: Any, watch: Stopwatch) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure the point of the command line."""
+    """Measure the point that the command line describes, and print it."""
     axis, number, phase, folder, seconds, warm_up, *rest = sys.argv[1:]
     value = int(number)
     names = {"value": value, "twice": 2 * value, "folder": folder}

@@ -1,12 +1,13 @@
-"""The language model and the recurrent translator beside torch's modules in a loop by hand.
+"""Compare two models of `ablate` with torch's modules in a hand-written training loop.
 
     python -m lab.bench.language_models [what=[ROW,...]] [seeds=5] [updates=3000] [OVERRIDES...]
 
-Rows: language_model (beside nn.TransformerEncoder) and recurrent (beside nn.LSTM). Ours is the real
-command with its record; the other side is `lab.bench.torch_loop` with the same config. Both train
-on the same tokens in the same order. Each run is a process of its own; which side goes first
-changes from seed to seed. Perplexity is exp(nll) of the tokens of validation; tokens per second are
-those of the median window of updates of a run, without validation. For Multi30k's German side:
+Rows: language_model (a language model, compared with nn.TransformerEncoder) and recurrent (a
+translator, compared with nn.LSTM). Our side is the command `python -m ablate` with its record. The
+other side is `lab.bench.torch_loop` with the same config. Both train on the same tokens in the same
+order. Each run is a separate process. The side that runs first alternates between seeds. Perplexity
+is exp(nll) of the validation tokens. Tokens per second come from the median time of a step over
+windows between two log lines, without validation. To use the German side of Multi30k:
 
     python -m lab.bench.language_models data.root=FOLDER
 """
@@ -34,11 +35,11 @@ DEFAULTS = {"seeds": 5, "updates": 3000, "threads": 1}
 SETTING = ("scale=multi30k", "loss=cross_entropy", "logger=none", "search=greedy")
 HEAD = "| system | seed | perplexity: torch | ablate | tokens/s: torch | ablate | ablate / torch |"
 RULE = "|---|---|---:|---:|---:|---:|---:|"
-Clock = list[tuple[int, float]]  # updates, and the seconds after them
+Clock = list[tuple[int, float]]  # number of steps, and the time in seconds after these steps
 
 
 class Side(NamedTuple):
-    """One run of one side."""
+    """A run of one side: its validation nll, number of parameters, and times of its steps."""
 
     nll: float
     parameters: int
@@ -46,7 +47,7 @@ class Side(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Both sides with one seed, and the target tokens of a mean update."""
+    """The runs of both sides with one seed, and the mean number of target tokens of a step."""
 
     seed: int
     torch: Side
@@ -55,15 +56,15 @@ class Pair(NamedTuple):
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Target tokens per second of torch's side and of ours."""
+        """Target tokens per second of torch's side and of our side."""
         return self.tokens / pace(self.torch.clock), self.tokens / pace(self.ours.clock)
 
 
 def pace(clock: Clock) -> float:
-    """Median seconds per update over the windows of a run.
+    """Return the median seconds per step over the windows between two log lines of a run.
 
     Raises:
-        UserError: it has no window.
+        UserError: the run has fewer than two log lines.
     """
     if len(clock) < 2:
         raise UserError("updates are too few to be timed: give twice trainer.log_every_n_steps")
@@ -71,10 +72,16 @@ def pace(clock: Clock) -> float:
 
 
 def pair(name: str, seed: int, values: dict[str, Any], rest: Sequence[str]) -> Pair:
-    """Train both sides with a seed; the other one goes first where the seed is odd.
+    """Train both sides with a seed; our side runs first if the seed is odd.
+
+    Args:
+        name: a key of ROWS.
+        seed: the seed.
+        values: values of the options `updates` and `threads`.
+        rest: overrides for both sides.
 
     Raises:
-        UserError: one of them has failed.
+        UserError: a side has failed.
     """
     steps = (f"budget.steps={values['updates']}", f"budget.validate_every={values['updates']}")
     words = [
@@ -96,10 +103,10 @@ def pair(name: str, seed: int, values: dict[str, Any], rest: Sequence[str]) -> P
 
 
 def by_command(overrides: Sequence[str], env: dict[str, str]) -> Side:
-    """Train by `python -m ablate`, and read its record.
+    """Train with `python -m ablate`, and read the record of the run.
 
     Raises:
-        UserError: the run has failed.
+        UserError: the run has failed or diverged.
     """
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "ablate", *overrides, f"paths.results={folder}"]
@@ -115,13 +122,17 @@ def by_command(overrides: Sequence[str], env: dict[str, str]) -> Side:
 
 
 def read_clock(path: Path) -> Clock:
-    """When a run had done how many updates, from the lines that no validation came before."""
+    """Return the steps and times of a run from its metrics.jsonl, without lines of validations."""
     lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
     return [(line["step"], line["time"]) for line in lines if "val/nll" not in line]
 
 
 def table(name: str, pairs: Sequence[Pair]) -> str:
-    """Return markdown: a line for every seed, then mean and spread; the ratio is a median."""
+    """Return the lines of a Markdown table: one for every seed, and a summary.
+
+    The summary has the mean and standard deviation of perplexity, and the median of speeds and
+    of their ratio.
+    """
     lines = [_line(name, pair) for pair in pairs]
     sides = [
         [math.exp(pair.torch.nll) for pair in pairs],
@@ -143,7 +154,7 @@ def _line(name: str, pair: Pair) -> str:
 
 
 def difference(pairs: Sequence[Pair]) -> str:
-    """Say how far apart the means are, beside what seeds make of them."""
+    """Return a sentence with the difference between mean perplexities and its standard error."""
     sides = [
         [math.exp(both.torch.nll) for both in pairs],
         [math.exp(both.ours.nll) for both in pairs],
@@ -155,13 +166,13 @@ def difference(pairs: Sequence[Pair]) -> str:
 
 
 def spread(values: Sequence[float]) -> float:
-    """Standard deviation; NaN of one value."""
+    """Return the standard deviation; NaN for a single value."""
     return statistics.stdev(values) if len(values) > 1 else math.nan
 
 
 @exit_on_user_error
 def main() -> None:
-    """Measure the rows asked for and print each as a table."""
+    """Measure the selected rows, and print each as a table."""
     values, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(ROWS)}, list(ROWS))
     for name in values["what"]:
         pairs = []

@@ -1,11 +1,12 @@
-"""What every level learns: a run of each at scale=cpu, on the corpus that suits it, as a table.
+"""Train every option once at scale=cpu on a suitable corpus, and print what it learns as a table.
 
     python -m lab.bench.learning WORK [--only TEXT]
 
-Chance is what is reached without reading the source, bound what is possible: 0 and 100 for BLEU on
-the built-in corpus, what a synthetic corpus states, the unigram model for the nll of a language
-model. Adaptations go on from the run of `model/embedding=separate`, whose row stands above theirs.
-Sweeps that are done are not run again as long as WORK is kept.
+The column *chance* has the score that a model reaches without reading the source, and *bound* has
+the best possible score. They are 0 and 100 for BLEU, and 0 and 1 for the skill on a synthetic
+corpus. For nll, chance is the nll of a unigram model, and there is no bound. Adaptations start from
+the run of `model/embedding=separate`, whose row precedes theirs. WORK is the folder for the runs.
+Finished sweeps in WORK are not run again.
 """
 
 import argparse
@@ -32,11 +33,11 @@ GROUPS = (
     *("search", "initial"),
 )
 LEFT_OUT = {
-    "model/attention": ("linformer", "linformer_narrow"),  # in the encoder alone, below
+    "model/attention": ("linformer", "linformer_narrow"),  # only for the encoder: see OTHERS
     "initial": ("checkpoint", "vectors"),  # need a file
 }
 ADAPT = ",".join(sorted(p.stem for p in CONF.glob("adapt/*.yaml")))
-# an answer of one word, which needs parts of several layers at once: found late
+# corpora whose one-word answer needs parts of several layers at the same time: learned late
 LATE = ("hops", "induction", "recall", "xor")
 SYNTHETIC = {
     p.stem for p in CONF.glob("data/*.yaml") if "synthetic" in p.read_text(encoding="utf-8")
@@ -49,13 +50,13 @@ LONG = (
 
 
 class Sweep(NamedTuple):
-    """Levels that are read in one metric."""
+    """A sweep over options: the metric in which they are compared, and the overrides."""
 
     metric: str
     overrides: str
 
 
-# what adaptations begin with: a trained model whose looked up embeddings can be frozen alone
+# The model that adaptations start from. Its input embeddings can be frozen separately.
 BASE = Sweep("test/bleu", "model/embedding=separate")
 OTHERS = (
     Sweep("test/bleu", "model/attention@model.encoder.attention=linformer,linformer_narrow"),
@@ -74,7 +75,10 @@ OTHERS = (
 
 
 def sweeps() -> Iterator[Sweep]:
-    """Yield every level of the config tree, but for those that need a file."""
+    """Yield a sweep over all options of each group in GROUPS, and then the sweeps in OTHERS.
+
+    Options in LEFT_OUT are not in the first kind of sweep.
+    """
     for group in GROUPS:
         names = {path.stem for path in CONF.glob(f"{group}/*.yaml")}
         fit = sorted(names.difference(LEFT_OUT.get(group, ())))
@@ -83,7 +87,10 @@ def sweeps() -> Iterator[Sweep]:
 
 
 def cells(sweep: Sweep, work: Path) -> dict[str, dict[str, Any]]:
-    """Run a sweep, unless it is done, and return what each of its cells gave."""
+    """Run a sweep unless `work` has its results; return the results of each run, by overrides.
+
+    The results are those of `lab.bench.same_numbers.read_cells`.
+    """
     results = place(sweep.overrides, work)
     done = results / "done"
     if not done.exists():
@@ -98,18 +105,24 @@ def cells(sweep: Sweep, work: Path) -> dict[str, dict[str, Any]]:
 
 
 def place(overrides: str, work: Path) -> Path:
-    """Return the folder of a sweep's results."""
+    """Return the folder for the results of a sweep with these overrides."""
     return work / "".join(c if c.isalnum() else "_" for c in overrides)[:80]
 
 
 def base(work: Path) -> Path:
-    """Return the folder of the run that adaptations begin with, trained now unless it is there."""
+    """Return the folder of the run that adaptations start from; train it first if necessary."""
     cells(BASE, work)
     return next(place(BASE.overrides, work).glob("runs/*"))
 
 
 def row(sweep: Sweep, level: str, cell: dict[str, Any]) -> str:
-    """Return a line of the table."""
+    """Return the line of an option in the table.
+
+    Args:
+        sweep: the sweep with this option.
+        level: the option, as overrides.
+        cell: the results of the run.
+    """
     metrics, metric = cell["metrics"], sweep.metric
     chance, bound = {
         "test/bleu": (0, 100),
@@ -128,7 +141,7 @@ def row(sweep: Sweep, level: str, cell: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Print the table, a line as soon as its sweep is done."""
+    """Print the table; the lines of a sweep are printed as soon as the sweep has ended."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path, help="folder for the runs")
     parser.add_argument("--only", default="", help="sweeps whose overrides contain this text")

@@ -1,4 +1,4 @@
-"""The baseline's weights under the names of HF's MarianMTModel; both compute the same function."""
+"""Convert the baseline's weights for HF's MarianMTModel, which computes the same function."""
 
 import re
 
@@ -19,11 +19,12 @@ EMBEDDINGS = ("model.shared", "model.encoder.embed_tokens", "model.decoder.embed
 
 
 def to_marian(weights: dict[str, Tensor], positions: Tensor) -> dict[str, Tensor]:
-    """Return a state dict for MarianMTModel.
+    """Return the state dict of an equal MarianMTModel.
 
     Args:
-        weights: of `lab.bench.baseline`.
-        positions: its sinusoids, (length, d_model), which Marian keeps as parameters.
+        weights: state dict of a model of `lab.bench.baseline`.
+        positions: the sinusoids of that model, of shape (length, d_model); Marian has them as
+            parameters.
     """
     converted = {f"{place}.weight": weights["embed.weight"] for place in EMBEDDINGS}
     for stack in ("encoder", "decoder"):
@@ -35,7 +36,7 @@ def to_marian(weights: dict[str, Tensor], positions: Tensor) -> dict[str, Tensor
 
 
 def _renamed(name: str, value: Tensor) -> dict[str, Tensor]:
-    """Return one parameter under its new name, or the three that are stacked in it."""
+    """Return a parameter by its new name; stacked projections are split into three parameters."""
     for pattern, replacement in NAMES.items():
         name = re.sub(pattern, replacement, name)
     stacked = re.fullmatch(r"(.*)\.in_proj_(weight|bias)", name)

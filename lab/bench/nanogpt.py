@@ -1,13 +1,14 @@
-"""`scale=nanogpt` beside a small GPT trained by hand (`lab.bench.nanogpt_loop`), over seeds.
+"""Compare `scale=nanogpt` with a hand-written training loop of a small GPT, over several seeds.
 
     python -m lab.bench.nanogpt [seeds=5] [steps=2000] [to=results/nanogpt.jsonl] [OVERRIDES...]
 
-Both sides have the settings of nanoGPT for a laptop, and both are scored on the whole last tenth of
-tiny Shakespeare. Ours is the real command with its record. Each run is a process of its own with
-one thread; which side goes first changes from seed to seed. Seconds are those of the median step:
-of a window of steps, validation left out, for ours. Runs are kept in the file `to`, so that the
-command can be stopped and started again. That both sides do the same arithmetic is a test:
-tests/lab/bench/test_nanogpt_steps.py gives them the same weights and batches.
+The loop is `lab.bench.nanogpt_loop`. Both sides have nanoGPT's settings for a laptop. Both are
+evaluated on the whole last tenth of tiny Shakespeare. Our side is the command `python -m ablate`
+with its record. Each run is a separate process with one thread. The side that runs first alternates
+between seeds. Milliseconds are the median time of a step; for our side, the median over windows of
+steps without validation. Results are stored in the file `to`, so the command can be stopped and
+started again. tests/lab/bench/test_nanogpt_steps.py tests that both sides compute the same numbers
+from the same weights and batches.
 """
 
 import json
@@ -33,15 +34,15 @@ RULE = "|---|---:|---:|---:|---:|---:|"
 
 
 class Side(NamedTuple):
-    """One run of one side."""
+    """The results of a run of one side."""
 
     nll: float  # nats per character of the validation text
-    seconds: float  # of a step
-    parameters: int
+    seconds: float  # seconds per step
+    parameters: int  # number of parameters
 
 
 def by_hand(seed: int, steps: int) -> Side:
-    """Train the small GPT.
+    """Train the small GPT with the hand-written loop, and return its results.
 
     Raises:
         UserError: the run has failed.
@@ -51,10 +52,10 @@ def by_hand(seed: int, steps: int) -> Side:
 
 
 def by_command(seed: int, steps: int, rest: Sequence[str]) -> Side:
-    """Train by `python -m ablate`, and read its record.
+    """Train with `python -m ablate` and the overrides `rest`, and return the results.
 
     Raises:
-        UserError: the run has failed.
+        UserError: the run has not finished.
     """
     with tempfile.TemporaryDirectory() as folder:
         budget = [f"budget.steps={steps}", f"budget.validate_every={steps}"]
@@ -74,19 +75,19 @@ def by_command(seed: int, steps: int, rest: Sequence[str]) -> Side:
 
 
 def line(name: str, hand: Side, ours: Side) -> str:
-    """Return a row of the table."""
+    """Return a row of the table, with the results of both sides."""
     nlls = f"{hand.nll:.4f} | {ours.nll:.4f} | {ours.nll - hand.nll:+.4f}"
     return f"| {name} | {nlls} | {hand.seconds * 1e3:.1f} | {ours.seconds * 1e3:.1f} |"
 
 
 def mean(sides: Sequence[Side]) -> Side:
-    """Return the mean nll and the median seconds."""
+    """Return the mean nll and the median seconds of several runs of a side."""
     nll = statistics.fmean(side.nll for side in sides)
     return Side(nll, statistics.median(side.seconds for side in sides), sides[0].parameters)
 
 
 def standard_error(pairs: Sequence[tuple[Side, Side]]) -> float:
-    """Return the standard error of the difference between the means; NaN of one pair."""
+    """Return the standard error of the difference between the mean nll; NaN for a single pair."""
     if len(pairs) < 2:
         return math.nan
     variances = [
@@ -96,9 +97,14 @@ def standard_error(pairs: Sequence[tuple[Side, Side]]) -> float:
 
 
 def kept(path: Path, key: dict[str, Any], train: Callable[[], Side]) -> Side:
-    """Return the run of a file that has this key; train it and add it where there is none.
+    """Return the results of a run from a file; if they are missing, train, and add them.
 
-    A last line that is cut off counts as none.
+    An incomplete last line is ignored.
+
+    Args:
+        path: file with one run per line.
+        key: settings of the run, by which it is looked up.
+        train: trains the run.
     """
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         with suppress(json.JSONDecodeError):
@@ -108,14 +114,14 @@ def kept(path: Path, key: dict[str, Any], train: Callable[[], Side]) -> Side:
     side = train()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        # the line break in front ends a line that was cut off
+        # the first line break ends an incomplete line
         file.write(f"\n{json.dumps({'run': key, 'result': side._asdict()})}\n")
     return side
 
 
 @exit_on_user_error
 def main() -> None:
-    """Train both sides with every seed, and print a table."""
+    """Train both sides with every seed, and print a table of the results."""
     given, rest = options(sys.argv[1:], {**DEFAULTS, "what": ["all"]}, ["all"])
     steps, path = given["steps"], Path(given["to"])
     pairs: list[tuple[Side, Side]] = []

@@ -1,4 +1,4 @@
-"""The figure of `lab.bench.nanogpt_speed`: tokens per second against each size."""
+"""Draw the figure of `lab.bench.nanogpt_speed`: tokens per second against each size."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,12 @@ SIDES |= {"products": ("ablate's matrix products alone", BLUE, ":")}
 
 
 def draw(points: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draw the rates of all sides, one column per axis, both scales logarithmic."""
+    """Draw tokens per second of all sides in log-log scale, with a panel for each axis.
+
+    Args:
+        points: each has an axis, a value, and tokens per second by side.
+        path: the SVG file.
+    """
     axes = list(dict.fromkeys(point["axis"] for point in points))
     with mpl.rc_context({"svg.hashsalt": "nanogpt_speed", "font.size": 9}):
         figure = Figure(figsize=(3.2 * len(axes), 3.2), layout="constrained")

@@ -1,14 +1,14 @@
-"""A small GPT trained by hand on tiny Shakespeare: the other side of `lab.bench.nanogpt`.
+"""Train a small GPT on tiny Shakespeare with a hand-written loop, for `lab.bench.nanogpt`.
 
     python -m lab.bench.nanogpt_loop [seed=1] [steps=2000] [layers=4] [heads=4] [width=128] ...
 
-It is written in the manner of nanoGPT (Karpathy, github.com/karpathy/nanoGPT), with its settings
-for a laptop: 4 layers, 4 heads, width 128, context 64, 12 contexts a batch, no dropout, no biases,
-learned positions, the exact GELU, one matrix for embedding and output, AdamW from 1e-3 to 1e-4 by a
-cosine after 100 steps, betas 0.9 and 0.99, a weight decay of 0.1 on matrices, gradients clipped at
-1, and contexts from random places of the text. Nothing of `ablate` takes part. One JSON line: the
-nll of the whole last tenth of the text, in nats per character, the seconds of the median step, and
-the parameters.
+The loop imitates nanoGPT (Karpathy, github.com/karpathy/nanoGPT) with its settings for a laptop.
+Model: 4 layers, 4 heads, width 128, context 64, no dropout, no biases, learned positions, the exact
+GELU, one matrix for embedding and output. Training: batches of 12 contexts from random places of
+the text, AdamW with betas 0.9 and 0.99, weight decay of 0.1 on matrices, gradients clipped at 1.
+The learning rate rises to 1e-3 in 100 steps, and then falls to 1e-4 by a cosine. The loop uses no
+code of `ablate`. Prints one JSON line: the nll of the whole last tenth of the text in nats per
+character, the seconds of the median step, and the number of parameters.
 """
 
 import json
@@ -37,7 +37,7 @@ PEAK, LEAST, WARMUP, DECAY = 1e-3, 1e-4, 100, 0.1
 
 
 class Block(nn.Module):
-    """Attention and a feed-forward network, each behind a norm and around a skip."""
+    """A Pre-LN Transformer block: causal self-attention and a feed-forward network."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Block(nn.Module):
         self.down = nn.Linear(4 * width, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the tokens after the block."""
+        """Return the states of the tokens after the block."""
         n, length, width = x.shape
         q, k, v = self.qkv(self.norm_1(x)).chunk(3, -1)
         shape = n, length, self.heads, width // self.heads
@@ -60,7 +60,7 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    """A decoder; logits of the next character for every character."""
+    """A decoder-only language model that predicts the next character at every position."""
 
     def __init__(self, vocab: int, *, layers: int, heads: int, width: int, context: int) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Gpt(nn.Module):
                 nn.init.normal_(parameter, std=0.02 / (math.sqrt(2 * layers) if last else 1))
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return the logits."""
+        """Return the logits of the next character at every position."""
         x = self.tokens(ids) + self.places.weight[: ids.size(1)]
         for block in self.blocks:
             x = block(x)
@@ -90,13 +90,13 @@ def rate(step: int, steps: int) -> float:
 
 
 def loss(net: Gpt, ids: Tensor) -> Tensor:
-    """Return the mean nll of all characters of a batch but the first ones."""
+    """Return the mean nll of all characters of a batch except the first of each context."""
     logits = net(ids[:, :-1])
     return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
 
 
 def make_optimizer(net: Gpt) -> torch.optim.AdamW:
-    """Return AdamW, which decays matrices alone."""
+    """Return an AdamW optimiser with weight decay for matrices only."""
     matrices = [p for p in net.parameters() if p.dim() > 1]
     vectors = [p for p in net.parameters() if p.dim() < 2]
     groups = [
@@ -107,7 +107,10 @@ def make_optimizer(net: Gpt) -> torch.optim.AdamW:
 
 
 def step(net: Gpt, optimizer: torch.optim.AdamW, ids: Tensor, learning_rate: float) -> Tensor:
-    """Make a step on a batch of contexts and their next characters; return the loss before it."""
+    """Take an optimiser step on a batch, and return the loss before the step.
+
+    `ids` has a context with its next character in each row.
+    """
     for group in optimizer.param_groups:
         group["lr"] = learning_rate
     optimizer.zero_grad(set_to_none=True)
@@ -119,13 +122,19 @@ def step(net: Gpt, optimizer: torch.optim.AdamW, ids: Tensor, learning_rate: flo
 
 
 def draw(text: Tensor, context: int, batch: int) -> Tensor:
-    """Return contexts from random places of a text, each with its next character."""
+    """Return a batch of contexts from random places of a text, each with its next character.
+
+    Args:
+        text: character ids of the text.
+        context: length of a context.
+        batch: number of contexts.
+    """
     places = torch.randint(len(text) - context, (batch,)).tolist()
     return torch.stack([text[place : place + context + 1] for place in places])
 
 
 def train(net: Gpt, text: Tensor, *, steps: int, context: int, batch: int) -> float:
-    """Train; return the seconds of the median step."""
+    """Train, and return the seconds of the median step."""
     optimizer = make_optimizer(net)
     seconds = []
     for number in range(1, steps + 1):
@@ -137,7 +146,7 @@ def train(net: Gpt, text: Tensor, *, steps: int, context: int, batch: int) -> fl
 
 @torch.no_grad()
 def evaluate(net: Gpt, text: Tensor, context: int) -> float:
-    """Return the mean nll of a text, cut into contexts that do not overlap."""
+    """Return the mean nll of a text, which is cut into contexts that do not overlap."""
     total = 0.0
     rest = (len(text) - 1) % context
     whole = text[: len(text) - rest].unfold(0, context + 1, context)
@@ -148,7 +157,10 @@ def evaluate(net: Gpt, text: Tensor, context: int) -> float:
 
 
 def read_text() -> tuple[Tensor, Tensor, int]:
-    """Return the numbers of the characters of train and validation, and how many there are."""
+    """Return the character ids of the training text and of the validation text.
+
+    The third element is the number of different characters.
+    """
     text = lzma.decompress(TEXT.read_bytes()).decode()
     number = {character: i for i, character in enumerate(sorted(set(text)))}
     ids = torch.tensor([number[character] for character in text])
@@ -157,7 +169,7 @@ def read_text() -> tuple[Tensor, Tensor, int]:
 
 
 def main() -> None:
-    """Train, evaluate, and print the figures."""
+    """Train, evaluate, and print the results."""
     given = DEFAULTS | {key: int(value) for key, value in (w.split("=") for w in sys.argv[1:])}
     torch.set_num_threads(1)
     torch.manual_seed(given.pop("seed"))

@@ -1,17 +1,18 @@
-"""One side of `lab.bench.nanogpt_speed`: trains a few steps whenever it is asked to.
+"""One side of `lab.bench.nanogpt_speed`: a process that trains some steps for each line on stdin.
 
     python -m lab.bench.nanogpt_side by_hand|ablate|products SIZES [OVERRIDES...]
 
-SIZES is layers,heads,width,context,batch. Of each line on stdin, a number of steps, the answer is a
-line with the seconds of processor time that they took, and the MiB of memory that the process has
-taken since it had its libraries. Pages of files are not counted: the code of libraries and mapped
-token ids. With `trainer=gpu` among the overrides, all sides run on a GPU; seconds are wall-clock
-time then, and MiB is the largest memory that torch has allocated on the GPU.
+SIZES is layers,heads,width,context,batch. Each line on stdin is a number of steps. The answer is a
+JSON line with two numbers. `seconds` is the CPU time of these steps. `grown_mib` is the memory in
+MiB that the process has allocated since it imported its libraries. Memory of mapped files is not
+counted, such as the code of libraries and token ids. If the overrides include `trainer=gpu`, all
+sides run on a GPU. Then `seconds` is wall-clock time, and `grown_mib` is the largest memory that
+torch has allocated on the GPU.
 
-`by_hand` is the loop of `lab.bench.nanogpt_loop`, in float32 on a processor, and on a GPU in the
-precision of `ablate`. `ablate` is the whole run of `python -m ablate scale=nanogpt`, held up
-between two steps. `products` makes the matrix products of the linear maps of a step, forward and
-backward, as the overrides of `ablate` have it, and does nothing else.
+`by_hand` is the loop of `lab.bench.nanogpt_loop`. It trains in float32 on a CPU, and in the
+precision of `ablate` on a GPU. `ablate` is the whole run of `python -m ablate scale=nanogpt`, which
+waits between two steps. `products` computes only the matrix products of the linear maps of a step,
+forward and backward, with the precision and the library that the overrides choose.
 """
 
 import dataclasses
@@ -37,13 +38,13 @@ from lab.bench import nanogpt_loop
 from lab.bench.nanogpt_loop import Gpt, draw, make_optimizer, read_text
 from lab.bench.ours import compose
 
-ENDLESS = 1_000_000  # steps of a run that is ended from outside
+ENDLESS = 1_000_000  # planned steps of a run that ends when stdin is closed
 BFLOAT16 = "trainer.precision=bf16-mixed"
 DEVICE = torch.device("cuda" if "trainer=gpu" in sys.argv else "cpu")
 
 
 class Sizes(NamedTuple):
-    """Sizes of the model and of a batch; the feed-forward width is four times the width."""
+    """Sizes of the model and of a batch; the inner feed-forward width is four times `width`."""
 
     layers: int
     heads: int
@@ -53,12 +54,15 @@ class Sizes(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Tokens of a batch."""
+        """Number of tokens of a batch."""
         return self.context * self.batch
 
 
 def serve(step: Callable[[], object]) -> None:
-    """Make as many steps as each line asks for, and answer with the time that they took."""
+    """Answer each line on stdin: take the given number of steps, and print their time.
+
+    A first step, which compiles and allocates, is taken before any line is read.
+    """
     step()
     for line in sys.stdin:
         start = clock()
@@ -68,8 +72,9 @@ def serve(step: Callable[[], object]) -> None:
 
 
 def clock() -> float:
-    """Return a time in seconds: processor time, or, with a GPU, wall-clock time after waiting for
-    the work that it has been given.
+    """Return a time in seconds: CPU time, or wall-clock time if a GPU is used.
+
+    With a GPU, the function first waits until the GPU has finished all queued work.
     """
     if DEVICE.type == "cpu":
         return time.process_time()
@@ -78,18 +83,19 @@ def clock() -> float:
 
 
 def anonymous_mib() -> float:
-    """Return the MiB of memory of this process that are not pages of files."""
+    """Return the resident memory of this process in MiB, without mapped files."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     (kib,) = (line.split()[1] for line in lines if line.startswith("RssAnon:"))
     return int(kib) / 1024
 
 
-BEFORE = anonymous_mib()  # of the libraries, which are the same for all sides
+BEFORE = anonymous_mib()  # memory after the imports, which are the same for all sides
 
 
 def grown_mib() -> float:
-    """Return, in MiB, the memory without that of the libraries; on a GPU, the largest memory that
-    torch has allocated there.
+    """Return the memory in MiB that this process has allocated since its imports.
+
+    With a GPU, return the largest memory that torch has allocated on the GPU.
     """
     if DEVICE.type == "cpu":
         return anonymous_mib() - BEFORE
@@ -97,22 +103,26 @@ def grown_mib() -> float:
 
 
 def answer(seconds: float) -> None:
-    """Write a line about the steps that were asked for."""
+    """Print a JSON line with the time of the steps and with the memory."""
     figures = {"seconds": seconds, "grown_mib": grown_mib()}
     print(json.dumps(figures), file=sys.__stdout__, flush=True)
 
 
 class Turns(pl.Callback):
-    """Holds up a run until the next line on stdin, and ends it where there is none."""
+    """Lets a run wait for the next line on stdin, and ends the run when stdin is closed."""
 
     def __init__(self) -> None:
-        self.left = 1  # the first step compiles and allocates: it belongs to no turn
+        self.left = 1  # the first step is not measured, because it compiles and allocates
         self.start: float | None = None
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        """Answer where a turn has ended, and wait for the next one."""
+        """If all requested steps are done, print their time, and wait for the next line.
+
+        Raises:
+            SystemExit: stdin is closed.
+        """
         if not self.left:
             if self.start is not None:
                 answer(clock() - self.start)
@@ -125,7 +135,7 @@ class Turns(pl.Callback):
 
 
 def by_hand(sizes: Sizes, overrides: Sequence[str]) -> None:
-    """Serve steps of the loop written by hand."""
+    """Serve steps of the hand-written loop."""
     half = DEVICE.type == "cuda" and BFLOAT16 in overrides
     text, _, vocab = read_text()
     *shape, batch = sizes
@@ -141,7 +151,7 @@ def by_hand(sizes: Sizes, overrides: Sequence[str]) -> None:
 
 
 def by_command(sizes: Sizes, overrides: Sequence[str]) -> None:
-    """Serve steps of a run of `ablate`, with all that a run does between them."""
+    """Serve steps of a run of `ablate`, including everything that a run does between steps."""
     hush_lightning()
     with TemporaryDirectory() as folder:
         settings = [
@@ -156,12 +166,12 @@ def by_command(sizes: Sizes, overrides: Sequence[str]) -> None:
             *(f"paths.results={folder}", f"paths.cache={folder}", "logger=none"),
         ]
         job = resolve(compose(["scale=nanogpt", *settings, *overrides]))
-        with redirect_stdout(sys.stderr):  # what a run says is no answer
+        with redirect_stdout(sys.stderr):  # stdout is only for the answers
             run(dataclasses.replace(job, callbacks={"turns": Turns()}))
 
 
 def products(sizes: Sizes, overrides: Sequence[str]) -> None:
-    """Serve the matrix products of the linear maps of a step."""
+    """Serve steps that compute only the matrix products of the linear maps."""
     choose_products("onednn" if "products=onednn" in overrides else "blas")
     dtype = torch.bfloat16 if BFLOAT16 in overrides else torch.float32
     _, _, vocab = read_text()

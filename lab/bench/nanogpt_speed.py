@@ -1,16 +1,20 @@
-"""The speed of `scale=nanogpt` beside a small GPT trained by hand, in turn, on one thread each.
+"""Compare the speed of `scale=nanogpt` with a hand-written training loop, on one thread each.
 
     python -m lab.bench.nanogpt_speed [what=[ROW,...]] [pairs=9] [steps=10] [OVERRIDES...]
     python -m lab.bench.nanogpt_speed what=growth [pairs=3] [steps=2]
 
-Rows: laptop (4 layers, width 128, context 64, 12 contexts), wide (6 layers, width 384, context 256,
-4 contexts), each also in bfloat16 beside the loop in float32. The row gpu (6 layers, width 384,
-context 256, 64 contexts, all sides in bfloat16) needs a GPU and is measured only if `what` names
-it. All sides of a row are processes that live at the same time; of a turn, each makes some steps
-while the others wait. Seconds are processor time, on a GPU wall-clock time. `products` makes the
-matrix products of the linear maps of a step alone, as the loop does, and as oneDNN does them.
-`growth` varies width, depth and context, keeps its points in lab/bench/nanogpt_speed.json, where a
-second call adds what is missing, and draws docs/images/nanogpt_speed.svg.
+Rows: laptop (4 layers, width 128, context 64, 12 contexts) and wide (6 layers, width 384, context
+256, 4 contexts). In these rows, `ablate` computes float32 products with oneDNN. In the rows
+laptop_blas and wide_blas, it uses torch's BLAS library, as the loop does. In the rows
+laptop_bfloat16 and wide_bfloat16, `ablate` trains in bfloat16 and the loop in float32. The row gpu
+(6 layers, width 384, context 256, 64 contexts, all sides in bfloat16) needs a GPU, and is measured
+only if `what` names it.
+Each row has three sides: the loop, `ablate`, and `products`, which computes only the matrix
+products of the linear maps of a step of `ablate`. Each side is a process. In each turn, one side
+after the other takes some steps while the other sides wait. `pairs` is the number of turns. Times
+are CPU times, or wall-clock times on a GPU.
+`growth` varies width, number of layers and context. It stores its points in
+lab/bench/nanogpt_speed.json, measures only missing points, and draws docs/images/nanogpt_speed.svg.
 """
 
 import json
@@ -53,24 +57,30 @@ FIGURE = Path(__file__).parents[2] / "docs" / "images" / "nanogpt_speed.svg"
 
 
 class Measured(NamedTuple):
-    """Seconds of a step of each turn, and the largest memory after a turn, by side."""
+    """The measurements of a row, by side: seconds per step in each turn, and largest memory."""
 
     seconds: dict[str, list[float]]
     grown_mib: dict[str, float]
 
     @property
     def ratios(self) -> list[float]:
-        """How many times faster ablate is in each turn, from the smallest on."""
+        """The time of the loop divided by the time of `ablate` in each turn, ascending."""
         pairs = zip(self.seconds["by_hand"], self.seconds["ablate"], strict=True)
         return sorted(hand / ours for hand, ours in pairs)
 
     def median(self, side: str) -> float:
-        """Return the seconds of a side's median step."""
+        """Return the median over the turns of the seconds per step of a side."""
         return statistics.median(self.seconds[side])
 
 
 def measure(sizes: Sizes, overrides: Sequence[str], *, turns: int, steps: int) -> Measured:
-    """Let every side make `steps` steps in each turn; which side begins changes.
+    """Measure all sides in turns of `steps` steps each; the order of the sides alternates.
+
+    Args:
+        sizes: sizes of the model and of a batch.
+        overrides: overrides of `ablate`.
+        turns: number of turns, without a first turn for warm-up.
+        steps: steps of each side in a turn.
 
     Raises:
         UserError: a side has failed.
@@ -83,7 +93,7 @@ def measure(sizes: Sizes, overrides: Sequence[str], *, turns: int, steps: int) -
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     grown_mib = dict.fromkeys(sides, 0.0)
     try:
-        for turn in range(turns + 1):  # the first one warms up
+        for turn in range(turns + 1):  # the first turn is a warm-up
             for side in list(sides)[:: 1 if turn % 2 else -1]:
                 figures = ask(sides[side], steps)
                 grown_mib[side] = max(grown_mib[side], figures["grown_mib"])
@@ -98,10 +108,10 @@ def measure(sizes: Sizes, overrides: Sequence[str], *, turns: int, steps: int) -
 
 
 def ask(process: Any, steps: int) -> dict[str, float]:
-    """Return what a side says of some steps.
+    """Let a side take some steps, and return their seconds and the memory in MiB.
 
     Raises:
-        UserError: it has failed.
+        UserError: the side has failed.
     """
     process.stdin.write(f"{steps}\n")
     process.stdin.flush()
@@ -113,7 +123,10 @@ def ask(process: Any, steps: int) -> dict[str, float]:
 
 
 def row(name: str, measured: Measured) -> str:
-    """Return a row of the table; `products` is their share of a step of ablate."""
+    """Return a row of the table.
+
+    The column `products` is the time of the matrix products as a percentage of a step of `ablate`.
+    """
     ratios = measured.ratios
     low, _, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
     share = measured.median("products") / measured.median("ablate")
@@ -124,7 +137,12 @@ def row(name: str, measured: Measured) -> str:
 
 
 def grow(given: dict[str, Any], overrides: Sequence[str]) -> None:
-    """Measure the points of the figure that are missing, keep them, and draw it."""
+    """Measure and store the missing points of the figure, and draw the figure.
+
+    Args:
+        given: values of the options `pairs` and `steps`.
+        overrides: overrides of `ablate`.
+    """
     points = json.loads(POINTS.read_text(encoding="utf-8")) if POINTS.exists() else []
     measured = {(point["axis"], point["value"]) for point in points}
     for axis, sizes in ((axis, sizes) for axis, line in GROWTH.items() for sizes in line):
@@ -141,7 +159,7 @@ def grow(given: dict[str, Any], overrides: Sequence[str]) -> None:
 
 @exit_on_user_error
 def main() -> None:
-    """Measure the rows asked for and print them, or the growth."""
+    """Measure and print the selected rows; if `growth` is selected, draw the figure, too."""
     all_rows = ROWS | ON_GPU
     names = [*all_rows, "growth"]
     given, rest = options(sys.argv[1:], {**DEFAULTS, "what": list(ROWS)}, names)

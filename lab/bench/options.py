@@ -1,15 +1,15 @@
-"""What each option of today's Transformer costs: bits per byte, seconds of a step, memory.
+"""Measure bits per byte, seconds per step and memory for options of modern Transformers.
 
     python -m lab.bench.options [steps=200] [what=[ROW,...]] [to=FILE]
 
-Every row is `scale=nanogpt` with a few words changed, one seed, a process of its own and one
-thread. Rows that the file has for as many steps are not measured again. Prints all rows of the file
-as a Markdown table. Seconds are those of the processor in the median step, so that other work on
-the machine matters little; memory is the growth of the largest resident memory from the start of
-the run, data and model included, to its end.
+Every row is one run of `scale=nanogpt` with a few overrides, in a separate process with one thread.
+A row that the file has with the same overrides, steps and machine is not measured again. Prints all
+rows of the file as a Markdown table. Times are the CPU time of the median step, on which other work
+on the machine has little effect. Memory is the growth of the peak resident memory during the run,
+including data and model.
 
-No learning rate is tuned and there is one seed, so that rows say what an option costs and that it
-trains. They do not say that it helps.
+Learning rates are not tuned, and each row has one seed. So the rows show the cost of an option, and
+that the option trains. They do not show that it helps.
 """
 
 import json
@@ -104,35 +104,35 @@ OPTIONS: dict[str, Sequence[str]] = {
 
 
 class Row(TypedDict):
-    """What training with an option gave."""
+    """The results of training with an option, and the conditions of the measurement."""
 
-    words: list[str]
-    steps: int
+    words: list[str]  # overrides of the option
+    steps: int  # training steps
     machine: str
-    bpb: float
-    seconds: float  # of the processor, in the median step
-    mib: float
-    parameters: int
+    bpb: float  # bits per byte of the validation text
+    seconds: float  # CPU time of the median step
+    mib: float  # growth of the peak resident memory during the run
+    parameters: int  # number of parameters
 
 
 class Clock(pl.Callback):
-    """Takes the seconds of the processor from step to step."""
+    """Measures the CPU time of each step."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
 
     def on_train_batch_end(self, *arguments: Any) -> None:
-        """Note the time at the end of a step."""
+        """Store the CPU time at the end of a step."""
         self.times.append(time.process_time())
 
     def median(self) -> float:
-        """Return the seconds of the median step behind the warm-up."""
+        """Return the median CPU time of a step after the warm-up, in seconds."""
         timed = self.times[WARM_UP:]
         return statistics.median(b - a for a, b in zip(timed, timed[1:], strict=False))
 
 
 def measure(steps: int, words: Sequence[str]) -> dict[str, float]:
-    """Train with an option, and return its figures."""
+    """Train with the overrides `words`; return bpb, seconds, mib and parameters as in `Row`."""
     with tempfile.TemporaryDirectory() as folder:
         budget = (f"budget.steps={steps}", f"budget.validate_every={steps}")
         base = ("scale=nanogpt", "logger=none", f"paths.results={folder}", *budget)
@@ -148,10 +148,10 @@ def measure(steps: int, words: Sequence[str]) -> dict[str, float]:
 
 
 def read(path: Path) -> dict[str, Row]:
-    """Return the rows of a file by their names; none where there is no file.
+    """Return the rows of a file by option; {} if there is no file.
 
     Raises:
-        UserError: the file is something else.
+        UserError: the file has other content.
     """
     if not path.exists():
         return {}
@@ -178,7 +178,7 @@ def _line(name: str, row: Row) -> str:
 
 @exit_on_user_error
 def main() -> None:
-    """Measure the rows that are missing, keep each at once, and print the table."""
+    """Measure the missing rows, store each as soon as it is measured, and print the table."""
     defaults = {"steps": 200, "what": list(OPTIONS), "to": None}
     given, rest = options(sys.argv[1:], defaults, list(OPTIONS))
     if rest:

@@ -1,10 +1,11 @@
-"""`ablate` itself, measured through its own trainer: one JSON line.
+"""Measure the speed of `ablate` with its own trainer, and print it as one JSON line.
 
     python -m lab.bench.ours train|greedy|beam SECONDS WEIGHTS|- OVERRIDES... [--warm-up S] [--wait]
 
-train: non-padding target tokens (EOS counted) per second of a window after a warm-up.
-greedy, beam: sentences per second over the test split, batches of 100, median of several passes.
-`--wait` says ready and trains after a line on stdin, so that several processes begin together.
+train: target tokens per second in a window after a warm-up; EOS counts, and padding does not.
+greedy, beam: sentences per second on the test split, in batches of 100; median of several passes.
+With `--wait`, the process prints "ready", and starts the measurement after a line on stdin. So
+several processes can start at the same time.
 """
 
 import argparse
@@ -39,7 +40,7 @@ DECODING_BATCH = 100
 
 
 class Stopwatch(pl.Callback):
-    """Counts tokens in a window of `seconds` after `warm_up` seconds, and then ends training.
+    """Counts target tokens in a window of `seconds` after `warm_up` seconds, then ends training.
 
     The window has at least one step.
     """
@@ -53,13 +54,13 @@ class Stopwatch(pl.Callback):
         self.window = 0.0
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Begin the warm-up."""
+        """Start the warm-up."""
         self.start = self.last = time.perf_counter()
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Batch, i: int
     ) -> None:
-        """Count a step; everything between two steps is in its time."""
+        """Count a step; its time includes everything since the end of the step before."""
         now = time.perf_counter()
         if now - self.start > self.warm_up:
             tokens = int((batch.targets != PAD).sum())
@@ -70,7 +71,13 @@ class Stopwatch(pl.Callback):
         trainer.should_stop = self.window > 0 and now - self.start > self.warm_up + self.seconds
 
     def figures(self) -> dict[str, float]:
-        """Target tokens per second, the mean over the window and the median step."""
+        """Return the speed in the window.
+
+        Returns:
+            rate: target tokens per second over the whole window.
+            median: target tokens per second, median over the steps.
+            steps: number of steps in the window.
+        """
         return {
             "rate": self.tokens / self.window,
             "median": statistics.median(self.rates),
@@ -79,7 +86,7 @@ class Stopwatch(pl.Callback):
 
 
 def compose(overrides: list[str]) -> DictConfig:
-    """Return the config of a run, without a logger unless the overrides name one."""
+    """Return the config of a run with these overrides, without a logger unless they name one."""
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", overrides, return_hydra_config=True)
     with open_dict(config):
@@ -91,7 +98,7 @@ def compose(overrides: list[str]) -> DictConfig:
 
 
 def fit(job: Job, model: Model, data: TextData, watch: pl.Callback) -> None:
-    """Train until `watch` ends it, without validation and without a record."""
+    """Train until the callback `watch` or the budget ends it, without validation or record."""
     trainer = job.trainer(
         logger=False,
         callbacks=[watch],
@@ -105,7 +112,10 @@ def fit(job: Job, model: Model, data: TextData, watch: pl.Callback) -> None:
 
 
 def train(config: DictConfig, watch: Stopwatch, *, wait: bool = False) -> dict[str, float]:
-    """Return target tokens per second of training on the corpus of the config."""
+    """Train on the corpus of the config, and return the figures of `watch`.
+
+    With `wait`, training starts after a line on stdin.
+    """
     job = resolve(config)
     data = prepare_data(job)
     model = make_model(job, data)
@@ -116,7 +126,7 @@ def train(config: DictConfig, watch: Stopwatch, *, wait: bool = False) -> dict[s
 
 
 def wait_for_the_others() -> None:
-    """Say that all is prepared, and go on with the next line of standard input."""
+    """Print "ready", and wait for a line on stdin."""
     print("ready", flush=True)
     sys.stdin.readline()
 
@@ -124,7 +134,20 @@ def wait_for_the_others() -> None:
 def decode(
     config: DictConfig, seconds: float, weights: str, *, greedy: bool, wait: bool = False
 ) -> dict[str, float]:
-    """Return sentences per second and BLEU on the test split; weights "-" are the initial ones."""
+    """Translate the test split several times, and return the speed and BLEU.
+
+    Args:
+        config: config of the run.
+        seconds: passes are repeated for at least this time; there are at least two.
+        weights: file of the weights; "-" for initial weights.
+        greedy: whether the search of validations is used instead of the search of tests.
+        wait: whether to wait for a line on stdin before the first pass.
+
+    Returns:
+        rate: sentences per second, median over all passes but the first.
+        passes: number of passes, without the first.
+        bleu: BLEU of the last pass.
+    """
     job = resolve(config)
     data = prepare_data(job)
     task = Training(job, make_model(job, data), data)
@@ -156,12 +179,12 @@ def decode(
 
 
 def peak_mib() -> float:
-    """Return the largest memory that this process has had resident."""
+    """Return the peak resident memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure the mode that the command line names, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("mode", choices=("train", "greedy", "beam"))
     parser.add_argument("seconds", type=float)

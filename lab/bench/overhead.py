@@ -1,11 +1,12 @@
-"""What a training step costs beyond its own work, timed inside one process.
+"""Measure the overhead of training steps, inside one process.
 
     python -m lab.bench.overhead STEPS OVERRIDES...
 
 The trainer is that of a real run, with its record, its loggers and its callbacks. Its time is
-divided between batch building, forward, backward, optimiser, and all the rest, which is the
-overhead: hooks, logging, gradient norms, Lightning's own loops. Logging from within the forward
-pass counts as overhead too. One JSON line: the shares of the wall time of STEPS steps.
+divided into batch building, forward pass, backward pass, optimiser, and the rest, which is the
+overhead: hooks, logging, gradient norms, Lightning's loops. Logging inside the forward pass is
+overhead, too. Prints one JSON line with the proportion of each part in the wall time of STEPS
+steps.
 """
 
 import functools
@@ -37,11 +38,14 @@ from ablate.train.weights import WeightKeeper
 from lab.bench.ours import compose
 
 REST = "overhead"
-WARM_UP = 50  # steps before the window
+WARM_UP = 50  # steps before the measured steps
 
 
 class Clock:
-    """Gives every moment to the innermost part that is under way, and to REST outside of all."""
+    """Measures the seconds of each part of the work.
+
+    At any time, the innermost active part is counted; if no part is active, REST is counted.
+    """
 
     def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -50,19 +54,19 @@ class Clock:
         self._since = now()
 
     def restart(self) -> None:
-        """Forget what has been counted; parts under way stay so."""
+        """Set all counts to 0; active parts stay active."""
         self._since = self._now()
         self.seconds.clear()
 
     def shares(self) -> dict[str, float]:
-        """Return the share of the time since the last restart that each part has had."""
+        """Return the proportion of each part in the time since the last restart."""
         self._settle()
         total = sum(self.seconds.values())
         return {part: seconds / total for part, seconds in self.seconds.items()}
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Count what happens inside under a name."""
+        """Count the time inside this context as that of the named part."""
         self._settle()
         self._under_way.append(name)
         try:
@@ -72,7 +76,7 @@ class Clock:
             self._under_way.pop()
 
     def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function, its calls counted under a name."""
+        """Return a function that calls `function` and counts its time as that of the named part."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -88,7 +92,7 @@ class Clock:
 
 
 class TimedLoader(TrainingLoader):
-    """The training batches, the making of each one counted."""
+    """A training loader that counts the time of building each batch."""
 
     clock: Clock
 
@@ -103,24 +107,28 @@ class TimedLoader(TrainingLoader):
 
 
 class TimedTranslation(Training):
-    """The task, its parts counted."""
+    """A training module that counts the time of its parts."""
 
     clock: Clock
 
     def train_dataloader(self) -> TrainingLoader:
-        """Return the loader of the data, timed."""
+        """Return the training loader of the data as a `TimedLoader`."""
         loader = self.data.train_dataloader()
         loader.__class__ = TimedLoader
         loader.clock = self.clock
         return loader
 
     def configure_optimizers(self) -> Any:
-        """Time the optimiser; the closure that Lightning gives it is no part of its work."""
+        """Count the time of the optimiser.
+
+        Lightning passes the optimiser a closure with forward and backward pass, which is counted
+        separately.
+        """
         configured: Any = super().configure_optimizers()
         optimizer, clock = configured["optimizer"], self.clock
         step, zero_grad = optimizer.step, optimizer.zero_grad
 
-        @functools.wraps(step)  # it bears the mark that the schedule looks for
+        @functools.wraps(step)  # copies an attribute that the learning-rate schedule checks
         def timed_step(closure: Callable[[], Any]) -> Any:
             return step(clock.timed(REST, closure))
 
@@ -129,23 +137,26 @@ class TimedTranslation(Training):
         return configured
 
     def training_step(self, *args: Any) -> torch.Tensor:
-        """Count the forward pass."""
+        """Count the time of the forward pass."""
         with self.clock.part("forward"):
             return super().training_step(*args)
 
     def log(self, *args: Any, **kwargs: Any) -> None:
-        """Count logging as overhead wherever it happens."""
+        """Count the time of logging as overhead, also inside other parts."""
         with self.clock.part(REST):
             super().log(*args, **kwargs)
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
-        """Count the backward pass."""
+        """Count the time of the backward pass."""
         with self.clock.part("backward"):
             super().backward(*args, **kwargs)
 
 
 class Window(pl.Callback):
-    """Restarts the clock after the warm-up, and reads it after so many more steps."""
+    """Restarts the clock after the warm-up, and ends training `steps` steps later.
+
+    `shares` then has the proportion of each part in the time between.
+    """
 
     def __init__(self, clock: Clock, steps: int) -> None:
         self.clock = clock
@@ -153,7 +164,7 @@ class Window(pl.Callback):
         self.shares: dict[str, float] = {}
 
     def on_train_batch_end(self, trainer: pl.Trainer, *rest: Any) -> None:
-        """Begin or end the window."""
+        """Start or end the measurement after the right number of steps."""
         if trainer.global_step == WARM_UP:
             self.clock.restart()
         if trainer.global_step == WARM_UP + self.steps:
@@ -162,7 +173,7 @@ class Window(pl.Callback):
 
 
 def measure(config: DictConfig, steps: int) -> dict[str, float]:
-    """Train as a run would, and return the share of each part."""
+    """Train as a real run does, and return the proportion of each part in the wall time."""
     job = resolve(config)
     data = prepare_data(job)
     record = Record(config, data.fingerprints, job.initial.fingerprint())
@@ -184,7 +195,7 @@ def measure(config: DictConfig, steps: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the shares for the command line."""
+    """Measure the run that the command line describes, and print the proportions."""
     steps, *overrides = sys.argv[1:]
     with tempfile.TemporaryDirectory() as results:
         config = compose([*overrides, f"paths.results={results}"])

@@ -1,6 +1,7 @@
-"""The baseline's weights (--load) handed to CTranslate2: decoding only, options as baseline.py.
+"""Measure decoding with CTranslate2, with the options of baseline.py and its weights (--load).
 
-float32, as many workers as threads, one thread each: its best setting on two cores.
+CTranslate2 runs in float32, with one worker of one thread for each thread. This is its fastest
+setting on two cores.
 """
 
 import statistics
@@ -16,33 +17,43 @@ base.SYSTEM = f"CTranslate2 {ctranslate2.__version__}"
 
 
 def array(tensor):
-    """Return a tensor as CTranslate2 takes it."""
+    """Return a tensor as a contiguous NumPy array, which CTranslate2 expects."""
     return tensor.detach().contiguous().numpy()
 
 
 def linear(spec, weight, bias=None):
-    """Fill in a linear layer."""
+    """Copy weight and bias into the specification of a linear layer."""
     spec.weight = array(weight)
     if bias is not None:
         spec.bias = array(bias)
 
 
 def norm(spec, module):
-    """Fill in a layer normalisation."""
+    """Copy the parameters of a layer normalisation into its specification."""
     spec.gamma, spec.beta = array(module.weight), array(module.bias)
 
 
 def attention(spec, module, d, *, cross):
-    """Fill in an attention block: in cross-attention the query stands apart."""
+    """Copy the parameters of an attention block into its specification.
+
+    The projections to queries, keys and values are one linear layer. In cross-attention, the
+    projection to queries is a separate layer.
+
+    Args:
+        spec: the specification.
+        module: the nn.MultiheadAttention.
+        d: width of the model.
+        cross: whether it is cross-attention.
+    """
     weight, bias = module.in_proj_weight, module.in_proj_bias
     cut = (slice(None, d), slice(d, None)) if cross else (slice(None),)
-    for layer, rows in zip(spec.linear, cut, strict=False):  # the output comes last
+    for layer, rows in zip(spec.linear, cut, strict=False):  # the last layer is the output
         linear(layer, weight[rows], bias[rows])
     linear(spec.linear[-1], module.out_proj.weight, module.out_proj.bias)
 
 
 def layer_of(spec, module, d):
-    """Fill in one layer of encoder or decoder, Post-LN."""
+    """Copy the parameters of a Post-LN layer of the encoder or decoder into its specification."""
     attention(spec.self_attention, module.self_attn, d, cross=False)
     norm(spec.self_attention.layer_norm, module.norm1)
     last = module.norm2
@@ -56,7 +67,13 @@ def layer_of(spec, module, d):
 
 
 def specification(net, pieces, arch):
-    """Return the whole model in CTranslate2's own form."""
+    """Return the specification of the whole model for CTranslate2.
+
+    Args:
+        net: the baseline's model.
+        pieces: the tokens of the vocabulary.
+        arch: sizes of the model, a value of ARCHS.
+    """
     spec = transformer_spec.TransformerSpec.from_config(
         (arch["enc"], arch["dec"]),
         arch["heads"],
@@ -82,7 +99,13 @@ def specification(net, pieces, arch):
 
 
 def decode(text):
-    """Translate test as often as the time allows; the same figures as the baseline's."""
+    """Translate the test set repeatedly until the time is over, and return the results.
+
+    Returns:
+        runs: number of measured passes.
+        sent_s: sentences per second, from the median pass.
+        bleu_13a, hyp_tokens: BLEU and output tokens, only with --bleu.
+    """
     net = base.make(text)[0].eval()
     with tempfile.TemporaryDirectory() as folder:
         spec = specification(net, text.itos, ARCHS[A.arch])

@@ -1,4 +1,4 @@
-"""HF MarianMTModel in the loop, batches and options of baseline.py, with its weights (--load)."""
+"""Measure HF's MarianMTModel in the loop of baseline.py, with its options and weights (--load)."""
 
 import sys
 
@@ -10,12 +10,12 @@ from torch.nn import functional as F
 from transformers import MarianConfig, MarianMTModel
 
 base.SYSTEM = "transformers MarianMTModel"
-TOLERANCE = 1e-3  # of the logits, against the baseline's with the same weights
+TOLERANCE = 1e-3  # largest difference from the baseline's logits with the same weights
 baseline_make = base.make
 
 
 def configuration(vocab):
-    """Return the config of the baseline's architecture."""
+    """Return the MarianConfig of the baseline's architecture, for a vocabulary of this size."""
     a = ARCHS[A.arch]
     return MarianConfig(
         vocab_size=vocab,
@@ -45,7 +45,10 @@ def configuration(vocab):
 
 
 def make(text):
-    """Return model, what runs, optimiser and schedule, as the baseline's own `make` does."""
+    """Return the model twice, its optimiser and its schedule, as `make` of the baseline does.
+
+    The baseline's second element is the compiled model. Here it is the same model.
+    """
     torch.manual_seed(A.seed)
     net = MarianMTModel(configuration(len(text.itos)))
     if A.load:
@@ -62,7 +65,16 @@ def make(text):
 
 @torch.inference_mode()
 def take_over(net, other, text):
-    """Take the baseline's weights, and see that both give the same logits."""
+    """Copy the baseline's weights into the model, and check that both give the same logits.
+
+    Args:
+        net: the MarianMTModel.
+        other: the baseline's model.
+        text: the test sentences for the check.
+
+    Raises:
+        SystemExit: a parameter is unknown to transformers, or the logits differ.
+    """
     given = to_marian(other.state_dict(), other.pos)
     missing, unknown = net.load_state_dict(given, strict=False)
     if unknown:
@@ -83,7 +95,7 @@ def forward(net, src, tgt):
 
 
 def loss_of(net, run, src, tin, tout, smooth=0.1):
-    """Return the mean loss, as the baseline's."""
+    """Return the mean label-smoothed cross-entropy of a batch, with the baseline's arguments."""
     logits = forward(run, src, tin).flatten(0, 1)
     return F.cross_entropy(logits, tout.flatten(), ignore_index=PAD, label_smoothing=smooth)
 
@@ -112,7 +124,7 @@ def translate(net, pairs, beams):
 
 
 def until_eos(ids):
-    """Return what stands before EOS."""
+    """Return the ids before the first EOS; all ids if there is no EOS."""
     return ids[: ids.index(EOS)] if EOS in ids else ids
 
 

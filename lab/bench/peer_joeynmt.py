@@ -1,7 +1,8 @@
-"""JoeyNMT's own training loop on the baseline's data, model sizes and options: training only.
+"""Measure JoeyNMT's training loop on the baseline's data, with its model sizes and options.
 
-Its batches hold --tokens tokens, padding counted, of the longer side, and it sorts nothing by
-length. Target tokens (EOS counted) per second between its log lines, after the warm-up.
+A batch of JoeyNMT has up to --tokens tokens of the longer side, including padding. Sentences are
+not sorted by length. The speed is in target tokens per second, including EOS, between JoeyNMT's log
+lines after the warm-up. Prints one JSON line.
 """
 
 import argparse
@@ -16,15 +17,15 @@ import joeynmt.training
 import torch
 
 TINY = dict(d=128, ff=256, heads=4, layers=4, drop=0.3)
-LOG_EVERY = 5  # updates
+LOG_EVERY = 5  # steps between two log lines
 
 
 class WindowEnd(Exception):  # noqa: N818
-    """The window is over."""
+    """Raised when the measured time is over, to end the training."""
 
 
 def options():
-    """Return the options of baseline.py that have a meaning here."""
+    """Return the options of baseline.py that apply to JoeyNMT, from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("mode", choices=["train"])
     parser.add_argument("--data", type=Path, required=True)
@@ -36,7 +37,12 @@ def options():
 
 
 def write_text(data, folder):
-    """Write the ids as words, so that nothing is cut or joined, and the vocabulary of them."""
+    """Write the token ids as words, so that JoeyNMT keeps each token, and write the vocabulary.
+
+    Args:
+        data: folder of the baseline's data.
+        folder: folder of the written files.
+    """
     for split in ("train", "val"):
         for side in ("src", "tgt"):
             lines = (data / f"{split}.{side}.ids").read_text(encoding="utf-8").splitlines()
@@ -51,7 +57,7 @@ def write_text(data, folder):
 
 
 def stack():
-    """Return the config of the encoder, and of the decoder."""
+    """Return the config of a stack, which is the same for the encoder and the decoder."""
     return dict(
         type="transformer",
         num_layers=TINY["layers"],
@@ -66,7 +72,12 @@ def stack():
 
 
 def configuration(folder, tokens):
-    """Return a whole config."""
+    """Return JoeyNMT's config.
+
+    Args:
+        folder: folder of the data, in which JoeyNMT also stores the model.
+        tokens: tokens per batch.
+    """
     side = dict(level="word", lowercase=False, max_length=256, voc_file=str(folder / "vocabulary"))
     return dict(
         name="bench",
@@ -111,7 +122,7 @@ def configuration(folder, tokens):
 
 
 class Timed(joeynmt.training.TrainManager):
-    """Reads the clock at every log line."""
+    """A training manager that stores the time and the number of target tokens at each log line."""
 
     warm_up = seconds = 0.0
     marks = []  # (time, target tokens so far)
@@ -128,7 +139,7 @@ class Timed(joeynmt.training.TrainManager):
 
 
 def main():
-    """Train for the window, and print one JSON line."""
+    """Train for the warm-up and the measured time, and print one JSON line."""
     given = options()
     torch.set_num_threads(given.threads)
     Timed.warm_up, Timed.seconds = given.warmup, given.seconds

@@ -1,11 +1,11 @@
-"""Ours beside other toolkits, each in an environment of its own under cache/peers.
+"""Compare `ablate` with other toolkits, each in a separate environment in cache/peers.
 
     python -m lab.bench.peers [data.root=FOLDER] [what=[PEER,...]] [rounds=5] [seconds=30]
         [warm_up=10] [threads=2] [run=RUN] [training_steps=600] [python=PYTHON]
 
-Installs JoeyNMT, transformers (HF) and CTranslate2 from the package index, trains and decodes
-with them in turn with ours, and puts the rows into lab/bench/results.json. A peer that does not
-install is named in one line and left out.
+Installs JoeyNMT, transformers (HF) and CTranslate2 from the package index. Measures training and
+decoding of `ablate` and of each toolkit alternately, and writes the rows to lab/bench/results.json.
+A toolkit that cannot be installed is left out with a message.
 """
 
 import subprocess
@@ -22,11 +22,11 @@ from lab.bench.setting import TINY, Setting
 from lab.bench.table import table
 
 ENVIRONMENTS = Path("cache/peers")
-PINNED = ("torch", "numpy", "sacrebleu")  # of constraints.txt; the rest as each peer wants
+PINNED = ("torch", "numpy", "sacrebleu")  # with the versions in constraints.txt, for all toolkits
 
 
 class Peer(NamedTuple):
-    """A toolkit: its packages, the script that drives it, and what that can measure."""
+    """A toolkit: its packages, the script that measures it, and what the script can measure."""
 
     title: str
     packages: tuple[str, ...]
@@ -36,7 +36,7 @@ class Peer(NamedTuple):
 
 
 PEERS = {
-    # it imports importlib_metadata, which it does not ask for
+    # JoeyNMT imports importlib_metadata without declaring it as a dependency
     "joeynmt": Peer(
         "JoeyNMT",
         ("joeynmt==2.3.0", "importlib_metadata"),
@@ -52,7 +52,14 @@ PEERS = {
 
 
 def install(name: str, python: str) -> Path | None:
-    """Return the interpreter of a peer's environment, made if need be; None where that fails."""
+    """Return the Python interpreter of a toolkit's environment; create it first if necessary.
+
+    The result is None if the toolkit cannot be installed. The reason is printed.
+
+    Args:
+        name: a key of PEERS.
+        python: interpreter that creates the environment.
+    """
     folder = ENVIRONMENTS / name
     interpreter, ready = folder / "bin" / "python", folder / "ready"
     if ready.exists():
@@ -73,7 +80,7 @@ def install(name: str, python: str) -> Path | None:
 
 
 def constraints() -> Path:
-    """Write the pinned versions that all environments share."""
+    """Write a constraints file with the versions that all environments share; return its path."""
     lines = Path("constraints.txt").read_text(encoding="utf-8").splitlines()
     chosen = [line for line in lines if line.split("==")[0] in PINNED]
     path = ENVIRONMENTS / "constraints.txt"
@@ -83,7 +90,7 @@ def constraints() -> Path:
 
 
 def compare(setting: Setting, name: str, interpreter: Path) -> list[Row]:
-    """Return all rows of a peer."""
+    """Measure and return all rows of a toolkit."""
     rows = train(setting, name, interpreter) if PEERS[name].trains else []
     if PEERS[name].decodes:
         rows += [decode(setting, name, interpreter, what) for what in ("greedy", "beam5")]
@@ -91,7 +98,7 @@ def compare(setting: Setting, name: str, interpreter: Path) -> list[Row]:
 
 
 def train(setting: Setting, name: str, interpreter: Path) -> list[Row]:
-    """Compare speed and memory of training tiny in fp32."""
+    """Compare speed and peak memory of training `model=tiny` in fp32; return two rows."""
     ours: list[dict[str, Any]] = []
     other: list[dict[str, Any]] = []
 
@@ -113,7 +120,10 @@ def train(setting: Setting, name: str, interpreter: Path) -> list[Row]:
 
 
 def decode(setting: Setting, name: str, interpreter: Path, what: str) -> Row:
-    """Compare decoding with the same weights, stopping at EOS."""
+    """Compare the speed of decoding; both sides have the same weights and stop at EOS.
+
+    `what` is greedy or beam5.
+    """
     mode = what.removesuffix("5")
 
     def mine() -> float:
@@ -133,7 +143,7 @@ def _peer(setting: Setting, name: str, interpreter: Path, mode: str, *arguments:
 
 @exit_on_user_error
 def main() -> None:
-    """Install and measure what is asked for, and keep each peer as soon as it is done."""
+    """Install and measure the selected toolkits, store the rows of each, and print the table."""
     defaults = {**DEFAULTS, "what": list(PEERS), "python": sys.executable}
     values, rest = options(sys.argv[1:], defaults, list(PEERS))
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,4 @@
-"""lab/bench/results.json: one row per comparison, and how rounds become a row.
-
-A row is {what, ours, other, unit, ratio, ratio_min, ratio_max, machine, settings}. `ours` and
-`other` are medians over the rounds; `ratio` is the median of ours / other of each round, and the
-next two are the smallest and the largest. `settings` says what the two sides are.
-"""
+"""Read and write lab/bench/results.json, which has one row for each comparison and machine."""
 
 import json
 import os
@@ -21,7 +16,17 @@ RESULTS = Path(__file__).parent / "results.json"
 
 
 class Row(TypedDict):
-    """One comparison."""
+    """The result of a comparison.
+
+    Attributes:
+        what: name of the comparison.
+        ours, other: median over the rounds for `ablate` and for the other side.
+        unit: unit of both.
+        ratio: median over the rounds of ours / other.
+        ratio_min, ratio_max: smallest and largest ratio of a round.
+        machine: description of the machine.
+        settings: description of the two sides.
+    """
 
     what: str
     ours: float
@@ -35,7 +40,7 @@ class Row(TypedDict):
 
 
 def row(what: str, ours: Sequence[float], other: Sequence[float], unit: str, settings: str) -> Row:
-    """Return the row of some rounds; round i gave `ours[i]` and `other[i]`."""
+    """Return the row of a comparison; `ours[i]` and `other[i]` were measured in round i."""
     ratios = [mine / theirs for mine, theirs in zip(ours, other, strict=True)]
     return {
         "what": what,
@@ -51,7 +56,7 @@ def row(what: str, ours: Sequence[float], other: Sequence[float], unit: str, set
 
 
 def read(path: Path = RESULTS) -> list[Row]:
-    """Return the rows of a file, none where there is no file.
+    """Return the rows of a file; [] if there is no file.
 
     Raises:
         UserError: the file is not a list of rows.
@@ -69,22 +74,22 @@ def read(path: Path = RESULTS) -> list[Row]:
 
 
 def merge(earlier: Sequence[Row], measured: Sequence[Row]) -> list[Row]:
-    """Return the earlier rows with those that were measured again replaced, new ones at the end.
+    """Return all rows; a measured row replaces the earlier row with the same name and machine.
 
-    What was measured on another machine stays.
+    Measured rows that replace no earlier row are at the end.
     """
     return list({(row["what"], row["machine"]): row for row in (*earlier, *measured)}.values())
 
 
 def keep(measured: Sequence[Row], path: Path = RESULTS) -> list[Row]:
-    """Put measured rows into the file, and return all that it holds then."""
+    """Merge measured rows into the file, and return all rows of the file."""
     rows = merge(read(path), measured)
     path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
     return rows
 
 
 def machine() -> str:
-    """Say what the figures were measured on: processor, cores, AMX, version of torch."""
+    """Return a description of this machine: processor, cores, AMX, and the version of torch."""
     about = _processor()
     amx = "AMX" if "amx_tile" in about.get("flags", "").split() else "no AMX"
     name = about.get("model name") or platform.processor() or platform.machine()
@@ -92,7 +97,7 @@ def machine() -> str:
 
 
 def _processor() -> dict[str, str]:
-    """What Linux says of its first processor."""
+    """Return the properties of the first processor in /proc/cpuinfo; {} without this file."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text(encoding="utf-8").split("\n\n")[0].splitlines() if path.exists() else []
     pairs = (line.partition(":") for line in lines)

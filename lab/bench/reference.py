@@ -1,13 +1,13 @@
-"""The page of one long run on real text: its scores beside published ones, its curve, translations.
+"""Write a page about one long run on real text: its scores, published scores, translations.
 
     python -m ablate scale=reference logger=none
     python -m lab.bench.reference results/runs/IDENTITY experiments/reference_multi30k
         [--tried results/runs/IDENTITY ...]
 
-`--tried` names short runs that were made to choose its settings: each is a row, with the keys in
-which it differs from the first of them.
-Ten translations are taken at equal distances through the test; then come the five whose chrF is
-lowest, which show what the model misses.
+`--tried` names the folders of short runs with which the settings were chosen. The page has a row
+for each, with the config keys in which it differs from the first of them.
+The page shows ten translations at equal distances in the test set, and the five translations with
+the lowest chrF.
 """
 
 import argparse
@@ -50,18 +50,18 @@ class Finished(NamedTuple):
 
     folder: Path
     config: Any
-    metrics: dict[str, float]
-    signatures: dict[str, str]
-    seconds: float
-    text: Pairs
+    metrics: dict[str, float]  # metrics of training, validation and test
+    signatures: dict[str, str]  # sacreBLEU's signature, by metric
+    seconds: float  # duration of training
+    text: Pairs  # sources and references of the test set
     translations: list[str]
 
 
 def read(folder: Path) -> Finished:
-    """Read the run and its newest test.
+    """Read a run and its newest test.
 
     Raises:
-        UserError: there is none, or it was changed.
+        UserError: the run was not trained or not tested, or a file was changed afterwards.
     """
     training = read_result(folder)
     tests = sorted(folder.glob("tests/*/result.json"), key=lambda path: path.stat().st_mtime)
@@ -81,7 +81,12 @@ def read(folder: Path) -> Finished:
 
 
 def page(run: Finished, tried: Sequence[Path] = ()) -> Iterator[str]:
-    """Yield the blocks of the page, in Markdown."""
+    """Yield the blocks of the page, in Markdown.
+
+    Args:
+        run: the run.
+        tried: folders of the short runs.
+    """
     source, target = run.config.data.source, run.config.data.target
     yield f"# The reference run: {source} to {target}"
     tokens = run.metrics["steps"] * run.config.batch.tokens / 1e6
@@ -113,7 +118,10 @@ def page(run: Finished, tried: Sequence[Path] = ()) -> Iterator[str]:
 
 
 def trials(tried: Sequence[Path]) -> Iterator[str]:
-    """Yield a row for every short run: the weights of its last update, which nothing averages."""
+    """Yield a table row for every short run: the overrides, and the last validation in training.
+
+    This validation uses the current weights, without an average over checkpoints.
+    """
     configs = [leaves(cast(DictConfig, OmegaConf.load(run / "config.yaml"))) for run in tried]
     for run, config in zip(tried, configs, strict=True):
         own_keys = [
@@ -125,13 +133,13 @@ def trials(tried: Sequence[Path]) -> Iterator[str]:
 
 
 def setting(key: str, value: Any) -> str:
-    """Return a key and its value; of a component the name of its class."""
+    """Return "key=value"; for a `_target_`, the component's key and the name of its class."""
     component, _, last = key.rpartition(".")
     return f"{component}={value.rpartition('.')[2]}" if last == "_target_" else f"{key}={value}"
 
 
 def scores(run: Finished) -> Iterator[str]:
-    """Yield a row for every score."""
+    """Yield a table row for every score, with the published score if there is one."""
     for key, name in SHOWN.items():
         published = PUBLISHED.get(key)
         gap = f"{published} ({run.metrics[key] - published:+.2f})" if published else ""
@@ -140,14 +148,17 @@ def scores(run: Finished) -> Iterator[str]:
 
 
 def sentence(run: Finished, i: int) -> str:
-    """Return a source, its reference and its translation as a quotation."""
+    """Return sentence `i` as a Markdown quotation: its source, reference and translation."""
     texts = run.text.src[i], run.text.tgt[i], run.translations[i]
     names = ("source", "reference", "translation")
     return "\\\n".join(f"> {name} {i + 1}: {text}" for name, text in zip(names, texts, strict=True))
 
 
 def curve(folder: Path) -> dict[str, list[Any]]:
-    """Return the validations of a run while it trained; the weights that are tested come after."""
+    """Return the steps, nll and BLEU of the validations during training, by name.
+
+    The validation of the tested weights, which follows at the last step, is left out.
+    """
     lines = [
         json.loads(line)
         for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
@@ -163,7 +174,7 @@ def curve(folder: Path) -> dict[str, list[Any]]:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page and its figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path, help="folder of the run")
     parser.add_argument("to", type=Path, help="folder of the page")

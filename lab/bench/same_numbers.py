@@ -1,11 +1,11 @@
-"""Whether two checkouts compute the same numbers: every level, trained, validated and tested.
+"""Check whether two checkouts compute the same numbers in training, validation and test.
 
     python -m lab.bench.same_numbers BEFORE AFTER [--work FOLDER] [--only TEXT]
 
-Each level of each group (as BEFORE has them) and a few single keys are trained for some steps in
-both checkouts by the same command. Equal means to the last bit: `val/nll`, every other metric, the
-translations and the number of parameters. Prints a row per level and exits with 1 where one
-differs. Sweeps that are done are not run again as long as FOLDER is kept.
+Both checkouts train each option of each group of BEFORE for a few steps by the same command, and
+also a few values of single keys. All metrics of BEFORE and the translations must be equal to the
+last bit. Prints a row for each option, and exits with 1 if an option differs. Finished sweeps in
+FOLDER are not run again.
 """
 
 import argparse
@@ -31,7 +31,7 @@ GROUPS = (
     *("model/position", "model/residual", "model/norm", "model/attention", "model/padding"),
     *("model/feed_forward", "model/embedding", "loss", "optimizer", "schedule", "search"),
 )
-# keys and levels that a group's glob does not reach
+# overrides of further sweeps, for keys and options that are not in GROUPS
 KEYS = (
     "model=micro,tiny,small",
     "tokenizer=bpe_small,unigram tokenizer.vocab_size=200",
@@ -61,7 +61,7 @@ KEYS = (
 
 
 def main() -> int:
-    """Compare, print the table, and return the exit status."""
+    """Compare the two checkouts, print the table, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("before", type=Path, help="checkout with its own .venv")
     parser.add_argument("after", type=Path, help="the other one")
@@ -86,7 +86,7 @@ def main() -> int:
 
 
 def _sweeps(checkout: Path) -> list[str]:
-    """Return the overrides of every sweep."""
+    """Return the overrides of every sweep, with the options that a checkout has."""
     globbed = [
         f"{group}={','.join(sorted(p.stem for p in (checkout / 'conf' / group).glob('*.yaml')))}"
         for group in GROUPS
@@ -95,7 +95,10 @@ def _sweeps(checkout: Path) -> list[str]:
 
 
 def _runs(checkout: Path, sweep: str, work: Path) -> dict[str, dict[str, Any]]:
-    """Return what each arm of a sweep gave, by its overrides."""
+    """Run a sweep in a checkout unless `work` has its results; return these, by overrides.
+
+    The results are those of `read_cells`.
+    """
     name = "".join(c if c.isalnum() else "_" for c in sweep)
     results, done = work / name, work / f"{name}.json"
     if not done.exists():
@@ -106,7 +109,7 @@ def _runs(checkout: Path, sweep: str, work: Path) -> dict[str, dict[str, Any]]:
         log = subprocess.run(
             command,
             cwd=checkout,
-            env={**os.environ, "PYTHONPATH": str(checkout)},  # and not the package of the .venv
+            env={**os.environ, "PYTHONPATH": str(checkout)},  # instead of .venv's package
             capture_output=True,
             encoding="utf-8",
             errors="backslashreplace",
@@ -120,7 +123,17 @@ def _runs(checkout: Path, sweep: str, work: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_cells(results: Path) -> dict[str, dict[str, Any]]:
-    """Return the numbers of every cell, of the latest sweep that has it; a failed cell has none."""
+    """Return the results of every cell (run of a sweep) in a folder, by its overrides.
+
+    The keys are the overrides that not all cells share. If several sweeps have the same cell, the
+    latest sweep counts.
+
+    Returns:
+        status: status of the run.
+        metrics: its metrics; {} if the run has failed.
+        seconds: duration of each phase; {} if the run has failed.
+        translations: contents of the files with translations; [] without an evaluation.
+    """
     cells = {}
     for path in sorted(results.glob("sweeps/*/*/cells/*.json")):
         cell = json.loads(path.read_text(encoding="utf-8"))
@@ -136,19 +149,19 @@ def read_cells(results: Path) -> dict[str, dict[str, Any]]:
 
 
 def _short(overrides: str, every: dict[str, Any]) -> str:
-    """Return the overrides in which an arm differs from the others of its sweep."""
+    """Return the overrides that not all arms in `every` share; "the only one" for a single arm."""
     shared = set.intersection(*(set(other.split()) for other in every))
     return " ".join(word for word in overrides.split() if word not in shared) or "the only one"
 
 
 def _difference(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
-    """Return what differs, or nothing."""
+    """Return the differences between two results in words; "" if they are equal."""
     if before is None or after is None:
         return "missing " + ("before" if before is None else "after")
     if "failed" in (before["status"], after["status"]):
         return f"{before['status']} before, {after['status']} after"
     unequal = [key for key in ("status", "translations") if before[key] != after[key]]
-    for key in sorted(before["metrics"]):  # what is measured since then differs from nothing
+    for key in sorted(before["metrics"]):  # metrics that only AFTER has are not compared
         values = [side["metrics"].get(key) for side in (before, after)]
         if repr(values[0]) != repr(values[1]):
             unequal.append(f"{key}: {values[0]} and {values[1]}")

@@ -1,13 +1,13 @@
-"""Whether two checkouts train and search at the same speed, measured in turn.
+"""Check whether two checkouts train and decode at the same speed, by alternating measurements.
 
     python -m lab.bench.same_speed BEFORE AFTER [--work FOLDER] [--only TEXT] [--rounds 5]
         [--seconds 15] [--threads 2] [OVERRIDES...]
 
-A row of each of `lab.bench.ours`: training of model=tiny and model=small in float32, target tokens
-per second; greedy and beam search of model=tiny with weights that the checkout itself has trained
-by one command, sentences per second. A round measures BEFORE and then AFTER, each with its own
-`lab.bench.ours` in a process of its own; a ratio is after / before of one round. Exits with 1 where
-the median ratio of a row is below 0.95. For Multi30k:
+Two rows measure training of model=tiny and model=small in float32, in target tokens per second. Two
+rows measure greedy and beam search of model=tiny, in sentences per second, with weights that the
+checkout itself has trained. A round measures BEFORE and then AFTER, each with the checkout's
+`lab.bench.ours` in a separate process. A ratio is after / before of one round. Exits with 1 if the
+median ratio of a row is below 0.95. For Multi30k:
 
     python -m lab.bench.same_speed BEFORE AFTER data.root=FOLDER
 """
@@ -33,7 +33,7 @@ ROWS = {
     "greedy model=tiny": ("greedy", TINY),
     "beam model=tiny": ("beam", TINY),
 }
-# so few steps need small batches and a small rate to end sentences where they end
+# With so few steps, a model learns where sentences end only with small batches and learning rates.
 SHORT = (
     *("batch.tokens=1024", "budget.steps=400", "budget.validate_every=400", "budget.warmup=100"),
     *("optimizer.lr=0.001", "checkpoint.tested=last", "name=same_speed", "logger=none"),
@@ -42,7 +42,12 @@ SHORT = (
 
 @exit_on_user_error
 def main() -> None:
-    """Measure, print the table, and exit with the status."""
+    """Measure the rows, print the table, and exit with the exit status.
+
+    Raises:
+        UserError: a checkout has failed.
+        SystemExit: always; the status is 1 if AFTER is slower.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("before", type=Path, help="checkout with its own .venv")
     parser.add_argument("after", type=Path, help="the other one")
@@ -65,7 +70,7 @@ def main() -> None:
 
 
 class Side:
-    """One of the two checkouts."""
+    """A checkout that is measured, with the settings of its processes."""
 
     def __init__(
         self, checkout: Path, work: Path, *, seconds: float, threads: int, overrides: list[str]
@@ -78,7 +83,11 @@ class Side:
         self.overrides = [FLOAT32, f"threads={threads}", paths, *overrides]
 
     def rate(self, what: str) -> float:
-        """Return target tokens or sentences per second of one window."""
+        """Measure a row once; return target tokens or sentences per second.
+
+        Raises:
+            UserError: the process has failed.
+        """
         mode, overrides = ROWS[what]
         weights = "-" if mode == "train" else str(self.weights())
         command = ["-m", "lab.bench.ours", mode, str(self.seconds), weights, "--warm-up", "5"]
@@ -86,7 +95,7 @@ class Side:
         return float(run(command, self.env, self.python, self.checkout)["rate"])
 
     def weights(self) -> Path:
-        """Return the weights of the run that this checkout has trained, now or before.
+        """Return the file of weights for decoding; train them first if necessary.
 
         Raises:
             UserError: training has failed.
@@ -103,12 +112,18 @@ class Side:
 
     @property
     def python(self) -> str:
-        """The interpreter of the checkout."""
+        """The path of the checkout's Python interpreter."""
         return str(self.checkout / ".venv/bin/python")
 
 
 def row(what: str, sides: Sequence[Side], rounds: int) -> float:
-    """Measure a row in turn, print it, and return the median ratio."""
+    """Measure a row on both sides alternately, print it, and return the median ratio.
+
+    Args:
+        what: a key of ROWS.
+        sides: BEFORE and AFTER.
+        rounds: number of rounds.
+    """
     pairs = [[side.rate(what) for side in sides] for _ in range(rounds)]
     before, after = (statistics.median(rates) for rates in zip(*pairs, strict=True))
     ratios = sorted(after / before for before, after in pairs)

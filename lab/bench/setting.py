@@ -1,4 +1,4 @@
-"""The two sides of a comparison, each in a process of its own."""
+"""Start the processes of the two sides of a comparison, and measure them alternately."""
 
 import statistics
 import subprocess
@@ -24,16 +24,19 @@ from lab.bench.table import number
 CORPUS = ("data=multi30k", "batch.tokens=4096", "model/residual=post_ln")
 TINY = ("model=tiny", *CORPUS)
 WIDE = ("model=small", *CORPUS)
-PRECISION, _ = fastest("cpu")  # the rows name it
+PRECISION, _ = fastest("cpu")  # precision of rows without another precision
 FAST = f"trainer.precision={PRECISION}"
 ENDLESS = ("budget.steps=1000000", "budget.warmup=2000", "budget.validate_every=1000000")
 
 
 @dataclass
 class Setting:
-    """What is given to a comparison: `options` of the command line, and a folder for its files.
+    """The settings of a comparison, with methods that measure each side.
 
-    `rest` are overrides that every one of our processes gets.
+    Attributes:
+        options: values of the options on the command line.
+        rest: overrides for all processes of `ablate`.
+        folder: folder for temporary files.
     """
 
     options: dict[str, Any]
@@ -47,7 +50,14 @@ class Setting:
         *flags: str,
         threads: int | None = None,
     ) -> Any:
-        """Start one of our measured processes; `finish` gives its figures."""
+        """Start a measured process of `ablate`; `lab.bench.command.finish` returns its results.
+
+        Args:
+            mode: train, greedy or beam.
+            overrides: overrides of the run.
+            flags: further flags of `lab.bench.ours`.
+            threads: number of threads; None: the option `threads`.
+        """
         threads = threads or self.options["threads"]
         weights = "-" if mode == "train" else str(self.run / "weights.pt")
         words = [*overrides, *ENDLESS, f"threads={threads}", *self.rest]
@@ -56,11 +66,17 @@ class Setting:
         return start(command, environment(threads))
 
     def several(self, mode: str, *arms: Sequence[str]) -> float:
-        """Return the summed rate of one process of one thread for each arm, all at once."""
+        """Run one process with one thread for each arm simultaneously; return their summed speed.
+
+        `mode` is train, greedy or beam. `arms` are the overrides of each process.
+        """
         return _rate([self.ours(mode, arm, "--wait", threads=1) for arm in arms])
 
     def decoding(self, mode: str) -> float:
-        """Return our sentences per second, a worker for each thread, as a sweep tests its runs."""
+        """Return the sentences per second of `ablate`, summed over one worker for each thread.
+
+        A sweep tests its runs in the same way. `mode` is greedy or beam.
+        """
         return self.several(mode, *[TINY] * self.options["threads"])
 
     def baseline(
@@ -72,7 +88,18 @@ class Setting:
         python: str = sys.executable,
         **variables: str,
     ) -> Any:
-        """Run the hand-written loop, or a script that drives a peer through it."""
+        """Run the hand-written loop, or a script that measures another toolkit.
+
+        Args:
+            mode: train, greedy or beam.
+            arguments: further arguments of the script.
+            script: the script.
+            python: interpreter of the script.
+            variables: further environment variables.
+
+        Returns:
+            the JSON that the script prints.
+        """
         threads = self.options["threads"]
         times = {key: str(self.options[key]) for key in ("seconds", "warm_up")}
         command = [script, mode, "--data", str(self.text), "--threads", str(threads)]
@@ -89,7 +116,15 @@ class Setting:
         unit: str,
         settings: str,
     ) -> Row:
-        """Measure both sides in turn, round after round."""
+        """Measure both sides alternately in all rounds, print the ratios, and return the row.
+
+        Args:
+            what: name of the row.
+            ours: measures `ablate` once.
+            other: measures the other side once.
+            unit: unit of both results.
+            settings: description of the two sides.
+        """
         mine, theirs = [], []
         for nth in range(1, self.options["rounds"] + 1):
             mine.append(ours())
@@ -101,22 +136,22 @@ class Setting:
 
     @cached_property
     def text(self) -> Path:
-        """The corpus as token ids, for the other side."""
+        """The folder with the corpus as token ids, which is written for the other side."""
         config = compose([*TINY, *self.rest])
         export_text(prepare_data(resolve(config)), self.folder)
         return self.folder
 
     @cached_property
     def weights(self) -> Path:
-        """The weights of `run` under the baseline's names."""
+        """The file with the weights of `run` under the baseline's parameter names."""
         return export_weights(self.run / "weights.pt", self.folder)
 
     @cached_property
     def run(self) -> Path:
-        """The folder of the run that decodes: the one given, or a short one trained here.
+        """The folder of the run whose weights decode: the option `run`, or a short run.
 
         Raises:
-            UserError: there are no weights, or training has failed.
+            UserError: the folder has no weights.
         """
         given = self.options["run"]
         folder = Path(given).resolve() if given else self._train()
@@ -125,11 +160,11 @@ class Setting:
         return folder
 
     def _train(self) -> Path:
-        """Train for `training_steps`, or find the run that did so before."""
+        """Train a short run unless it exists, and return its folder."""
         steps, threads = self.options["training_steps"], self.options["threads"]
         overrides = [*TINY, FAST, "name=bench", "logger=none", f"threads={threads}", *self.rest]
         budget = [f"budget.{key}={steps}" for key in ("steps", "validate_every")]
-        # so short a run of Post-LN collapses at the usual rate of 0.005
+        # such a short run of Post-LN collapses at the usual learning rate of 0.005
         overrides += [*budget, f"budget.warmup={max(1, steps // 3)}", "optimizer.lr=0.001"]
         config = compose(overrides)
         overrides.append(f"paths.results={config.paths.cache}/bench")
@@ -142,11 +177,15 @@ class Setting:
 
 
 def _rate(processes: Sequence[Any]) -> float:
-    """Let processes that wait begin together, and return the sum of their rates."""
+    """Start the measurements of waiting processes simultaneously; return the sum of their speeds.
+
+    Raises:
+        UserError: a process has failed.
+    """
     for process in processes:
         next((line for line in process.stdout if line == "ready\n"), None)
     for process in processes:
-        with suppress(BrokenPipeError):  # it has failed, which `finish` will say
+        with suppress(BrokenPipeError):  # the process has failed; `finish` raises an error below
             process.stdin.write("\n")
             process.stdin.flush()
     return float(sum(finish(process)["rate"] for process in processes))

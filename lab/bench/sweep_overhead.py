@@ -1,4 +1,4 @@
-"""What a tiny run of a sweep takes beyond its training, validation and test."""
+"""Measure the time of a tiny run in a sweep, in addition to its training, validation and test."""
 
 import json
 import statistics
@@ -17,11 +17,16 @@ SIZES = ("n_train=2000", "n_validation=50", "n_test=50", "n_test_long=10")
 
 
 def seconds_beyond(folder: Path, at_once: int) -> tuple[float, float]:
-    """Sweep over seeds into a folder, and return two medians over its runs, in seconds.
+    """Run a sweep over seeds, and return two overheads in seconds, as medians over its runs.
 
-    The first is what the records say. They begin when a run has read its config and data, and end
-    with its result; so the second takes the time from the start of a run to the start of the next
-    one in its place, in which starting and ending the process and closing W&B are counted.
+    The first overhead uses the wall time in a run's record. This time starts when the run has read
+    its config and data, and ends with its result. The second overhead uses the time from the start
+    of a run to the start of the next run in its place. This time also includes the start and the
+    end of the process, and the end of W&B.
+
+    Args:
+        folder: folder for the results.
+        at_once: number of simultaneous runs.
 
     Raises:
         UserError: a run has failed.
@@ -38,7 +43,10 @@ def seconds_beyond(folder: Path, at_once: int) -> tuple[float, float]:
 
 
 def beyond(runs: Sequence[dict[str, Any]], at_once: int) -> tuple[float, float]:
-    """Return the two medians for the results of runs, of which `at_once` ran at a time."""
+    """Return the two overheads of `seconds_beyond` for the results of runs.
+
+    `at_once` is the number of simultaneous runs.
+    """
     runs = sorted(runs, key=lambda run: run["started"])
     works = [sum(run["seconds"].get(part, 0.0) for part in OWN_WORK) for run in runs]
     recorded = [run["wall_seconds"] - work for run, work in zip(runs, works, strict=True)]
@@ -48,7 +56,7 @@ def beyond(runs: Sequence[dict[str, Any]], at_once: int) -> tuple[float, float]:
 
 
 def _results(runs: Path) -> list[dict[str, Any]]:
-    """The results of training, each with its evaluation added."""
+    """Return the result of each run: training and test together."""
     return [_whole(path.parent) for path in sorted(runs.glob("*/result.json"))]
 
 

@@ -1,4 +1,4 @@
-"""The results as a markdown table.
+"""Print the stored results of the benchmarks as a Markdown table.
 
 python -m lab.bench.table
 """
@@ -12,7 +12,10 @@ HEAD = ("what", "ours", "other", "unit", "ours / other", "of which", "machine")
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return markdown: one line per row, machines as letters that are explained below."""
+    """Return a Markdown table with one line per row; letters stand for machines.
+
+    The lines below the table explain the letters.
+    """
     machines = list(dict.fromkeys(row["machine"] for row in rows))
     letters = {where: chr(ord("A") + i) for i, where in enumerate(machines)}
     lines = [_line(HEAD), _line(("---", "---:", "---:", "---", "---:", "---", "---"))]
@@ -23,7 +26,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def number(value: float) -> str:
-    """Return three digits or more: 12,345; 67.8; 0.0123."""
+    """Return a number with at least three significant digits, such as 12,345, 67.8 or 0.0123."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 

@@ -1,11 +1,11 @@
-"""torch's own modules in a training loop by hand: the other side of `lab.bench.language_models`.
+"""Train torch's modules with a hand-written loop, for `lab.bench.language_models`.
 
     python -m lab.bench.torch_loop language_model|recurrent OVERRIDES...
 
-It sees the batches of the run with this config, in their order, and has its sizes, dropout, tied
-embedding, optimiser, schedule, loss and kind of initial values; their draws and dropout masks are
-its own. One JSON line: the validation nll, the target tokens, updates and seconds of training, and
-the parameters.
+The loop trains on the batches of the run with this config, in the same order. Model sizes, dropout,
+tied embedding, optimiser, schedule, loss and the distribution of initial values are the same. Only
+the random initial values and dropout masks differ. Prints one JSON line: the validation nll, the
+number of parameters, the mean target tokens of a step, and the times of the steps.
 """
 
 import argparse
@@ -34,7 +34,10 @@ from lab.bench.ours import compose
 
 
 class LanguageModel(nn.Module):
-    """torch.nn.TransformerEncoder with a causal mask, Pre-LN, sinusoids and a tied embedding."""
+    """A Pre-LN language model around torch.nn.TransformerEncoder, with sinusoids and a causal mask.
+
+    The embedding is also the output projection.
+    """
 
     def __init__(self, vocab: int, m: DictConfig) -> None:
         super().__init__()
@@ -49,7 +52,7 @@ class LanguageModel(nn.Module):
         draw(self)
 
     def forward(self, inputs: Causal) -> Tensor:
-        """Return the states that predict what follows each token."""
+        """Return the states from which the token after each token is predicted."""
         length, width = inputs.tokens.size(1), self.embedding.embedding_dim
         x = self.dropout(
             self.embedding(inputs.tokens) * math.sqrt(width) + sinusoids(length, width)
@@ -60,7 +63,11 @@ class LanguageModel(nn.Module):
 
 
 class Translator(nn.Module):
-    """torch.nn.LSTM on both sides, and the "general" attention of arXiv:1508.04025 behind them."""
+    """A translator with torch.nn.LSTM as encoder and decoder.
+
+    It has the "general" attention of arXiv:1508.04025. The embedding is shared by both languages
+    and the output projection.
+    """
 
     def __init__(self, vocab: int, m: DictConfig) -> None:
         super().__init__()
@@ -77,7 +84,7 @@ class Translator(nn.Module):
                 bias.data.view(4, -1)[1] = m.forget_bias
 
     def forward(self, inputs: Seq2Seq) -> Tensor:
-        """Return the states that predict what follows each target token."""
+        """Return the states from which the token after each target token is predicted."""
         real, scale = inputs.src != PAD, math.sqrt(self.embedding.embedding_dim)
         src, tgt = (self.dropout(self.embedding(ids) * scale) for ids in inputs)
         packed = pack_padded_sequence(src, real.sum(1), batch_first=True, enforce_sorted=False)
@@ -91,7 +98,10 @@ class Translator(nn.Module):
 
 
 def draw(net: Any) -> None:
-    """Draw initial values as ours are: torch's own for an LSTM learn slower."""
+    """Draw initial values from the distributions of `ablate`.
+
+    With torch's own initial values, an LSTM learns more slowly.
+    """
     for name, parameter in net.named_parameters():
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
@@ -101,14 +111,14 @@ def draw(net: Any) -> None:
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """Return the positions of arXiv:1706.03762, section 3.5."""
+    """Return the sinusoidal positions of arXiv:1706.03762, section 3.5: (length, width)."""
     pair = torch.arange(0, width, 2)
     angle = torch.arange(length)[:, None] * 10000.0 ** (-pair / width)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
 
 
 def endless(data: TextData) -> Iterator[Batch]:
-    """Yield the training batches, one epoch after the other."""
+    """Yield the training batches of one epoch after the other, without end."""
     loader, epoch = data.train_dataloader(), 0
     while True:
         loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]
@@ -117,7 +127,17 @@ def endless(data: TextData) -> Iterator[Batch]:
 
 
 def by_hand(job: Job, net: Any, data: TextData) -> dict[str, Any]:
-    """Train torch's modules; return target tokens per update, and the seconds after so many."""
+    """Train one of torch's models for the budget of the config.
+
+    Args:
+        job: the resolved config.
+        net: the model.
+        data: the training data.
+
+    Returns:
+        tokens: mean number of target tokens of a step.
+        clock: number of steps and seconds since the start, at each interval of logging.
+    """
     config = job.config
     optimizer = job.optimizer(net.parameters())
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: job.schedule(d + 1))
@@ -132,14 +152,14 @@ def by_hand(job: Job, net: Any, data: TextData) -> dict[str, Any]:
         optimizer.step()
         schedule.step()
         tokens += int(real.sum())
-        if step % config.trainer.log_every_n_steps == 0:  # as a record has a line
+        if step % config.trainer.log_every_n_steps == 0:  # as in a record
             clock.append((step, time.perf_counter() - start))
     return {"tokens": tokens / config.budget.steps, "clock": clock}
 
 
 @torch.no_grad()
 def nll(net: Any, data: TextData) -> float:
-    """Return the mean nll of the tokens of validation."""
+    """Return the mean nll of the validation tokens."""
     net.eval()
     total, count = 0.0, 0
     for batch in data.val_dataloader():
@@ -151,7 +171,7 @@ def nll(net: Any, data: TextData) -> float:
 
 
 def main() -> None:
-    """Train, validate, and print what was found."""
+    """Train and validate, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("system", choices=("language_model", "recurrent"))
     parser.add_argument("overrides", nargs="*")

@@ -1,8 +1,9 @@
-"""The weights of one of our runs in the names of the hand-written baseline.
+"""Convert the weights of a run of `ablate` for the model of the hand-written baseline.
 
 python -m lab.bench.weights RUN/weights.pt OUT.pt
 
-Both decode with the same numbers then. Post-LN, three-way tied embeddings.
+Both models then compute the same numbers. The run must use Post-LN and the same embedding for
+source, target and output.
 """
 
 import re
@@ -22,11 +23,11 @@ NAMES = {
 }
 STACKED = {"self_attention": "self_attn", "cross_attention": "multihead_attn"}
 PROJECTIONS = ("query", "key", "value")
-SUBLAYERS = {"en": 2, "de": 3}  # of a layer
+SUBLAYERS = {"en": 2, "de": 3}  # sub-layers per layer of the encoder and the decoder
 
 
 def convert(ours: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the baseline's state dict."""
+    """Return the baseline's state dict for the state dict of a model of `ablate`."""
     theirs = {}
     for name, value in ours.items():
         projection = re.fullmatch(r"(.*)\.(self|cross)_attention\.query\.(weight|bias)", name)
@@ -42,9 +43,9 @@ def convert(ours: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def renamed(name: str) -> str:
-    """Return the baseline's name of a parameter that is not stacked."""
+    """Return the baseline's name for a parameter that is not a projection to Q, K or V."""
     norm = re.fullmatch(r"(en|de)coder\.residual\.norms\.(\d+)(\..*)", name)
-    if norm:  # numbered through the stack there, within a layer here
+    if norm:  # `ablate` numbers the norms of a whole stack, the baseline those of each layer
         stack, number, leaf = norm.groups()
         layer, sublayer = divmod(int(number), SUBLAYERS[stack])
         name = f"{stack}coder.layers.{layer}.norm{sublayer + 1}{leaf}"
