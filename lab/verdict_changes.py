@@ -66,8 +66,8 @@ def _claims(text: str) -> dict[str, Any]:
 def _same(old: Any, new: Any) -> bool:
     """Return whether two versions of a claim have the same effect and interval, up to rounding.
 
-    If only one of them has an interval, return whether the old claim was exact: then it is a new
-    kind of number, and its effect cannot be compared.
+    If only one version has an interval, the two versions count as the same if the old claim was
+    exact, because an exact result and an estimate cannot be compared.
     """
     if bool(old["interval"]) != bool(new["interval"]):
         return old["kind"] == "exact"

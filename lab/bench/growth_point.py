@@ -27,7 +27,7 @@ from ablate.train.trainer import hush_lightning
 from lab.bench.ours import Stopwatch, compose, fit, peak_mib
 
 TOKENS = 4096  # tokens per batch: one sentence of length 4096, or 64 sentences of length 64
-LENGTH, VOCABULARY = 32, 8000  # sizes that are used if the axis is another one
+LENGTH, VOCABULARY = 32, 8000  # sizes that are used unless they are the measured axis
 BASE = ("model=tiny", "model.n_layers=2", f"batch.tokens={TOKENS}", "budget.steps=1000000")
 OVERRIDES = {
     "length": (),

@@ -34,7 +34,7 @@ GROUPS = (
 )
 LEFT_OUT = {
     "model/attention": ("linformer", "linformer_narrow"),  # only for the encoder: see OTHERS
-    "initial": ("checkpoint", "vectors"),  # need a file
+    "initial": ("checkpoint", "vectors"),  # both need a file
 }
 ADAPT = ",".join(sorted(p.stem for p in CONF.glob("adapt/*.yaml")))
 # corpora whose one-word answer needs parts of several layers at the same time: learned late

@@ -31,7 +31,7 @@ def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: boo
         seeds: seeds per arm.
         sweeps: number of sweeps.
         number: number of this chunk of sweeps; different chunks have different random numbers.
-        rivals: whether other intervals are computed too, to be compared with ours.
+        rivals: whether other intervals are computed too, to be compared with those of `ablate`.
     """
     rng = np.random.default_rng([SEED, list(KINDS).index(kind), seeds, number])
     # all sweeps and chunks share one set of bootstrap weights

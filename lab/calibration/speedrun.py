@@ -1,4 +1,4 @@
-"""Judge the entries of the speed-run's third track by the rule of the speed-run and by ours.
+"""Judge the entries of the speed-run's third track by its own rule and by tests of `ablate`.
 
 Source of the numbers: KellerJordan/modded-nanogpt, records/track_3_optimization (MIT), commit
 f411b3d3. The runs of an entry are the runs of its folder that end at the folder's most frequent
