@@ -73,8 +73,6 @@ SHARED = {
     "n_layers": "number of layers",
     "rate": "probability that a unit is dropped",
     "dropout": "probability that a unit is dropped",
-    "seed": "seed of the generated corpus, not of the run",
-    "length": "tokens of a source text",
     "source": "language code of the source side",
     "target": "language code of the target side",
     "train": "the training text",
@@ -110,8 +108,6 @@ SHARED = {
     "min_delta": "smallest change that counts as better",
     "logging_interval": "step or epoch",
     "interval": "when the time is looked at: step or epoch",
-    "work": "how attention is computed: explicit or fused",
-    "sentences": "sentences of a batch",
     "n_decoder_layers": "number of layers of the decoder",
     "name": "name of the logger",
 }

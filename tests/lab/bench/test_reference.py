@@ -28,7 +28,7 @@ def test_scores_stand_beside_the_published_one_with_their_signature(run):
     assert "| 40.02 | 41.02 (-1.00) |" in text
     assert r"nrefs:1\|tok:13a" in text
     assert "65 million target tokens" in text  # those of the published score
-    assert "15,000 updates" in text and "31 million" in text and "60 minutes" in text
+    assert "15,000 steps" in text and "31 million" in text and "60 minutes" in text
 
 
 def test_ten_translations_and_the_worst(run):
