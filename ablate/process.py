@@ -97,7 +97,7 @@ def end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def ending_with(parent: int) -> Callable[[], None] | None:
+def parent_death_hook(parent: int) -> Callable[[], None] | None:
     """Return a function that makes Linux end the calling process when its parent ends; None on
     other systems.
 

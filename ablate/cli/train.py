@@ -40,7 +40,7 @@ def job(config: DictConfig) -> None:
         from ablate.train.run import run
 
         if config.study is not None:
-            _say_what_is_not_run(config)
+            _announce_single_run(config)
         with name_largest_numbers(config):
             run(resolve(config))
     except (UserError, OmegaConfBaseException) as error:  # Hydra would print a line of its own
@@ -141,7 +141,7 @@ def _chosen(config: DictConfig) -> str:
     return f"{choices_text}, {config.budget.steps:,} steps"
 
 
-def _say_what_is_not_run(config: DictConfig) -> None:
+def _announce_single_run(config: DictConfig) -> None:
     """Print that, without -m, only one run of an experiment is performed.
 
     Raises:

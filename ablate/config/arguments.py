@@ -27,7 +27,7 @@ def parameters(kind: Callable[..., object]) -> dict[str, inspect.Parameter]:
     return flat
 
 
-def gathered(kind: Callable[..., object], given: Mapping[str, object]) -> dict[str, object]:
+def nest_arguments(kind: Callable[..., object], given: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments with which to call a constructor: `given`, in which the fields of an
     `Arguments` dataclass are replaced by an object of the dataclass.
     """

@@ -18,7 +18,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, InterpolationToMissingValueError
 
 from ablate.config.arguments import parameters
-from ablate.config.hints import ALIASES, chosen_by, groups, levels_of, nearest, unknown
+from ablate.config.hints import ALIASES, chosen_by, groups, nearest, options_of, unknown
 from ablate.config.interfaces import check_interface
 from ablate.config.kinds import PLAIN, alternatives, describe, fits, is_simple
 from ablate.config.limits import FOREIGN, Limit
@@ -204,7 +204,7 @@ def _check_choice(key: str, value: Any) -> None:
     """
     choice = chosen_by(key) if isinstance(value, str | int) else ""
     if choice:
-        levels = levels_of(choice.partition("@")[0])
+        levels = options_of(choice.partition("@")[0])
         level = value if value in levels else nearest(str(value), levels) or levels[0]
         raise UserError(
             f"{key}={value}: choose a component with a slash, as in {choice}={level}; allowed is "

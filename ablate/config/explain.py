@@ -17,7 +17,7 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
-from ablate.config.hints import groups, keys, levels_of, likely, unknown, unknown_level
+from ablate.config.hints import groups, keys, likely, options_of, unknown, unknown_level
 from ablate.config.location import CONF
 from ablate.config.schema import ClaimNode, PublishedNode, ShownNode
 
@@ -257,7 +257,7 @@ def _explain_level(error: hydra.errors.MissingConfigException) -> str:
     missing = str(error.missing_cfg_file or "")
     group, _, level = missing.rpartition("/")
     # Hydra's error has no options for an entry of a list, such as logger=[wandb,csw]
-    options = [str(option) for option in error.options or levels_of(group)]
+    options = [str(option) for option in error.options or options_of(group)]
     if not options:
         return unknown(missing, [*groups(group), *keys(group.replace("/", "."))])
     return unknown_level(group, level, options)

@@ -68,7 +68,7 @@ def unknown(key: str, allowed: Iterable[str]) -> str:
     slip = [] if leaf in slip else slip  # then the parent is unknown
     suggestions = [*(parent + name for name in slip)]
     suggestions += elsewhere(key, anywhere=not parent or leaf in names)
-    if not suggestions and leaf in NAMES and levels_of(parent[:-1]):
+    if not suggestions and leaf in NAMES and options_of(parent[:-1]):
         suggestions = [f"{parent[:-1]}=OPTION"]
     if not suggestions and (near := nearest(leaf, names)) != leaf and near:
         suggestions = [f"{parent}{near}"]
@@ -146,7 +146,7 @@ def groups(parent: str) -> list[str]:
     return [name for name in _options(parent, ObjectType.GROUP) if name != "hydra"]
 
 
-def levels_of(group: str) -> list[str]:
+def options_of(group: str) -> list[str]:
     """Return the options of a config group; an empty list if there is no such group."""
     return _options(group, ObjectType.CONFIG)
 
@@ -160,9 +160,9 @@ def chosen_by(key: str) -> str:
     if not leaf:
         return ""
     group, shared = key.replace(".", "/"), f"{first}/{leaf.rpartition('.')[2]}"
-    if levels_of(group):
+    if options_of(group):
         return group
-    return f"{shared}@{key}" if levels_of(shared) else ""
+    return f"{shared}@{key}" if options_of(shared) else ""
 
 
 def keys(path: str) -> list[str]:
@@ -214,7 +214,9 @@ def _tree(search_path: tuple[str, ...]) -> list[str]:
     config = loader.load_configuration("config", overrides=[], run_mode=RunMode.RUN)
     group_names = [*_groups_below("")]
     chosen = config.hydra.runtime.choices  # groups without a default need a plus
-    named = [(group if group in chosen else f"+{group}", levels_of(group)) for group in group_names]
+    named = [
+        (group if group in chosen else f"+{group}", options_of(group)) for group in group_names
+    ]
     levels = [f"{group}={level}" for group, each in named for level in each]
     keys_ = [key for key, value in leaves(config).items() if "." in key or value is not None]
     return [*dict.fromkeys([*group_names, *levels, *filter(_of_user, keys_)])]

@@ -56,7 +56,7 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class Lasting:
+class Duration:
     """The condition that a value is a positive duration: text such as 00:12:00:00, or {hours:
     12}.
     """
@@ -142,7 +142,7 @@ FOREIGN: tuple[tuple[str, Limit], ...] = (
     ("optimizer.betas", Items(2)),
     ("optimizer.eps", Range(0)),
     ("optimizer.weight_decay", Range(0)),
-    ("callbacks.timer.duration", Lasting()),
+    ("callbacks.timer.duration", Duration()),
     ("trainer.devices", Devices()),
     ("trainer.num_nodes", Range(1, 4096)),
     ("trainer.accumulate_grad_batches", COUNT),
@@ -151,9 +151,9 @@ FOREIGN: tuple[tuple[str, Limit], ...] = (
     ("trainer.limit_val_batches", Range(0, 2**31 - 1, above=True)),
     ("trainer.max_steps", COUNT),
     ("trainer.min_steps", COUNT),
-    ("trainer.max_time", Lasting()),
+    ("trainer.max_time", Duration()),
     ("trainer.val_check_interval", Range(0, 2**31 - 1, above=True)),
-    ("trainer.val_check_interval", Lasting()),
+    ("trainer.val_check_interval", Duration()),
     ("trainer.log_every_n_steps", Range(0, 2**31 - 1)),
     ("trainer.gradient_clip_val", Range(0)),
     ("trainer.gradient_clip_algorithm", OneOf(("norm", "value", None))),

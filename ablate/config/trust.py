@@ -34,7 +34,7 @@ def check_targets(config: Mapping[str, object], trust: Sequence[str]) -> None:
             unresolved interpolation.
     """
     _check_resolved(config, "")
-    foreign = [(k, words) for k, words in _nodes(config, "") if not _among(words, _levels(k))]
+    foreign = [(k, words) for k, words in _nodes(config, "") if not _is_allowed(words, _levels(k))]
     for key, words in foreign:
         if not _lies_in(words.get("_target_"), trust):
             raise _refusal(key, words, "which is not trusted")
@@ -66,7 +66,7 @@ def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
         trust: full names of trusted classes and packages.
     """
     target = str(words["_target_"])
-    levels = [level for level in _levels(key) if _among(level | {"_target_": target}, [words])]
+    levels = [level for level in _levels(key) if _is_allowed(level | {"_target_": target}, [words])]
     try:
         target_class = get_object(target)
     except Exception as error:  # importing a module can raise any type
@@ -75,7 +75,8 @@ def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
     if not isinstance(target_class, type) or not _lies_in(target_class.__module__, trust):
         raise _refusal(key, words, "which is not a class of a trusted package")
     if not any(
-        _seams(target_class) & _seams(get_object(str(level["_target_"]))) for level in levels
+        _interfaces(target_class) & _interfaces(get_object(str(level["_target_"])))
+        for level in levels
     ):
         raise _refusal(key, words, "which is of another kind than what belongs there")
 
@@ -141,11 +142,11 @@ def _join(key: str, name: Any) -> str:
     return f"{key}.{name}" if key else str(name)
 
 
-def _among(words: Words, levels: list[Words]) -> bool:
+def _is_allowed(words: Words, levels: list[Words]) -> bool:
     return repr(sorted(words.items())) in [repr(sorted(level.items())) for level in levels]
 
 
-def _seams(kind: type) -> set[type]:
+def _interfaces(kind: type) -> set[type]:
     """Return the interfaces that a class implements: its base classes in ablate modules named
     `base`.
     """

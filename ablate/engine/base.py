@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.process import ending_with
+from ablate.process import parent_death_hook
 
 # Exit statuses after which a worker is not restarted: the sweep has ended, a run has failed, or the
 # command is wrong.
@@ -93,7 +93,7 @@ class Worker:
             self.process = subprocess.Popen(
                 self.command,
                 cwd=self.folder,
-                preexec_fn=ending_with(os.getpid()),
+                preexec_fn=parent_death_hook(os.getpid()),
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )

@@ -33,7 +33,7 @@ from ablate.evidence.questions import Rule, differences
 from ablate.evidence.types import Registration
 from ablate.record.files import SEAL, append_line, check_seal, read_log, seal, write_text, writing
 
-BOOK = "book.jsonl"
+ANALYSIS_LOG = "book.jsonl"
 BESIDE = ("metric", "measure")  # settings that say what is measured, not how the runs are made
 Seed = tuple[int, int]  # replicate and seed
 
@@ -131,7 +131,7 @@ class AnalysisLog:
         Raises:
             UserError: a line was changed after it was written.
         """
-        ordered = in_order(read_lines(results / BOOK))
+        ordered = in_order(read_lines(results / ANALYSIS_LOG))
         return cls(
             [line for line in ordered if isinstance(line, Sweep)],
             [line for line in ordered if isinstance(line, Analysis)],
@@ -146,8 +146,8 @@ class AnalysisLog:
         begun = [sweep for sweep in self.sweeps if sweep.folder == folder]
         if not begun:
             raise UserError(
-                f"{BOOK} has lost the line of {folder}: restore it, or remove that folder and "
-                "start the sweep again"
+                f"{ANALYSIS_LOG} has lost the line of {folder}: restore it, or remove that folder "
+                "and start the sweep again"
             )
         return begun[-1]
 
@@ -259,7 +259,7 @@ def _restore(results: Path, log: "AnalysisLog") -> None:
     """
     there: list[Sweep | Analysis] = [*log.sweeps, *log.looks]
     present = {_line(line) for line in there}
-    copies = sorted(results.glob(f"sweeps/*/*/{BOOK}"))
+    copies = sorted(results.glob(f"sweeps/*/*/{ANALYSIS_LOG}"))
     kept = {_line(line): line.time for copy in copies for line in read_lines(copy)}
     lost = sorted(kept.keys() - present, key=lambda line: kept[line])
     if lost:
@@ -279,7 +279,7 @@ def _alone(results: Path) -> Iterator[Path]:
 
     If the last line is incomplete, because a process was killed while writing, the line is removed.
     """
-    path, locks = results / BOOK, results / "locks"
+    path, locks = results / ANALYSIS_LOG, results / "locks"
     with writing(path):
         locks.mkdir(parents=True, exist_ok=True)
         with FileLock(locks / "book.lock"):
@@ -288,12 +288,12 @@ def _alone(results: Path) -> Iterator[Path]:
             yield path
 
 
-def copy_book(sweep: Path, target: Path) -> None:
+def copy_analysis_log(sweep: Path, target: Path) -> None:
     """Copy the analysis log of a sweep's folder, if it has one, to a folder of committed
     evidence.
     """
-    if (sweep / BOOK).exists():
-        write_text(target / BOOK, (sweep / BOOK).read_text(encoding="utf-8"))
+    if (sweep / ANALYSIS_LOG).exists():
+        write_text(target / ANALYSIS_LOG, (sweep / ANALYSIS_LOG).read_text(encoding="utf-8"))
 
 
 Line = Sweep | Analysis

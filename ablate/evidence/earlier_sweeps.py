@@ -19,7 +19,7 @@ from typing import cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK, Analysis, AnalysisLog, Seed, Sweep, write
+from ablate.evidence.analysis_log import ANALYSIS_LOG, Analysis, AnalysisLog, Seed, Sweep, write
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.questions import (
@@ -59,14 +59,14 @@ def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
     return pooled_evidence
 
 
-def as_part(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
+def annotate_part(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
     """Return the evidence of a part of a study, with the history of its questions from the log.
 
     A part is a sweep with some of the study's runs, for example on one of several machines. Runs of
     earlier sweeps are not pooled. Nothing is logged, because a part has no verdict.
     """
     earlier = _earlier_sweeps(results, sweep, evidence)
-    annotated = earlier.charged(evidence, whole=False)
+    annotated = earlier.with_history(evidence, whole=False)
     _keep_lines(results, sweep, earlier)
     return replace(annotated, registration={**annotated.registration, "part": True})
 
@@ -79,7 +79,7 @@ def _earlier_sweeps(results: Path, sweep: Path, evidence: Evidence) -> "EarlierS
 
 def _keep_lines(results: Path, sweep: Path, earlier: "EarlierSweeps") -> None:
     lines = AnalysisLog.read(results).about(earlier.current)
-    write_text(sweep / BOOK, "".join(f"{line}\n" for line in lines))
+    write_text(sweep / ANALYSIS_LOG, "".join(f"{line}\n" for line in lines))
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,9 @@ class EarlierSweeps:
         """Return the evidence (runs and their metrics) pooled with the runs of earlier sweeps, with
         the history of each claim added to the registration.
         """
-        return self.charged(pooled(evidence, self.current.replicate, self.parts))
+        return self.with_history(pooled(evidence, self.current.replicate, self.parts))
 
-    def charged(self, evidence: Evidence, *, whole: bool = True) -> Evidence:
+    def with_history(self, evidence: Evidence, *, whole: bool = True) -> Evidence:
         """Return the evidence, with the history of each claim from the log added to the
         registration.
 

@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK, Line, Seed, Sweep, in_order, read_lines
+from ablate.evidence.analysis_log import ANALYSIS_LOG, Line, Seed, Sweep, in_order, read_lines
 from ablate.evidence.earlier_sweeps import spent
 from ablate.evidence.folder import Evidence
-from ablate.evidence.looks import at_a_look
+from ablate.evidence.looks import matches_planned_analysis
 from ablate.evidence.registration import departures
 from ablate.evidence.seal import RUNS
 from ablate.evidence.types import Asked, Levels, Registration, Run
@@ -65,7 +65,7 @@ class Piece:
         if not (folder / RUNS).exists():
             raise UserError(f"{folder} has no {RUNS}: give the folder of a finished sweep")
         evidence = Evidence.load(folder)
-        lines = [*read_lines(folder / BOOK)]
+        lines = [*read_lines(folder / ANALYSIS_LOG)]
         departed = departures(
             evidence.study, evidence.registration, evidence.registered, evidence.runs
         )
@@ -81,8 +81,8 @@ class Piece:
         own_sweeps = [sweep for sweep in sweeps if sweep.folder == place]
         if not own_sweeps:
             raise UserError(
-                f"{folder / BOOK} has no line for the sweep that made the runs of this folder: "
-                "restore it, or run the sweep again"
+                f"{folder / ANALYSIS_LOG} has no line for the sweep that made the runs of this "
+                "folder: restore it, or run the sweep again"
             )
         return cls(folder, evidence, lines, own_sweeps[-1])
 
@@ -145,7 +145,7 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
         )
     lines = in_order(line for piece in pieces for line in piece.lines)
     registration = _registration(pieces, lines, runs)
-    if not at_a_look(runs, first.evidence.study):
+    if not matches_planned_analysis(runs, first.evidence.study):
         registration["part"] = True
     joined = replace(
         first.evidence,
@@ -398,6 +398,6 @@ def _whole_command(command: str) -> str:
     return shlex.join(words)
 
 
-def seeds_told(evidence: Evidence) -> str:
+def seed_count_phrase(evidence: Evidence) -> str:
     """Return a phrase such as "8 of 12 planned seeds" for the seeds that every arm has."""
     return f"{len(_seeds(evidence.runs))} of {evidence.study['seeds']} planned seeds"

@@ -7,7 +7,7 @@ all studies in a folder of committed evidence, with digests of their runs.
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK, AnalysisLog, Seed
+from ablate.evidence.analysis_log import ANALYSIS_LOG, AnalysisLog, Seed
 from ablate.evidence.earlier_sweeps import seed_of
 from ablate.evidence.folder import Evidence
 from ablate.evidence.manifest import MANIFEST, digest_of_runs, read_manifest
@@ -38,8 +38,8 @@ def check_log(folder: Path, evidence: Evidence) -> None:
     if gone:
         seeds = listed([seed for _, seed in sorted(gone)])
         raise UserError(
-            f"{folder}: {BOOK} records an analysis of seed{'s' * (len(gone) > 1)} {seeds}, but "
-            "runs.jsonl has no such runs: restore runs.jsonl, or run the sweep again"
+            f"{folder}: {ANALYSIS_LOG} records an analysis of seed{'s' * (len(gone) > 1)} {seeds}, "
+            "but runs.jsonl has no such runs: restore runs.jsonl, or run the sweep again"
         )
 
 
@@ -51,10 +51,10 @@ def _place_of_log(folder: Path, sweep: str) -> Path | None:
         folder: the folder of the evidence.
         sweep: the folder of the sweep that made the runs, relative to the folder of all results.
     """
-    if (folder / BOOK).exists():
+    if (folder / ANALYSIS_LOG).exists():
         return folder
     results = Path(str(folder).removesuffix(sweep))
-    return results if results != folder and (results / BOOK).exists() else None
+    return results if results != folder and (results / ANALYSIS_LOG).exists() else None
 
 
 def check_manifest(folder: Path, evidence: Evidence) -> None:
@@ -75,5 +75,5 @@ def check_manifest(folder: Path, evidence: Evidence) -> None:
             f"one of {study.runs} runs in {MANIFEST}: restore runs.jsonl, or save a new sweep in "
             "this folder with to="
         )
-    if study.logged and not (folder / BOOK).exists():
-        raise UserError(f"{folder}: {BOOK} is missing, but {MANIFEST} names it: restore it")
+    if study.logged and not (folder / ANALYSIS_LOG).exists():
+        raise UserError(f"{folder}: {ANALYSIS_LOG} is missing, but {MANIFEST} names it: restore it")

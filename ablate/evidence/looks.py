@@ -20,7 +20,7 @@ def planned_looks(study: Study) -> list[int]:
     return [math.ceil(seeds * look / looks) for look in range(1, looks + 1)]
 
 
-def at_a_look(runs: Sequence[Run], study: Study) -> bool:
+def matches_planned_analysis(runs: Sequence[Run], study: Study) -> bool:
     """Return whether the runs have all arms of all claims, with the seeds of a planned analysis.
 
     An arm may have fewer seeds than the others if it stopped at an earlier analysis. If a study

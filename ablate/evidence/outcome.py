@@ -5,9 +5,9 @@ from ablate.evidence.types import Run
 from ablate.metric.table import METRICS
 
 STATUSES = ("finished", "diverged", "collapsed", "failed")
-WENT_WRONG = ("diverged", "collapsed")
+NOT_LEARNED = ("diverged", "collapsed")
 # Metrics of a stability claim, and the statuses that each metric counts.
-UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": WENT_WRONG}
+UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": NOT_LEARNED}
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00; after a few steps up to 0.04
 BLEU, NLL = "test/bleu", "test/nll"
 HARDLY = 0.05  # fraction of the unigram nll: a run with a smaller gain has learned almost nothing
@@ -48,7 +48,7 @@ def value(run: Run, metric: str) -> float:
     if nll := threshold(metric):
         return steps_to(run, nll)
     worst = _worst(metric)
-    if run["status"] in WENT_WRONG and worst is not None:
+    if run["status"] in NOT_LEARNED and worst is not None:
         number = run["metrics"][worst] if isinstance(worst, str) else worst
     else:
         number = run["metrics"][metric]

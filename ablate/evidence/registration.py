@@ -180,7 +180,9 @@ def departures(
         what = "is not the one that was registered" if registered else "is not kept"
         sentences = [f"The form in registered.json {what} (hash {registered_hash})"]
     else:
-        sentences = [f"{WITHHOLDS} was taken from {name}" for name in _taken(before, study)]
+        sentences = [
+            f"{WITHHOLDS} was taken from {name}" for name in _without_cannot(before, study)
+        ]
         if changed := _differences(before, study):
             difference = f"The study is not the one that was registered (hash {registered_hash})"
             sentences.append(f"{difference}: {listed(changed)}")
@@ -215,7 +217,7 @@ def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Map
     return study if same else {}
 
 
-def _taken(before: Mapping[str, Any], study: Study) -> list[str]:
+def _without_cannot(before: Mapping[str, Any], study: Study) -> list[str]:
     """Return the names of the claims from which the key `cannot` was removed after the
     registration.
 

@@ -15,7 +15,7 @@ from ablate.ledger.family import with_family
 from ablate.ledger.gone import Gone, missing_evidence
 from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
 from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
-from ablate.ledger.standings import Standing, read_real_text, read_standings
+from ablate.ledger.standings import NotTestableReason, read_real_text, read_standings
 from ablate.ledger.verdicts import Finding, collect, latest
 
 TESTED = "tested"
@@ -37,7 +37,7 @@ class Entry:
 
     claim: Claim
     findings: tuple[Finding, ...] = ()
-    standing: Standing | None = None
+    standing: NotTestableReason | None = None
     gone: tuple[Gone, ...] = ()
 
     @property
@@ -172,7 +172,7 @@ def join(
 
     entries = [entry(claim) for claim in claims]
     unlisted = [findings[0] for name, findings in verdicts.items() if name not in claim_ids]
-    strangers = [entry(_stranger(finding)) for finding in unlisted]
+    strangers = [entry(_unlisted_claim(finding)) for finding in unlisted]
     return sorted([*entries, *strangers], key=lambda entry: entry.claim.group != YOURS)
 
 
@@ -186,7 +186,7 @@ def count(entries: Iterable[Entry]) -> dict[str, int]:
     return {word: counted[word] for word in HEADLINES}
 
 
-def _stranger(finding: Finding) -> Claim:
+def _unlisted_claim(finding: Finding) -> Claim:
     return Claim(
         id=finding.claim,
         statement=finding.statement,

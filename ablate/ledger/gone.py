@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK, Sweep, in_order, read_lines
+from ablate.evidence.analysis_log import ANALYSIS_LOG, Sweep, in_order, read_lines
 from ablate.evidence.manifest import KeptStudy, digest_of_runs, read_manifest
 from ablate.evidence.seal import ABOUT, RUNS, read_parts
 from ablate.ledger import places
@@ -107,8 +107,8 @@ def _lost(folder: Path, study: KeptStudy) -> str:
             return f"{name} of the {study.runs} runs that were kept is gone"
     if digest_of_runs(read_parts(folder).get("seal", {})) != study.digest:
         return f"{RUNS} does not have the {study.runs} runs that were kept"
-    if study.logged and not (folder / BOOK).exists():
-        return f"{BOOK} is gone, which says what was looked at"
+    if study.logged and not (folder / ANALYSIS_LOG).exists():
+        return f"{ANALYSIS_LOG} is gone, which says what was looked at"
     return ""
 
 
@@ -121,7 +121,7 @@ def _missing_sweeps(results: Path) -> Iterator[Gone]:
     questions, and has a verdict: the later sweep contains the seeds of the earlier sweep, or
     reports that they are missing.
     """
-    logs = [results / BOOK, *sorted(results.glob(f"sweeps/*/*/{BOOK}"))]
+    logs = [results / ANALYSIS_LOG, *sorted(results.glob(f"sweeps/*/*/{ANALYSIS_LOG}"))]
     lines = in_order(line for log in logs for line in read_lines(log))
     begun = {line.folder: line for line in lines if isinstance(line, Sweep)}
     looked = {line.folder for line in lines if not isinstance(line, Sweep)}

@@ -11,7 +11,7 @@ STANDINGS = ("definition", "convention", "history", "metaphor", "opinion", "titl
 
 
 @dataclass(frozen=True)
-class Standing:
+class NotTestableReason:
     """The reason why no run can decide a claim (`why`), and the kind of this reason (`standing`),
     such as "definition" or "opinion".
     """
@@ -20,10 +20,10 @@ class Standing:
     why: str
 
 
-def read_standings() -> dict[str, Standing]:
+def read_standings() -> dict[str, NotTestableReason]:
     """Return, for every claim that is not testable, the reason; the keys are ids of claims."""
     standings = _read("standings.yaml")
-    return {claim: Standing(**standing) for claim, standing in standings.items()}
+    return {claim: NotTestableReason(**standing) for claim, standing in standings.items()}
 
 
 @cache

@@ -4,7 +4,7 @@ import torch
 from hydra.utils import get_class
 from omegaconf import DictConfig
 
-from ablate.config.arguments import gathered
+from ablate.config.arguments import nest_arguments
 from ablate.config.construct import construct
 from ablate.model.base import Model
 
@@ -40,5 +40,5 @@ def assemble(*, constructor: str, **given: object) -> Model:
         given: settings from the config, which are grouped into the arguments of the class.
     """
     kind = get_class(constructor)
-    model: Model = kind(**gathered(kind, given))
+    model: Model = kind(**nest_arguments(kind, given))
     return model

@@ -45,7 +45,7 @@ class LayerGradients(Callback):
         """
         norms = parameter_norms(self.parameters)
         self.total = total_norm(norms.values())
-        self.last = layer_norms(self.layers, norms)
+        self.last = gradient_norms_by_layer(self.layers, norms)
         self.first = self.first or self.last
 
     def metrics(self) -> dict[str, float]:
@@ -91,7 +91,7 @@ def total_norm(norms: Iterable[Tensor]) -> Tensor:
     return torch.linalg.vector_norm(torch.stack(parts)) if parts else torch.zeros(())
 
 
-def layer_norms(
+def gradient_norms_by_layer(
     layers: dict[str, list[nn.Parameter]], norms: Mapping[nn.Parameter, Tensor]
 ) -> dict[str, Tensor]:
     """Return the L2 norm of each layer's gradient, given the norms of all parameters.

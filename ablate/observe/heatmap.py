@@ -14,7 +14,7 @@ from jaxtyping import Float
 from matplotlib.font_manager import findfont
 from PIL import Image, ImageDraw, ImageFont
 
-LETTERS = 17  # font size in pixels
+FONT_SIZE = 17  # font size in pixels
 LINE = 24
 GAP = 8
 BAR = 20  # width of the colour bar
@@ -139,4 +139,4 @@ def _length(text: str) -> int:
 
 @cache
 def _font() -> ImageFont.FreeTypeFont:
-    return ImageFont.truetype(findfont("DejaVu Sans"), LETTERS)
+    return ImageFont.truetype(findfont("DejaVu Sans"), FONT_SIZE)

@@ -116,7 +116,7 @@ def read(model: Model, inputs: Any) -> list[Reading]:
     readings: list[Reading] = []
     training = model.training
     try:
-        with listening(model, readings):
+        with recording(model, readings):
             model.eval()(inputs)
     finally:
         model.train(training)
@@ -124,7 +124,7 @@ def read(model: Model, inputs: Any) -> list[Reading]:
 
 
 @contextmanager
-def listening(model: Model, readings: list[Reading]) -> Iterator[None]:
+def recording(model: Model, readings: list[Reading]) -> Iterator[None]:
     """Within a `with` block, record all sub-layers in `readings` whenever the model runs.
 
     The records are the input, the output and the residual stream of each sub-layer.

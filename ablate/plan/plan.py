@@ -16,7 +16,7 @@ from ablate.evidence.registration import digest
 from ablate.evidence.types import Levels, Run, Study
 from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise, statistics_of
-from ablate.plan.power import Sensitivity, reason, sights
+from ablate.plan.power import Sensitivity, reason, sensitivities
 from ablate.plan.registry import Row, RunSignature
 from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
@@ -255,7 +255,9 @@ def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
     metrics = {claim["metric"] for claim in study["claims"]}
     levels: list[Levels] = [arm.cell.levels for arm in planned.arms]
     earlier = _earlier(planned, study, whole)
-    return sights(study, levels, planned.seeds, earlier, {m: noise(same, m) for m in metrics})
+    return sensitivities(
+        study, levels, planned.seeds, earlier, {m: noise(same, m) for m in metrics}
+    )
 
 
 def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:

@@ -43,7 +43,7 @@ class Sensitivity:
     one_way: str = ""  # why the claim can have only one outcome, judging by earlier runs
 
 
-def sights(
+def sensitivities(
     study: Study,
     arms: Sequence[Levels],
     seeds: int,

@@ -65,7 +65,7 @@ class Environment(TypedDict):
     corpus: NotRequired[str]  # files and size; not in older records
 
 
-class Ended(TypedDict):
+class OutcomeBase(TypedDict):
     """The keys that the outcomes of finished and of failed runs share."""
 
     status: str
@@ -73,14 +73,14 @@ class Ended(TypedDict):
     evaluation: NotRequired[str]  # folder of the evaluation, if it exists
 
 
-class Failure(Ended):
+class Failure(OutcomeBase):
     """The outcome of a run that raised an exception, before it is written to disk."""
 
     metrics: Metrics
     seconds: dict[str, float]
 
 
-class Measured(Ended):
+class Measured(OutcomeBase):
     """The keys that the result of a training and the result of an evaluation share."""
 
     identity: str
@@ -107,7 +107,7 @@ class CombinedResult(Measured):
     folder: str  # folder of the training
 
 
-class Shorter(TypedDict, total=False):
+class WithShortBudget(TypedDict, total=False):
     """The outcome of a run at its short budget, a smaller number of steps after which the run was
     tested as well; the key is missing if the run has no short budget.
     """
@@ -115,7 +115,7 @@ class Shorter(TypedDict, total=False):
     short: "Outcome"
 
 
-class Outcome(CombinedResult, Shorter):
+class Outcome(CombinedResult, WithShortBudget):
     """The result that a run returns, and whether it was reused or newly trained."""
 
     reused: bool
@@ -141,7 +141,7 @@ class Cell(TypedDict):
     tuned: NotRequired[Tuned]
 
 
-class Link(Cell, Ended):
+class Link(Cell, OutcomeBase):
     """A run of a sweep with its outcome, the content of cells/NUMBER.json."""
 
     identity: NotRequired[str]

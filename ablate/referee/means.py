@@ -61,10 +61,10 @@ def _variance(arm: Arm, runs: Runs) -> Variance | None:
         return Variance(noise.sd**2, noise.df, noise.source)
     if not noise.arms or len(arm.values) > FEW:
         return variance_of(arm.values)
-    return pooled(lenders(runs))
+    return pooled(noise_arm_values(runs))
 
 
-def lenders(runs: Runs) -> list[Numbers]:
+def noise_arm_values(runs: Runs) -> list[Numbers]:
     """Return the finite results of each arm in `noise.arms`.
 
     The pooled variance of these arms replaces the variance of an arm that has few runs.

@@ -12,7 +12,7 @@ from ablate.evidence.foreign.table import EMPTY, Table
 from ablate.phrases import listed
 from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
-from ablate.referee.means import lenders
+from ablate.referee.means import noise_arm_values
 from ablate.referee.runs import Runs
 from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
@@ -139,7 +139,7 @@ def _noise(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
         yield f"The standard deviation of {noise.sd:g} is stated ({noise.source}), not measured."
         yield from _against_stated(arms, noise.sd)
     elif noise.arms:
-        values = lenders(runs)
+        values = noise_arm_values(runs)
         p = p_equal_variances(values)
         result = "cannot be tested" if p is None else f"have equal variances by p = {p:.3g}"
         doubt = ", which is doubtful" if p is not None and p < DOUBT else ""

@@ -18,7 +18,7 @@ from ablate.site.experiment import answered, files_of
 from ablate.site.model import Site, gather
 from ablate.verdict.replication import RULE
 
-ASIS = ("ledger.js", "page.js", "drill.js", "experiments.js", "charts.js", "runs.js")
+COPIED_FILES = ("ledger.js", "page.js", "drill.js", "experiments.js", "charts.js", "runs.js")
 
 
 def write(entries: list[Entry], folder: Path, results: Path) -> list[str]:
@@ -75,7 +75,7 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
         yield from files_of(folder, site, page)
     yield "style.css", _style()
     yield "words.js", words.script()
-    for name in ASIS:
+    for name in COPIED_FILES:
         yield name, (files("ablate.site") / "templates" / name).read_text(encoding="utf-8")
 
 

@@ -22,7 +22,7 @@ from ablate.record.arm import levels
 from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.record.types import Cell as Place
-from ablate.record.types import Ended, Levels
+from ablate.record.types import Levels, OutcomeBase
 from ablate.sweep.reuse import Settler, adds_values, derived, with_cached_files
 from ablate.verdict.match import keys
 
@@ -329,7 +329,7 @@ def used(study: dict[str, Any]) -> Study:
     return cast(Study, {**used_keys, "claims": claims})
 
 
-def write_link(sweep: Path, config: DictConfig, outcome: Ended) -> None:
+def write_link(sweep: Path, config: DictConfig, outcome: OutcomeBase) -> None:
     """Write the file with the outcome of a run into a sweep's folder.
 
     Args:

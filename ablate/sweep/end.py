@@ -13,10 +13,10 @@ from rich.text import Text
 
 from ablate.config.smoke import NO_VERDICT, SMOKE
 from ablate.console import make_console
-from ablate.evidence.earlier_sweeps import as_part, looked
+from ablate.evidence.earlier_sweeps import annotate_part, looked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.join import seeds_told
+from ablate.evidence.join import seed_count_phrase
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Answer, Entry, Run, Verdict
 from ablate.phrases import interpretation
@@ -88,9 +88,9 @@ def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
     parts.
     """
     sweep = _folder(config)
-    as_part(Path(config.paths.results), sweep, evidence).save(sweep)
+    annotate_part(Path(config.paths.results), sweep, evidence).save(sweep)
     console.print(
-        f"\nA part of a study, with {seeds_told(evidence)}. It has a verdict after\n"
+        f"\nA part of a study, with {seed_count_phrase(evidence)}. It has a verdict after\n"
         f"  ablate join {sweep} OTHER... to=FOLDER",
         soft_wrap=True,
     )

@@ -86,7 +86,7 @@ def _of_results(folder: Path, curves: bool) -> Iterator[Row]:
     """
     paths = sorted(folder.iterdir())
     ends = [(path, *end) for path in paths for end in _ends(path)]
-    keys = _telling([config for _, config, _ in ends])
+    keys = _differing_keys([config for _, config, _ in ends])
     seen: set[Path] = set()
     for path, config, row in ends:
         levels = {key: config.get(key) for key in keys}
@@ -144,7 +144,7 @@ def _config(folder: Path) -> Row:
     }
 
 
-def _telling(configs: Iterable[Row]) -> list[str]:
+def _differing_keys(configs: Iterable[Row]) -> list[str]:
     """Return the keys whose values differ between configs, except `seed`, which always has a
     column.
     """

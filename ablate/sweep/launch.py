@@ -25,7 +25,7 @@ from ablate.sweep.parts import is_part, replicates, without_made
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
 from ablate.sweep.share import alone, expect, once, state_of
-from ablate.sweep.stages import going_on, in_turn, stages
+from ablate.sweep.stages import analyse_and_select_arms, run_stages, stages
 from ablate.sweep.tuning import WIDENINGS, replicate, screening_jobs, tuned_jobs, wider_jobs
 from ablate.sweep.view import View
 from ablate.sweep.watch import Watch
@@ -159,7 +159,7 @@ def _work(
         each = 1 + len(tune["values"]) if tune else 1
         # a part of a study has no interim analyses
         waves = [cells] if is_part(config) else stages(cells, planned.study)
-        ran = in_turn(waves, worker.run, worker.look, lambda left: view.leave_out(each * left))
+        ran = run_stages(waves, worker.run, worker.look, lambda left: view.leave_out(each * left))
     with alone(config):
         expect(config, len(ran))
 
@@ -202,7 +202,11 @@ class Worker:
         """
         path = self.sweep / f"look-{number}.json"
         going: list[Levels]
-        going = once(self.runner.config, path, lambda: going_on(self.runner.config, self.sweep))
+        going = once(
+            self.runner.config,
+            path,
+            lambda: analyse_and_select_arms(self.runner.config, self.sweep),
+        )
         return going
 
     def _tuned(self, number: int, cells: Sequence[Cell], tune: Tune) -> list[Cell]:

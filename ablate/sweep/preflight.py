@@ -69,7 +69,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     count = Counter(id(cell.arm) for cell in (*cells, *screening))
     built: dict[int, Built] = {}  # by cell number
     needed = 0
-    for cell in (*arms, *_standing_for(screening)):
+    for cell in (*arms, *_representatives(screening)):
         with naming(cell):
             # the whole study is checked once, because all arms have the same study (`check_arms`)
             job = resolve(cell.run_config() if built else cell.task_config())
@@ -84,7 +84,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
     if cells:
         largest = max(_kept_bytes(arm.model) for arm in built.values())
         needed += _while_training(cells[0].config, largest)
-        _see_to_space(Path(cells[0].config.paths.results), needed)
+        _check_disk_space(Path(cells[0].config.paths.results), needed)
     data = {text: data.fingerprints for text, data in builder.data.items()}
     return Checked(data, needed, {number: arm.job for number, arm in built.items()})
 
@@ -140,7 +140,7 @@ def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
     return list(first.values())
 
 
-def _standing_for(screening: Sequence[Cell]) -> list[Cell]:
+def _representatives(screening: Sequence[Cell]) -> list[Cell]:
     """Return the runs that are checked on behalf of all runs that tune a nuisance parameter: a run
     for each value in the first arm, and one run of each other arm.
     """
@@ -212,7 +212,7 @@ def _while_training(config: DictConfig, largest: int) -> int:
     return largest * int(STATES_WHILE_TRAINING + averaged)
 
 
-def _see_to_space(results: Path, needed: int) -> None:
+def _check_disk_space(results: Path, needed: int) -> None:
     for folder in (results, results / "runs", results / "locks"):
         if folder == results or folder.exists():
             check_writable(folder)

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 from ablate.errors import UserError
 from ablate.record.sealed import read_sealed
-from ablate.record.types import Ended, Fingerprints, Link
+from ablate.record.types import Fingerprints, Link, OutcomeBase
 from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.cell_queue import CellQueue
 from ablate.sweep.pool import Pool
@@ -81,13 +81,13 @@ class Runner:
             cells: the runs of a stage.
             again: whether the outcome of a failed run is invalid.
         """
-        stale = [cell for cell in cells if not self._stands(cell, again=again)]
+        stale = [cell for cell in cells if not self._outcome_is_valid(cell, again=again)]
         if stale:
             with alone(self.config):
                 for cell in stale:
                     cell.link.unlink(missing_ok=True)
 
-    def _stands(self, cell: Cell, *, again: bool) -> bool:
+    def _outcome_is_valid(self, cell: Cell, *, again: bool) -> bool:
         """Return whether a run has no stored outcome, or an outcome that is valid for its present
         config.
 
@@ -115,5 +115,5 @@ class Runner:
 
 def _note_crash(cell: Cell, status: int) -> None:
     """Store the failure of a run whose process was killed."""
-    failure: Ended = {"status": "failed", "error": f"the process ended with status {status}"}
+    failure: OutcomeBase = {"status": "failed", "error": f"the process ended with status {status}"}
     write_link(Path(cell.arm.hydra.sweep.dir), cell.config, failure)

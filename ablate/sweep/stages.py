@@ -29,7 +29,7 @@ def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
     return [stage for stage in by_stage if stage]
 
 
-def in_turn(
+def run_stages(
     waves: Sequence[Sequence[Cell]],
     run: Callable[[int, list[Cell]], object],
     look: Callable[[int], list[Levels]],
@@ -57,7 +57,7 @@ def in_turn(
     return ran
 
 
-def going_on(config: DictConfig, sweep: Path) -> list[Levels]:
+def analyse_and_select_arms(config: DictConfig, sweep: Path) -> list[Levels]:
     """Analyse the finished runs of a sweep, add this analysis to the analysis log, and return the
     levels of the arms that continue.
     """

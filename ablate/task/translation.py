@@ -76,7 +76,7 @@ class Translation(Task):
 
     def read(self, model: Model, inputs: Seq2Seq) -> Seq2Seq:
         """Return the inputs; if `gold` is below 1, predictions replace some target tokens."""
-        return inputs if self.gold == 1 else own_prefixes(model, inputs, self.gold)
+        return inputs if self.gold == 1 else with_predicted_inputs(model, inputs, self.gold)
 
     def evaluation(self, language: str, *, thorough: bool) -> "Translations":
         """Return the evaluation of a split: the nll of references, and scores of translations."""
@@ -84,7 +84,7 @@ class Translation(Task):
 
 
 @torch.no_grad()
-def own_prefixes(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
+def with_predicted_inputs(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq:
     """Return the inputs with some target tokens replaced by the model's predictions.
 
     A target token stays with probability `gold`. Otherwise it is replaced by the most likely token

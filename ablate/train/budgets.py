@@ -41,7 +41,7 @@ def shared_steps(longer: Job, shorter: Job) -> int:
     """
     if _beside_the_length(longer.config) != _beside_the_length(shorter.config):
         return 0
-    return _alike(longer.schedule, shorter.schedule, shorter.config.budget.steps)
+    return _steps_in_common(longer.schedule, shorter.schedule, shorter.config.budget.steps)
 
 
 def _beside_the_length(config: DictConfig) -> Any:
@@ -51,7 +51,7 @@ def _beside_the_length(config: DictConfig) -> Any:
     return tree | {"schedule": None}
 
 
-def _alike(first_schedule: Schedule, second_schedule: Schedule, steps: int) -> int:
+def _steps_in_common(first_schedule: Schedule, second_schedule: Schedule, steps: int) -> int:
     """Return the largest number of steps, at most `steps`, after which two runs with these
     schedules have equal states.
 

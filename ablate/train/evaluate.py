@@ -33,7 +33,7 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
     check_text(config, task, record)
     task.measured = {}
     if config.weights == "initial":
-        put_back(job, task)
+        load_initial_weights(job, task)
     for split in config.test_splits:
         task.split = split
         with tests.phase("test"):
@@ -71,7 +71,7 @@ def check_text(config: DictConfig, task: Training, record: Record) -> None:
             )
 
 
-def put_back(job: Job, task: Training) -> None:
+def load_initial_weights(job: Job, task: Training) -> None:
     """Load the initial weights, from before the first training step, into the model of `task`."""
     task.model.load_state_dict(make_model(job, task.data).state_dict())
 

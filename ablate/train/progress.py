@@ -20,7 +20,7 @@ SHOWN = {"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"}
 SPEED = "train/tokens_per_second"
 
 
-def followers(*, shown: bool) -> list[Callback]:
+def progress_callbacks(*, shown: bool) -> list[Callback]:
     """Return the callbacks that measure the speed of a run and, if `shown`, print its progress."""
     pace = Pace()
     displays: list[Callback] = [StepBar(pace) if sys.stderr.isatty() else StepLines(pace)]

@@ -156,7 +156,7 @@ class StateKeeper(Checkpoint):
     ) -> None:
         """Add the values of `RunState`, which Lightning does not save, to the checkpoint."""
         if self._next_batch is not None:
-            _before(self._next_batch, checkpoint["loops"]["fit_loop"])
+            _rewind_one_batch(self._next_batch, checkpoint["loops"]["fit_loop"])
         assert isinstance(pl_module, Training)  # the module that a run trains
         metrics_bytes = self.record.metrics_bytes()
         state: RunState = {
@@ -183,7 +183,7 @@ class StateKeeper(Checkpoint):
         pl_module.measured = state["measured"]
 
 
-def _before(batch_idx: int, loop: Any) -> None:
+def _rewind_one_batch(batch_idx: int, loop: Any) -> None:
     """Set the counters in a checkpoint of Lightning back by one batch.
 
     Lightning has already fetched the batch `batch_idx`, but the resumed run must still train on it.
@@ -217,7 +217,7 @@ def restore_random(state: dict[str, torch.Tensor]) -> None:
         torch.cuda.set_rng_state(state["cuda"])
 
 
-class WholeFiles(TorchCheckpointIO):
+class AtomicCheckpointIO(TorchCheckpointIO):
     """A Lightning plug-in that writes checkpoints atomically, in a format from which loading
     executes no code.
     """

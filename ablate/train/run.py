@@ -21,7 +21,7 @@ from ablate.record.arm import distinct_levels
 from ablate.record.by_name import link
 from ablate.record.label import words_of
 from ablate.record.training import Record
-from ablate.record.types import CombinedResult, Outcome, Result, Shorter
+from ablate.record.types import CombinedResult, Outcome, Result, WithShortBudget
 from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
 from ablate.train.budgets import HandOver, Longer
@@ -62,8 +62,8 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
     keep_memory()
     record = make_record(job, data)
     with Interruption() as interruption, record.locked():
-        give_name(record, short=longer is not None)
-        short: Shorter = {"short": run(job.short, Longer(job, record))} if job.short else {}
+        link_by_name(record, short=longer is not None)
+        short: WithShortBudget = {"short": run(job.short, Longer(job, record))} if job.short else {}
         if not job.config.fresh and (earlier := record.stored_result()):
             advise_reused(job.loggers, record, earlier)
             return conclude(record, earlier, short, reused=True, trained=False)
@@ -154,7 +154,7 @@ def trained_before(record: Record, model: Model) -> Result | None:
     return trained
 
 
-def give_name(record: Record, *, short: bool) -> None:
+def link_by_name(record: Record, *, short: bool) -> None:
     """Create a readable symbolic link to the run's folder, named by the experiment, the arm and the
     seed.
 

@@ -16,7 +16,7 @@ from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
 from ablate.record.training import Record
-from ablate.record.types import CombinedResult, Outcome, Shorter
+from ablate.record.types import CombinedResult, Outcome, WithShortBudget
 
 
 @rank_zero_only
@@ -89,7 +89,7 @@ def peak_memory() -> str:
 
 
 def conclude(
-    record: Record, result: CombinedResult, short: Shorter, *, reused: bool, trained: bool
+    record: Record, result: CombinedResult, short: WithShortBudget, *, reused: bool, trained: bool
 ) -> Outcome:
     """Print the result of a run and return its outcome.
 

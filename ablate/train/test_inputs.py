@@ -16,7 +16,7 @@ def check_inputs(job: Job, data: TextData) -> None:
     check_tests(job, data)
     if job.measure is not None:
         job.measure.check(data)
-    check_shares(job.config, data)
+    check_batch_limits(job.config, data)
 
 
 def check_tests(job: Job, data: TextData) -> None:
@@ -59,7 +59,7 @@ def doubts(job: Job, data: TextData) -> list[str]:
     return [f"warning, {split}: {reason}" for split, reason in reasons.items() if reason]
 
 
-def check_shares(config: DictConfig, data: TextData) -> None:
+def check_batch_limits(config: DictConfig, data: TextData) -> None:
     """Raise UserError if a batch limit of the trainer leaves no batch, no complete optimiser step,
     or no complete validation interval.
     """

@@ -16,8 +16,8 @@ from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 from ablate.config.construct import building
 from ablate.errors import UserError
 from ablate.train.job import Job
-from ablate.train.progress import followers
-from ablate.train.resume import WholeFiles
+from ablate.train.progress import progress_callbacks
+from ablate.train.resume import AtomicCheckpointIO
 from ablate.train.tracking import Tracking
 
 LEAST_PROCESSES = 8  # allowed on any machine, to test training on several devices
@@ -35,14 +35,14 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
     if config.patience is not None:
         callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
     shown = config.trainer.enable_progress_bar and tracking.record.writes
-    callbacks = [*callbacks, *followers(shown=shown)]
+    callbacks = [*callbacks, *progress_callbacks(shown=shown)]
     # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     with building("trainer", config.trainer):
         trainer = job.trainer(
             logger=tracking.loggers,
             callbacks=callbacks,
-            plugins=[WholeFiles(), *slurm],
+            plugins=[AtomicCheckpointIO(), *slurm],
             default_root_dir=str(tracking.record.folder),
             enable_progress_bar=False,
             enable_model_summary=False,

@@ -48,7 +48,7 @@ def _confirmed(claim: Claim, late: Entry, early: Entry) -> Entry:
     """
     if late["verdict"] == SUPPORTED:
         return early
-    return learning.withhold(claim, early, "longer training does not confirm it")
+    return learning.make_undecided(claim, early, "longer training does not confirm it")
 
 
 def _late(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:

@@ -24,7 +24,7 @@ from ablate.verdict.exact import Exact
 from ablate.verdict.interim import asked_of
 from ablate.verdict.judge import age, judged
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.learning import withheld
+from ablate.verdict.learning import check_cannot
 from ablate.verdict.wording.caveats import caveats
 from ablate.verdict.wording.layers import with_layers
 
@@ -96,7 +96,7 @@ def _judged(evidence: Evidence, registration: Registration) -> tuple[list[Findin
         for number, (finding, p, _) in enumerate(decided)
     ]
     pairs = zip(findings, claims, strict=True)
-    return findings, [withheld(finding.claim, entry, evidence) for finding, entry in pairs]
+    return findings, [check_cannot(finding.claim, entry, evidence) for finding, entry in pairs]
 
 
 def _regime(evidence: Evidence) -> Regime:

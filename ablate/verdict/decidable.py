@@ -25,7 +25,6 @@ BETTER = ("superiority", "trend")
 SAME = ("equivalence", "non_inferiority")
 NO_DIFFERENCES = np.empty(0)
 # the limit of a gain, and the limit of a loss, in words
-GAIN, LOSS = "below the best possible", "above that of a model that learned nothing"
 
 
 def one_way(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import UNSTABLE, UNTRAINED_BLEU, WENT_WRONG, value
+from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED_BLEU, value
 from ablate.evidence.types import Claim, Run
 from ablate.metric.table import METRICS, metric_in_words
 from ablate.verdict.sides import Side
@@ -151,7 +151,7 @@ def _at_floor(arm: Side, metric: str) -> bool:
     """Return whether the runs of an arm are, on average, no better than without learning."""
     indicator = _indicator_of(metric)
     if not indicator:
-        return bool(arm.ended) and all(run["status"] in WENT_WRONG for run in arm.ended)
+        return bool(arm.ended) and all(run["status"] in NOT_LEARNED for run in arm.ended)
     heights = (_above(run, f"{metric.rpartition('/')[0]}/{indicator}") for run in arm.ended)
     above = [height for height in heights if height is not None]
     return bool(above) and statistics.fmean(above) <= 0

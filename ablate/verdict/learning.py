@@ -49,7 +49,7 @@ def learning(claim: Claim, evidence: Evidence) -> Learning:
     return {"metric": metric, "gains": gains, "still": still}
 
 
-def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
+def check_cannot(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
     """Return the result of a claim, undecided if longer training might refute the claim.
 
     Only a supported claim with the key `cannot`, which says that an arm cannot do something,
@@ -59,10 +59,10 @@ def withheld(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
         return entry
     state = learning(claim, evidence)
     flat = state["gains"] and not state["still"]
-    return entry if flat else withhold(claim, entry, "an arm may still have been learning")
+    return entry if flat else make_undecided(claim, entry, "an arm may still have been learning")
 
 
-def withhold(claim: Claim, entry: Entry, when: str) -> Entry:
+def make_undecided(claim: Claim, entry: Entry, when: str) -> Entry:
     """Return the result of a claim, undecided if it supports that an arm *cannot* do something.
 
     Args:

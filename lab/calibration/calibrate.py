@@ -15,7 +15,7 @@ from lab.calibration.rivals import Weights
 from lab.calibration.sequential import CASES, sequential
 from lab.calibration.simulate import KINDS, Design
 from lab.calibration.tables import Promises, Results, Tried, noise_of
-from lab.calibration.trial import Marks, Trial
+from lab.calibration.trial import Marks, SimulatedSweep
 
 SENTENCES = 3000
 MARGIN = 2.0  # BLEU
@@ -37,7 +37,7 @@ def simulate(kind: str, seeds: int, sweeps: int, number: int = 0, *, rivals: boo
     # all sweeps and chunks share one set of bootstrap weights
     weights = Weights.draw(seeds, SENTENCES, np.random.default_rng(SEED)) if rivals else None
     design = Design.with_effects(KINDS[kind], (0.0, 0.0, MARGIN))
-    trial = Trial(design, seeds, SENTENCES, MARGIN, weights)
+    trial = SimulatedSweep(design, seeds, SENTENCES, MARGIN, weights)
     return total(trial.run(rng) for _ in range(sweeps))
 
 

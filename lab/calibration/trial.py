@@ -28,7 +28,7 @@ Marks = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Trial:
+class SimulatedSweep:
     """The settings of a simulated sweep.
 
     Attributes:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ablate.config.arguments import Arguments, gathered, parameters
+from ablate.config.arguments import Arguments, nest_arguments, parameters
 from ablate.model.decoder_only import DecoderOnly
 from ablate.model.encoder_only import EncoderOnly
 from ablate.model.transformer import Transformer
@@ -28,14 +28,14 @@ def test_fields_stand_beside_the_other_arguments():
 
 @pytest.mark.parametrize("given", [{"low": 1}, {"low": 2, "high": 3}, {"high": 1, "low": 0}])
 def test_fields_are_gathered(given):
-    outer = Outer(**gathered(Outer, {"name": "x", **given}))
+    outer = Outer(**nest_arguments(Outer, {"name": "x", **given}))
     assert (outer.name, outer.inner) == ("x", Inner(**given))
 
 
 @pytest.mark.parametrize("given", [{}, {"high": 1}, {"low": 1, "middle": 2}])
 def test_what_is_missing_or_unknown_is_refused(given):
     with pytest.raises(TypeError, match="low|middle"):
-        Outer(**gathered(Outer, {"name": "x", **given}))
+        Outer(**nest_arguments(Outer, {"name": "x", **given}))
 
 
 @pytest.mark.parametrize("model", [Transformer, DecoderOnly, EncoderOnly])

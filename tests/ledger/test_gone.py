@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK, Analysis, Sweep, write
+from ablate.evidence.analysis_log import ANALYSIS_LOG, Analysis, Sweep, write
 from ablate.evidence.folder import Evidence
 from ablate.evidence.manifest import MANIFEST, read_manifest
 from ablate.ledger.entries import read_entries
@@ -60,7 +60,7 @@ def reseal_without_a_run(folder):
 
 
 def drop_log(folder):
-    (folder / BOOK).unlink(missing_ok=True)
+    (folder / ANALYSIS_LOG).unlink(missing_ok=True)
 
 
 def missing(entries):
@@ -86,7 +86,7 @@ def test_every_claim_of_kept_evidence_says_that_it_is_gone(kept, ledger, delete)
 @pytest.mark.parametrize("delete", [reseal_without_a_run, drop_log])
 def test_evidence_that_differs_from_the_manifest_is_not_judged(kept, delete):
     assert load_evidence(kept).runs
-    logged = (kept / BOOK).exists()
+    logged = (kept / ANALYSIS_LOG).exists()
     delete(kept)
     if delete is drop_log and not logged:
         return
@@ -124,7 +124,7 @@ def as_link_to_a_folder(path):
 
 @pytest.mark.parametrize("replacement", [as_folder, as_link_to_itself, as_link_to_a_folder])
 def test_a_manifest_or_a_log_that_cannot_be_read_is_named(kept, folders, ledger, replacement):
-    manifest, log = kept.parent / MANIFEST, folders / "results" / BOOK
+    manifest, log = kept.parent / MANIFEST, folders / "results" / ANALYSIS_LOG
     manifest.unlink()
     log.parent.mkdir(exist_ok=True)
     for path in (manifest, log):
@@ -175,7 +175,7 @@ def test_a_deleted_sweep_is_missed(ledger, looked, verdict, delete):
 
 def test_the_copy_of_a_log_in_another_sweep_misses_it_too(folders, ledger, looked):
     first, second = looked(1), looked(2, study="another", questions={"p": []})
-    shutil.move(folders / "results" / BOOK, second / BOOK)
+    shutil.move(folders / "results" / ANALYSIS_LOG, second / ANALYSIS_LOG)
     shutil.rmtree(first)
     assert [evidence.experiment for evidence in ledger()[0][CLAIM].gone] == ["sweeps/mine/1"]
 

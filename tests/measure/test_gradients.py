@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from ablate.observe.gradients import LayerGradients, layer_norms, parameter_norms
+from ablate.observe.gradients import LayerGradients, gradient_norms_by_layer, parameter_norms
 
 # Lightning's advice and its own use of torch
 pytestmark = [
@@ -43,7 +43,7 @@ class Tiny(pl.LightningModule):
         return self.decoder.layers[0](x).square().mean()
 
     def on_before_optimizer_step(self, optimizer):
-        norms = layer_norms(dict(self.layers()), parameter_norms(self.parameters()))
+        norms = gradient_norms_by_layer(dict(self.layers()), parameter_norms(self.parameters()))
         self.seen.append({layer: float(norm) for layer, norm in norms.items()})
 
     def configure_optimizers(self):
@@ -97,7 +97,7 @@ def test_a_norm_is_over_all_parameters_of_a_layer():
     model.training_step(torch.ones(2, 3), 0).backward()
     layer = model.encoder.layers[1]
     whole = torch.cat([layer.weight.grad.flatten(), layer.bias.grad]).norm()
-    norms = layer_norms(dict(model.layers()), parameter_norms(model.parameters()))
+    norms = gradient_norms_by_layer(dict(model.layers()), parameter_norms(model.parameters()))
     torch.testing.assert_close(norms["encoder.1"], whole)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.plan.noise import Noise
-from ablate.plan.power import sights
+from ablate.plan.power import sensitivities
 from ablate.stats.estimate import Estimate
 from ablate.verdict.kind import kind_of
 
@@ -33,7 +33,7 @@ def seen():
     def planned(*claims, seeds=8, runs=(), noise=NOISE):
         claims = [CLAIM | claim for claim in claims]
         study = {"factors": ["norm", "warmup"], "claims": claims, "seeds": seeds}
-        return sights(study, ARMS, seeds, Evidence("", study, {}, {}, [*runs]), noise)
+        return sensitivities(study, ARMS, seeds, Evidence("", study, {}, {}, [*runs]), noise)
 
     return planned
 

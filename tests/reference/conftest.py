@@ -16,7 +16,7 @@ def seed():
 @pytest.fixture
 def transformer():
     """Build a Transformer of two layers without positions and dropout."""
-    from ablate.config.arguments import gathered
+    from ablate.config.arguments import nest_arguments
     from ablate.initial.seeded import initialise
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.fused import Fused
@@ -65,7 +65,7 @@ def transformer():
             tgt_vocab=9,
             joint_vocab=False,
         )
-        model = Transformer(**gathered(Transformer, given))
+        model = Transformer(**nest_arguments(Transformer, given))
         initialise(model, 1)
         with torch.no_grad():  # so that biases and gains count too
             for parameter in model.parameters():

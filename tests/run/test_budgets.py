@@ -10,7 +10,7 @@ from ablate.schedule.constant import Constant
 from ablate.schedule.cosine import Cosine
 from ablate.schedule.inverse_sqrt import InverseSqrt
 from ablate.schedule.wsd import WarmupStableDecay
-from ablate.train.budgets import _alike, shared_steps
+from ablate.train.budgets import _steps_in_common, shared_steps
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run
@@ -99,12 +99,12 @@ def test_both_begin_anew_where_that_is_asked_for(go, steps):
 
 def test_how_far_two_lengths_share_their_rates():
     noam, flat = InverseSqrt(warmup=2, decay_from=2), Constant()
-    assert _alike(noam, noam, 600) == _alike(flat, flat, 600) == 600
+    assert _steps_in_common(noam, noam, 600) == _steps_in_common(flat, flat, 600) == 600
     decays = [WarmupStableDecay(warmup=10, steps=n, decay=0.2) for n in (2400, 600)]
     # the first rate that falls is that of update 481, which the state after 480 holds
-    assert _alike(*decays, 600) == 479
-    assert _alike(*(Cosine(warmup=10, steps=n) for n in (2400, 600)), 600) == 9
-    assert _alike(noam, flat, 600) <= 2
+    assert _steps_in_common(*decays, 600) == 479
+    assert _steps_in_common(*(Cosine(warmup=10, steps=n) for n in (2400, 600)), 600) == 9
+    assert _steps_in_common(noam, flat, 600) <= 2
 
 
 def test_nothing_is_shared_where_more_than_the_length_differs(compose):

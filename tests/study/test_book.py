@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK, AnalysisLog, Sweep, register
+from ablate.evidence.analysis_log import ANALYSIS_LOG, AnalysisLog, Sweep, register
 from ablate.evidence.earlier_sweeps import EarlierSweeps, looked
 from ablate.evidence.questions import concerns, question, questions, rule
 from ablate.verdict.interim import UNASKED, asked_of, looks_of
@@ -155,7 +155,7 @@ def swept(user, tmp_path):
 
 def test_the_book_outlives_names_and_unfinished_lines(swept, tmp_path):
     swept(Try())
-    log = tmp_path / "results" / BOOK
+    log = tmp_path / "results" / ANALYSIS_LOG
     log.write_text(log.read_text() + '{"what": "sweep"}\n{"what": "lo')
     evidence = swept(Try(name="other", margin=1.0))
     assert evidence.registration["earlier"] != []
@@ -167,7 +167,7 @@ def test_the_book_outlives_names_and_unfinished_lines(swept, tmp_path):
 @pytest.mark.parametrize("how", [("look", "loop"), ('"time": 1', '"time": 2'), ("{", "")])
 def test_a_line_that_was_changed_is_refused(swept, tmp_path, how):
     swept(Try())
-    log = tmp_path / "results" / BOOK
+    log = tmp_path / "results" / ANALYSIS_LOG
     first, second = log.read_text().splitlines()
     log.write_text(f"{first}\n{second.replace(*how)}\n")
     with pytest.raises(UserError, match=r"book\.jsonl: line 2 is damaged or was edited"):
@@ -176,7 +176,7 @@ def test_a_line_that_was_changed_is_refused(swept, tmp_path, how):
 
 def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, tmp_path, capsys):
     swept(Try())
-    log = tmp_path / "results" / BOOK
+    log = tmp_path / "results" / ANALYSIS_LOG
     log.write_text(log.read_text()[:9])
     evidence = swept(Try(margin=1.0))
     assert f"{log}: 2 lines" in capsys.readouterr().out

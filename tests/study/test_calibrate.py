@@ -15,7 +15,7 @@ from lab.calibration.sequential import CASES, sequential
 from lab.calibration.simulate import KINDS, Design
 from lab.calibration.stress import stress
 from lab.calibration.tables import Tried, document, noise_of
-from lab.calibration.trial import OURS, Trial
+from lab.calibration.trial import OURS, SimulatedSweep
 
 SWEEPS = 150
 
@@ -24,7 +24,7 @@ SWEEPS = 150
 def shares():
     """What happened in sweeps of 5 seeds and 200 sentences whose arms differ on sentences."""
     design = Design.with_effects(KINDS["distinct arms"], (0.0, 0.0, 2.0))
-    trial, rng = Trial(design, 5, 200, 2.0, None), np.random.default_rng(1)
+    trial, rng = SimulatedSweep(design, 5, 200, 2.0, None), np.random.default_rng(1)
     marks = calibrate.total(trial.run(rng) for _ in range(SWEEPS))
     return {name: mark / SWEEPS for name, mark in marks.items()}
 

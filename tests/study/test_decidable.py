@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.errors import UserError
-from ablate.plan.power import sights
+from ablate.plan.power import sensitivities
 from ablate.verdict.conclude import conclude
 from ablate.verdict.study_checks import check_study
 
@@ -128,5 +128,5 @@ def test_a_plan_says_it_from_earlier_runs(claim, arms, evidence, mean, reason):
     made = ([mean + x / 1000 for x in (0.0, 0.01, 0.02)] for _ in range(2))
     asked = claim(metric="test/bleu")
     earlier = evidence(arms(*made, metric="test/bleu"), asked)
-    (sight,) = sights(earlier.study, [PRE, POST], 3, earlier, {})
+    (sight,) = sensitivities(earlier.study, [PRE, POST], 3, earlier, {})
     assert (reason in sight.one_way) and bool(reason) == bool(sight.one_way)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import BOOK
+from ablate.evidence.analysis_log import ANALYSIS_LOG
 from ablate.evidence.folder import Evidence
 from ablate.verdict.load import load_evidence
 
@@ -29,10 +29,10 @@ def test_seeds_that_are_dropped_and_sealed_again_are_missed(kept, dropped):
     left = [run for run in evidence.runs if run["seed"] not in seeds]
     replace(evidence, runs=left).save(kept)
     assert Evidence.load(kept).runs  # its seal is as good as before
-    with pytest.raises(UserError, match=f"{BOOK} .*seed.* {seeds[0]}"):
+    with pytest.raises(UserError, match=f"{ANALYSIS_LOG} .*seed.* {seeds[0]}"):
         load_evidence(kept)
 
 
 def test_evidence_without_a_log_is_judged(kept):
-    (kept / BOOK).unlink()
+    (kept / ANALYSIS_LOG).unlink()
     assert load_evidence(kept).runs

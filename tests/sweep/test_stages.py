@@ -4,7 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.sweep.cell import Cell
-from ablate.sweep.stages import in_turn, stages
+from ablate.sweep.stages import run_stages, stages
 
 CLAIM = {"kind": "superiority"}
 
@@ -40,7 +40,7 @@ def test_a_stage_has_the_same_seeds_of_every_arm(cells):
 def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     done, left = [], []
     answers = iter([[{"arm": "a"}], []])
-    ran = in_turn(
+    ran = run_stages(
         stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]}),
         lambda number, wanted: done.append([run.number for run in wanted]),
         lambda number: done.append(f"look {number}") or next(answers),

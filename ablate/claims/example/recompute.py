@@ -214,7 +214,7 @@ def _operands(block: Block, example: Example) -> list[list[list[float]]]:
     return [example.by_name[name].values.tolist() for name in block.operands]
 
 
-def moved_by_an_input(example: Example) -> int:
+def count_changed_numbers(example: Example) -> int:
     """Return how many recomputed numbers of a worked example change if one input number is
     increased by ten units of its last printed decimal.
 

@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the parts belong to different studies, a part is damaged, or the target folder
             already has evidence.
     """
-    from ablate.evidence.analysis_log import BOOK, write_lines
-    from ablate.evidence.join import Piece, is_part, join, seeds_told
+    from ablate.evidence.analysis_log import ANALYSIS_LOG, write_lines
+    from ablate.evidence.join import Piece, is_part, join, seed_count_phrase
     from ablate.evidence.seal import ABOUT
     from ablate.progress import track
     from ablate.record.files import check_links, writing
@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
     check_links(target, target)
     with writing(target):
         evidence.save(target)
-        write_lines(lines, target / BOOK)
-    print(f"{target}: {len(evidence.runs)} runs, {seeds_told(evidence)}")
+        write_lines(lines, target / ANALYSIS_LOG)
+    print(f"{target}: {len(evidence.runs)} runs, {seed_count_phrase(evidence)}")
     if is_part(evidence):
         print(
             "To run the missing runs, repeat the command of the study with part=true "

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
         _judge_table(arguments)
         return
     from ablate.console import make_console
-    from ablate.evidence.analysis_log import BOOK, copy_book
+    from ablate.evidence.analysis_log import ANALYSIS_LOG, copy_analysis_log
     from ablate.evidence.manifest import keep
     from ablate.record.files import check_links, writing
     from ablate.report.content import slice_warning
@@ -75,8 +75,8 @@ def run(arguments: argparse.Namespace) -> None:
         with writing(target):
             if arguments.to:
                 evidence.save(target)
-                copy_book(Path(arguments.source), target)
-                keep(target, evidence, logged=(target / BOOK).exists())
+                copy_analysis_log(Path(arguments.source), target)
+                keep(target, evidence, logged=(target / ANALYSIS_LOG).exists())
                 copy_contest(Path(arguments.source), target)
             write_files(evidence, verdict, target)
     if arguments.tables:
@@ -116,7 +116,7 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     written.
     """
     from ablate.config.smoke import NO_VERDICT, SMOKE
-    from ablate.evidence.join import is_part, seeds_told
+    from ablate.evidence.join import is_part, seed_count_phrase
     from ablate.evidence.seal import ABOUT, read_parts
     from ablate.sweep.evidence import from_folder, from_wandb
 
@@ -132,7 +132,8 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     evidence = from_folder(folder)
     if is_part(evidence):
         raise UserError(
-            f"{folder} is a part of a study, with {seeds_told(evidence)}: join it with the other "
+            f"{folder} is a part of a study, with {seed_count_phrase(evidence)}: "
+            "join it with the other "
             "parts (ablate join) before it is judged"
         )
     if not (evidence.study or {}).get("claims"):

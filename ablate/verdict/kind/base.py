@@ -93,7 +93,7 @@ class Kind(ABC):
         failed = failures(claim, paired.sides)
         learned = paired.among_learned()
         if learned.seeds == paired.seeds:
-            return replace(self.with_effect(claim, paired.estimate, paired), failures=failed)
+            return replace(self.effect_finding(claim, paired.estimate, paired), failures=failed)
         return replace(self._among_learned(claim, learned), failures=failed)
 
     def _among_learned(self, claim: Claim, learned: Contrast) -> Finding:
@@ -111,7 +111,7 @@ class Kind(ABC):
             pairs = f"only {effect.pairs} pair" if effect.pairs else "no pair"
             why = f"{pairs} of runs learned the task, and an interval needs {FEWEST} pairs"
             return self.without(claim, why, effect, learned)
-        finding = self.with_effect(claim, effect, learned)
+        finding = self.effect_finding(claim, effect, learned)
         if rates is None or not self.could_decide(rates, claim["alpha"]):
             return finding
         return replace(finding, p=halved(finding.p))
@@ -142,7 +142,7 @@ class Kind(ABC):
         """
         return {SUPPORTED: better, REFUTED: worse}
 
-    def with_effect(self, claim: Claim, estimate: Tested, paired: Contrast) -> Finding:
+    def effect_finding(self, claim: Claim, estimate: Tested, paired: Contrast) -> Finding:
         """Return the result of a claim that can be judged: the estimate and its p-values.
 
         Args:

@@ -46,7 +46,7 @@ class Stability(Superiority):
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
         """Return the result of a claim: a test of the proportions of failed runs in both arms."""
-        return self.with_effect(claim, rates(claim, evidence), contrast(claim, evidence))
+        return self.effect_finding(claim, rates(claim, evidence), contrast(claim, evidence))
 
     def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
         """Return the smallest true proportion of failed runs that the test detects with power 0.8.

@@ -11,7 +11,7 @@ from typing import Any
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import planned_looks
-from ablate.evidence.outcome import WENT_WRONG
+from ablate.evidence.outcome import NOT_LEARNED
 from ablate.evidence.table import by_label
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
@@ -183,7 +183,7 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
 
 
 def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
-    wrong = [run for run in runs if run["status"] in WENT_WRONG]
+    wrong = [run for run in runs if run["status"] in NOT_LEARNED]
     if wrong:
         arms = Counter(arm_label(run["levels"]) for run in wrong)
         counts = "; ".join(f"{count} with {quoted(arm)}" for arm, count in arms.items())

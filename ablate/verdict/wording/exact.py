@@ -55,9 +55,9 @@ def _measure(claim: Claim, *, arms: bool = False) -> str:
     If `arms` is true and the value is a difference, the name also says which arms are compared.
     """
     name = claim.get("measures") or f"the metric {claim_metric(claim).name}"
-    is_difference = not claim["treatment"] or claim["metric"].endswith(CHANGED)
+    name_is_complete = not claim["treatment"] or claim["metric"].endswith(CHANGED)
     between = f" between {' and '.join(arm_names(claim))}" if arms else ""
-    return name if is_difference else f"the difference in {name}{between}"
+    return name if name_is_complete else f"the difference in {name}{between}"
 
 
 def _worst(claim: Claim, answer: Answer, drawn: str, allowed: str) -> str:

@@ -38,7 +38,7 @@ def divisibility() -> dict[str, float]:
             without an error.
     """
     pairs = list(itertools.product(SIZES, SIZES))
-    taken = {pair: (taken_by_torch(*pair), taken_here(*pair)) for pair in pairs}
+    taken = {pair: (torch_accepts(*pair), project_accepts(*pair)) for pair in pairs}
     uneven = [(width, heads) for width, heads in pairs if width % heads]
     generator = torch.Generator().manual_seed(0)
     return {
@@ -64,7 +64,7 @@ def disagreeing(
     )
 
 
-def taken_by_torch(width: int, heads: int) -> bool:
+def torch_accepts(width: int, heads: int) -> bool:
     """Return whether torch.nn.MultiheadAttention accepts this width and number of heads."""
     try:
         nn.MultiheadAttention(width, heads)
@@ -73,7 +73,7 @@ def taken_by_torch(width: int, heads: int) -> bool:
     return True
 
 
-def taken_here(width: int, heads: int) -> bool:
+def project_accepts(width: int, heads: int) -> bool:
     """Return whether this project accepts this width and number of heads."""
     try:
         head_width(width, heads, None)

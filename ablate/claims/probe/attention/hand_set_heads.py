@@ -109,8 +109,8 @@ def two_values(generator: torch.Generator) -> dict[str, float]:
         two_heads_move: change of the output of two heads that attend to one neighbour each.
     """
     maps = torch.randn(2, CONTENT, CONTENT, generator=generator)
-    single = looking_at([(-1, 1)], maps[:1])
-    two = looking_at([(-1,), (1,)], maps)
+    single = attending_to_offsets([(-1, 1)], maps[:1])
+    two = attending_to_offsets([(-1,), (1,)], maps)
     x = standing(torch.randn(WORDS, CONTENT, generator=generator, dtype=torch.float64))
     moved = x.clone()
     taken = torch.randn(CONTENT, generator=generator, dtype=torch.float64)
@@ -137,7 +137,7 @@ def convolutions(generator: torch.Generator) -> dict[str, float]:
         wanted = F.conv1d(round_the_end, taps.movedim(0, 2).double())[0].T
         x = standing(content)
         for heads, deviations in ((width, errors), (width - 1, fewer)):
-            attention = looking_at([(offset,) for offset in range(heads)], taps[:heads])
+            attention = attending_to_offsets([(offset,) for offset in range(heads)], taps[:heads])
             deviations.append(float((read(attention, x, x)[:, :CONTENT] - wanted).abs().max()))
     return {"conv_error": max(errors), "conv_fewer_heads": min(fewer)}
 
@@ -147,7 +147,9 @@ def standing(content: Float[Tensor, "L C"]) -> Float[Tensor, "L D"]:
     return torch.cat([content, torch.eye(len(content), dtype=content.dtype)], 1)
 
 
-def looking_at(offsets: list[tuple[int, ...]], maps: Float[Tensor, "H C C"]) -> SelfAttention:
+def attending_to_offsets(
+    offsets: list[tuple[int, ...]], maps: Float[Tensor, "H C C"]
+) -> SelfAttention:
     """Return self-attention whose heads attend to fixed offsets.
 
     Args:

@@ -22,7 +22,7 @@ from ablate.model.transformer import Transformer
 
 SUBLAYERS = {"encoder": 2, "decoder": 3}  # number of sub-layers per layer
 # by stack: the number of a sub-layer, and the residual stream that replaces its input
-Held = Mapping[str, tuple[int, Tensor]]
+Replacements = Mapping[str, tuple[int, Tensor]]
 
 
 class Heads(NamedTuple):
@@ -46,7 +46,10 @@ class Trace(NamedTuple):
 
 @torch.no_grad()
 def trace(
-    model: Transformer, inputs: Seq2Seq, fixed: Held | None = None, memory: Tensor | None = None
+    model: Transformer,
+    inputs: Seq2Seq,
+    fixed: Replacements | None = None,
+    memory: Tensor | None = None,
 ) -> Trace:
     """Run a model with some activations replaced, and return all recorded activations.
 

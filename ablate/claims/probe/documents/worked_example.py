@@ -15,7 +15,7 @@ from ablate.claims.example.block import read
 from ablate.claims.example.recompute import (
     SUM_TO_ONE,
     Rule,
-    moved_by_an_input,
+    count_changed_numbers,
     recompute,
     totals,
     unequal_twins,
@@ -80,6 +80,6 @@ class WorkedExample(Probe):
             "broken_laws": sum(result.broken for result in results),
             "rows_off": sum(r.broken for r in results if SUM_TO_ONE in r.block.laws),
             "unequal_twins": unequal_twins(self.example),
-            "control": moved_by_an_input(self.example),
+            "control": count_changed_numbers(self.example),
         }
         return {name: float(value) for name, value in counts.items()}

@@ -84,7 +84,7 @@ class SearchReference(RandomModels):
                 size 2.
             exhaustive: `Beam` against `beam_search`, both so large that no hypothesis is dropped.
             size_matters: `beam_search` of size 1 against size 2.
-            first_word: the algorithm of `by_what_follows` against `beam_search` of size 2.
+            first_word: the algorithm of `one_step_lookahead` against `beam_search` of size 2.
             gap: smallest difference in log-probability between the two most likely choices at any
                 step. If it is above 0, there are no ties.
             kept: largest deviation from 2 of the number of unfinished hypotheses at any step of
@@ -136,8 +136,8 @@ class SearchReference(RandomModels):
                     "size_matters": beam_search(table, self.longest, 1)[0] != best[0],
                     "kept": kept,
                     "missing": 2 - len(pair),
-                    "branching": len(two_of_each(table, self.longest)) - 2,
-                    "first_word": by_what_follows(table, self.longest) != best[0],
+                    "branching": len(two_per_hypothesis(table, self.longest)) - 2,
+                    "first_word": one_step_lookahead(table, self.longest) != best[0],
                 }
             )
         return measurements
@@ -235,7 +235,7 @@ def beam_search(table: Table, longest: int, size: int) -> list[Ids]:
     return sorted(finished, key=lambda prefix: -finished[prefix])
 
 
-def two_of_each(table: Table, longest: int) -> list[Ids]:
+def two_per_hypothesis(table: Table, longest: int) -> list[Ids]:
     """Return all translations of `longest` words that arise if the two best next words are kept
     after every prefix.
     """
@@ -250,7 +250,7 @@ def two_best(row: list[float]) -> list[int]:
     return sorted(range(FIRST, len(row)), key=lambda word: -row[word])[:2]
 
 
-def by_what_follows(table: Table, longest: int) -> Ids:
+def one_step_lookahead(table: Table, longest: int) -> Ids:
     """Return the translation by a search that looks one word ahead.
 
     At each step, the search compares the two most likely words. It takes the word after which the
