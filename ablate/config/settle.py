@@ -2,7 +2,7 @@
 
 from omegaconf import DictConfig
 
-from ablate.config import precision, screen, warmup
+from ablate.config import precision, replaced, screen, warmup
 
 
 def settle(config: DictConfig) -> None:
@@ -15,6 +15,7 @@ def settle(config: DictConfig) -> None:
         UserError: a screen is invalid, there is no GPU, or the command sets a warm-up longer than
             the run.
     """
+    replaced.announce(config)
     screen.expand(config)
     precision.settle(config)
     warmup.settle(config)

@@ -1,0 +1,61 @@
+"""A user learns which values of a chosen option the scale or the experiment has replaced."""
+
+import hydra
+import pytest
+
+from ablate.config.location import CONF
+from ablate.config.notice import say_once
+from ablate.config.replaced import announce
+
+
+@pytest.fixture
+def announced(capsys):
+    """Return what is printed about the overrides of a command."""
+
+    def go(*overrides):
+        say_once.cache_clear()
+        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+            announce(hydra.compose("config", [*overrides], return_hydra_config=True))
+        return capsys.readouterr().out
+
+    return go
+
+
+@pytest.mark.parametrize(
+    ("overrides", "named"),
+    [
+        (
+            ("scale=language", "model=big"),
+            [
+                "model=big does not set ",
+                "model.d_model (128 and not 1024)",
+                "come from scale=language",
+            ],
+        ),
+        (("scale=language", "trainer=gpu"), ["trainer.precision (32-true and not bf16-mixed)"]),
+        (("+experiment=modern_screen", "optimizer=adamw_by_role"), ["experiment=modern_screen or"]),
+    ],
+)
+def test_values_that_the_scale_has_replaced_are_named(announced, overrides, named):
+    message = announced(*overrides)
+    assert all(part in message for part in named)
+    assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("model=big",),
+        ("model=big", "model.d_model=512"),
+        ("scale=multi30k", "model=tiny", "model/position=rotary", "data=multi30k"),
+        ("optimizer=muon", "schedule=wsd", "trainer=ddp", "logger=[csv]"),
+        ("+experiment=preln_vs_postln", "model=tiny", "seed=3"),
+    ],
+)
+def test_nothing_is_said_if_all_values_are_those_of_the_options(announced, overrides):
+    assert announced(*overrides) == ""
+
+
+def test_a_value_of_the_command_is_not_named(announced):
+    message = announced("scale=language", "model=big", "model.d_model=1024")
+    assert "d_model" not in message and "model.n_heads (4 and not 16)" in message
