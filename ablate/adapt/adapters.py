@@ -33,7 +33,7 @@ class Adapters(Adapt):
     Only adapters and norms are trained.
 
     Args:
-        width: inner width of an adapter.
+        width: width of the hidden layer of an adapter.
 
     Raises:
         UserError: when called, the model has no sub-layers.

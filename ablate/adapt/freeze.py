@@ -18,7 +18,7 @@ class Freeze(Adapt):
     """An option that excludes some weights from training.
 
     Args:
-        parts: patterns of names of weights, such as embedding, encoder.layers.0 or decoder.*.query.
+        parts: patterns of the names of frozen weights, such as embedding or decoder.*.query.
 
     Raises:
         UserError: when called, a pattern matches no weight, or no weight is left to train.

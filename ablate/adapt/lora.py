@@ -26,9 +26,9 @@ class LoRA(Adapt):
     """An option that freezes the model and trains only low-rank updates of some linear maps.
 
     Args:
-        rank: rank of each update.
+        rank: rank of the update of each matrix.
         alpha: each update is multiplied by alpha / rank.
-        maps: patterns of the names of linear maps, such as query or decoder.*.value.
+        maps: patterns of the names of updated linear maps, such as query or decoder.*.value.
 
     Raises:
         UserError: when called, a pattern matches no linear map, or the rank is above a map's width.

@@ -33,7 +33,8 @@ class Prefix(Adapt):
     A prefix consists of keys and values, which precede the keys and values of the tokens.
 
     Args:
-        length: number of keys in a prefix.
+        length: number of trained keys and values that precede those of the tokens in every
+            attention.
 
     Raises:
         UserError: when called, the model has no attention, or has an attention kernel that cannot

@@ -22,17 +22,22 @@ TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # replacements of types that O
 class Batching:
     """Settings of the batches: their size in tokens, and the sentences in them."""
 
-    tokens: Size = 4096  # target tokens of a training batch, padding counted, per device
-    eval_tokens: Size = 8192  # target tokens of a batch in validation and testing
-    bucket: bool = True  # batches of similar lengths; false: random ones, with more padding
-    test_bucket: bool = True  # whether test batches have similar lengths; training is not affected
-    # columns of padding added to every source batch, in testing alone
+    # maximum size of a training batch per device: sentences * tokens of the longest sentence
+    tokens: Size = 4096
+    # maximum size of a validation or test batch: sentences * tokens of the longest sentence
+    eval_tokens: Size = 8192
+    # whether a training batch has sentences of similar lengths; false: random, with more padding
+    bucket: bool = True
+    # whether a test batch has sentences of similar lengths; false: random, with more padding
+    test_bucket: bool = True
+    # number of padding columns added to the sources of every test batch; training is not affected
     test_padding: Annotated[int, Range(0, 4096)] = 0
-    max_length: Size = 256  # longest sentence in tokens, EOS counted
-    # what happens to a longer sentence of the training text
+    # maximum tokens of a source or target, EOS counted; longer ones are skipped or truncated
+    max_length: Size = 256
+    # treatment of a training pair that is longer than `max_length`: skip or truncate it
     too_long: Annotated[str, OneOf(("skip", "truncate"))] = "skip"
-    # tokens of a context of a language model: all texts are joined and cut into contexts of this
-    # length; null: each text is a row of its own
+    # language models: join all texts and cut them into contexts of this many tokens; null: each
+    # text is a separate row
     context: Annotated[int | None, Range(1)] = None
 
 
@@ -40,11 +45,13 @@ class Batching:
 class Checkpoint:
     """Settings of the weights that are tested, and of the checkpoints that are averaged."""
 
-    # weights that are tested: of the last step, of the best validation, or the mean of checkpoints
+    # weights that are tested: of the last step, of the lowest validation nll (best), or the average
+    # of the last checkpoints
     tested: Annotated[str, OneOf(("last", "best", "average"))] = "last"
-    average: Count = 5  # number of last checkpoints that are averaged, with tested=average
-    every: Count = 100  # optimiser steps between the checkpoints that are averaged
-    # steps between resumable states; null: at every validation
+    average: Count = 5  # number of last checkpoints that are averaged, if checkpoint.tested=average
+    every: Count = 100  # optimiser steps between checkpoints, if checkpoint.tested=average
+    # optimiser steps between saved states for resuming, in addition to those saved at validations;
+    # null: only at validations
     save_every: Annotated[int | None, Range(1)] = None
 
 
@@ -54,14 +61,14 @@ class Budget:
     them.
     """
 
-    steps: Annotated[int, Range(1, 2**31 - 1)] = 2000  # optimiser steps
-    # steps of a second, shorter budget, which is tested too; the first steps, in which both budgets
-    # have the same learning rates, are trained only once
+    steps: Annotated[int, Range(1, 2**31 - 1)] = 2000  # number of optimiser steps in training
+    # optimiser steps of a second, shorter training, which is tested too; null: none. Steps with
+    # equal learning rates in both are trained once
     short: Annotated[int | None, Range(1)] = None
-    warmup: Annotated[int, Range(0)] = 400  # steps to the peak of the learning rate
+    warmup: Annotated[int, Range(0)] = 400  # steps in which the learning rate rises to its peak
     validate_every: Count = 500  # training batches between two validations
-    seeds: int = 5  # seeds of each arm of an experiment
-    # test sentences of a generated corpus; more of them narrow the intervals of BLEU
+    seeds: int = 5  # number of seeds with which each arm of an experiment is trained
+    # number of test pairs of a generated corpus; more pairs give narrower intervals of BLEU
     test_sentences: Annotated[int, PAIRS] = 1000
 
 
@@ -106,31 +113,36 @@ class Paths:
     a run.
     """
 
-    results: Annotated[str, NotEmpty()] = "results"  # runs, sweeps and reports
-    cache: Annotated[str, NotEmpty()] = "cache"  # tokens of corpora, and downloads
-    experiments: Annotated[str, NotEmpty()] = "experiments"  # committed evidence
+    results: Annotated[str, NotEmpty()] = "results"  # folder for runs, sweeps and reports
+    cache: Annotated[str, NotEmpty()] = "cache"  # folder for tokenised corpora and downloads
+    experiments: Annotated[str, NotEmpty()] = "experiments"  # folder for evidence in git
 
 
 @dataclass
 class Config:
     """The typed part of the config: all top-level keys."""
 
-    name: str = "run"  # name of the experiment: the folder of its sweeps, and its group in W&B
-    seed: Seed = 1  # seed of initial weights, order of the data, and dropout
-    replicate: Seed = 0  # another set of seeds: seed 1 of set 1 shares nothing with seed 1 of set 0
-    variant: str = "baseline"  # in a screen: name of the variant that is trained
-    contest: bool = False  # set by `ablate reproduce`: the verdict uses only the runs of this sweep
-    threads: Annotated[int, Range(1, 1024)] = 1  # CPU threads of one run; part of its identity
-    # library that multiplies float32 matrices on a CPU: the BLAS of torch, oneDNN (twice as fast on
-    # an AMD with AVX-512), or auto: oneDNN where this torch has it
+    name: str = "run"  # name of the experiment; names its sweep folder and W&B group
+    seed: Seed = 1  # random seed of initial weights, order of the data, and dropout
+    # number of a set of seeds; in another set, the same `seed` gives independent random numbers
+    replicate: Seed = 0
+    variant: str = "baseline"  # name of the variant that is trained, if the study is a screen
+    # true (set by `ablate reproduce`): the verdict uses only the runs of this sweep
+    contest: bool = False
+    # CPU threads of one run; runs with different numbers of threads are different runs
+    threads: Annotated[int, Range(1, 1024)] = 1
+    # library that multiplies float32 matrices on a CPU: blas (that of torch), onednn, or auto
+    # (onednn if torch has it)
     products: Annotated[str, OneOf(("blas", "onednn", "auto"))] = "blas"
-    n_jobs: int | None = None  # runs at a time in a sweep; null: CPU cores / threads
-    without: list[dict[str, Any]] = field(default_factory=list)  # arms that a sweep leaves out
-    # true: this sweep is a part of a study, which gets its verdict after `ablate join`
+    # number of runs of a sweep at a time; null: CPU cores / (threads * devices), or 1 on a GPU
+    n_jobs: int | None = None
+    # arms that a sweep leaves out, each as {factor: level, ...}
+    without: list[dict[str, Any]] = field(default_factory=list)
+    # true: this sweep runs a part of a study; `ablate join` combines parts and gives the verdict
     part: bool = False
-    # folder with evidence, or a list of folders: the sweep leaves out the runs in these folders
+    # folder with evidence, or a list of folders, whose runs the sweep leaves out
     without_runs: Any = field(default_factory=list)
-    fresh: bool = False  # true: train again although the same run has finished before
+    fresh: bool = False  # true: train again, even if a result of the same run is stored
     data: Component = MISSING
     tokenizer: Component = MISSING
     batch: Batching = field(default_factory=Batching)
@@ -144,25 +156,25 @@ class Config:
     schedule: Component = MISSING
     validation_search: Component = MISSING
     search: Component = MISSING  # for testing alone
-    # splits that are tested
+    # names of the splits that are tested, such as test or validation
     test_splits: list[str] = field(default_factory=lambda: ["test"])
     trainer: Component = MISSING
     engine: Component = MISSING  # where the workers of a sweep run
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
-    # validations without a lower negative log-likelihood before training stops; null: never
+    # number of validations without a lower val/nll before training stops early; null: never
     patience: Annotated[int | None, Range(1)] = None
     logger: Component | None = None
     # Lightning's callbacks, one node each: callbacks=[early_stopping,lr_monitor]
     callbacks: Component = field(default_factory=dict)
     probe: Component | None = None
     measure: Component | None = None
-    # weights that are tested: those after training, or those before it
+    # weights that are tested: trained, or initial (the weights before training)
     weights: Annotated[str, OneOf(("trained", "initial"))] = "trained"
     # metrics of the user, one node each, in addition to those of the task
     metric: Component = field(default_factory=dict)
     study: StudyNode | None = None  # type: ignore[valid-type]
     paths: Paths = field(default_factory=Paths)
-    # packages of your own whose components a stored config may name
+    # your own packages and classes that `ablate` may import when it reads a stored config
     trust: list[str] = field(default_factory=list)
 
 

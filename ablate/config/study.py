@@ -20,53 +20,55 @@ class Question(TypedDict):
     A verdict has the keys in the order of this class.
     """
 
-    id: str  # id of the claim; if the ledger has the claim, its id in the ledger
+    id: str  # id of the claim; if it is in the ledger (list of all claims), its id there
     statement: str  # the claim as a sentence
     source: str  # where the claim is from: document and section, or paper
-    kind: str  # exact | superiority | equivalence | non_inferiority | stability | trend
-    metric: str  # key of a metric
-    better: str  # higher | lower
-    # smallest difference that matters, in units of the metric; for an exact claim: smallest
-    # distance from 0 that every case must have
+    kind: str  # test: exact | superiority | equivalence | non_inferiority | stability | trend
+    metric: str  # metric that is compared, such as test/bleu
+    better: str  # better values of `metric` are: higher | lower
+    # smallest difference that matters, in units of the metric; exact claims: smallest distance from
+    # 0 that every case must have
     margin: float
-    margin_reason: str  # why the margin has this size
-    alpha: float  # chance of a false verdict that is allowed
-    where: Levels  # levels that all runs of the claim have
+    margin_reason: str  # reason for the size of the margin
+    alpha: float  # significance level: allowed probability of a false verdict
+    where: Levels  # levels of factors that all runs of the claim have, as {factor: level}
     treatment: Levels  # levels of the arm that the claim is about
     baseline: Levels  # levels of the arm that the treatment is compared with
-    minus: Levels  # of an interaction: levels at which the same contrast is subtracted
-    over: str  # of a trend: the factor whose levels are numbers
-    scale: str  # of a trend: linear | log (of the level) | log_log (of the metric too)
-    # meaning of the sentence that is tested, if the claim in the ledger has several
+    # interaction claims: levels at which the difference of treatment and baseline is subtracted
+    minus: Levels
+    over: str  # trend claims: factor over whose numeric levels the metric changes
+    scale: str  # trend claims: linear | log (logarithm of the level) | log_log (also of the metric)
+    # tested meaning of the statement, if the ledger (list of all claims) has several
     reading: NotRequired[str]
-    # for equivalence and non-inferiority: levels of an arm that should lose more than the margin
+    # equivalence, non_inferiority: levels of a worse arm, to show that losses are detected
     loses: NotRequired[Levels]
-    # true: the claim says that an arm cannot learn; the claim is refuted if a run learns
+    # true: the claim says that an arm cannot learn; a run that learns refutes it
     cannot: NotRequired[bool]
     # true effect for which the number of seeds is planned; null: the margin, but 0 for equivalence
-    # and non-inferiority, and a fifth of the runs for counts
+    # and non_inferiority, and 0.2 for stability without a margin
     plan_for: NotRequired[float | None]
 
 
 class Claim(Question):
     """A claim of a study: its question, and how it is measured."""
 
-    # for an exact claim: largest allowed absolute value, or difference of the arms
+    # exact claims: largest allowed absolute value of the metric, or of the arms' difference
     tolerance: float
-    control: str  # for an exact claim: a metric that must exceed 0.001 for a case to count
-    # description of the metric in this claim: "the largest change of ..."
+    # exact claims: a case counts only if this metric exceeds 0.001, so that the check can fail
+    control: str
+    # description of the metric for this claim, such as "the largest change of ..."
     measures: NotRequired[str]
-    control_measures: NotRequired[str]  # description of the control
+    control_measures: NotRequired[str]  # description of the metric `control`
 
 
 class Published(TypedDict):
     """A number from the literature, which a report shows beside the measured number."""
 
-    arm: str  # the arm whose result it is compared with
-    metric: str  # what was measured
+    arm: str  # name of the arm whose result is shown beside the published number
+    metric: str  # metric of the published number
     value: float  # the published number
-    regime: str  # data, size, budget
-    source: str  # paper and table
+    regime: str  # setting of the published experiment: data, model size, budget
+    source: str  # paper and table that have the published number
 
 
 class Tune(TypedDict):
@@ -75,13 +77,13 @@ class Tune(TypedDict):
     Tuning uses validation data, and seeds that no verdict uses.
     """
 
-    key: str  # the key that is tuned
-    values: list[Any]  # the values that are tried
-    # seeds of the tuning runs, one per replicate and different from the seeds of the verdict; if
-    # these are too few, the numbers after the largest seed are used as well
+    key: str  # config key that is tuned, such as optimizer.lr
+    values: list[Any]  # values of the key that are tried
+    # seeds of the tuning runs, one for each seed of the study and different from these; if too few,
+    # larger numbers follow
     seeds: list[int]
     metric: str  # validation metric by which a value is chosen
-    better: str  # higher | lower
+    better: str  # better values of `metric` are: higher | lower
 
 
 class Match(TypedDict):
@@ -91,20 +93,20 @@ class Match(TypedDict):
     steps.
     """
 
-    by: str  # parameters | flops
+    by: str  # quantity that all arms share: parameters | flops (cost of training)
     to: Levels  # levels of the arm to which the other arms are matched
-    key: str  # with by=parameters: the width that is solved for
+    key: str  # if by=parameters: config key of the width that is adjusted
 
 
 class Shown(TypedDict):
     """A figure that a study adds to the report: a metric against the levels of a factor."""
 
     metric: str  # metric on the vertical axis
-    # factor on the horizontal axis; each combination of the other factors' levels is a line.
-    # layer: the layers, with the metric gradient/first or gradient/last
+    # factor on the horizontal axis, or layer (for the metrics gradient/first and gradient/last);
+    # other factors give separate lines
     over: str
     caption: str  # the question that the figure answers, as a sentence
-    where: Levels  # levels of the runs that are shown
+    where: Levels  # levels of factors of the runs that are shown, as {factor: level}
 
 
 class Screen(TypedDict):
@@ -114,35 +116,39 @@ class Screen(TypedDict):
     precedence, and can also set the claim's id, statement and source.
     """
 
-    # name: {key: value}, as overrides of the baseline, which is the config without change
+    # overrides of each variant, as {name: {key: value}}; the baseline has no overrides
     variants: dict[str, dict[str, Any]]
-    kind: str  # kind of each claim
-    metric: str  # metric of each claim
-    better: str  # higher | lower
-    margin: float  # smallest difference that matters
-    margin_reason: str  # why the margin has this size
-    alpha: float  # chance of a false verdict that is allowed
-    source: str  # where the claims are from
-    claims: dict[str, dict[str, Any]]  # by variant: settings of its claim
+    kind: str  # kind of test of each claim, such as superiority
+    metric: str  # metric that each claim compares, such as test/bleu
+    better: str  # better values of `metric` are: higher | lower
+    margin: float  # smallest difference that matters, in units of the metric
+    margin_reason: str  # reason for the size of the margin
+    alpha: float  # significance level: allowed probability of a false verdict
+    source: str  # where the claims are from: document and section, or paper
+    claims: dict[str, dict[str, Any]]  # other settings of single claims, as {variant: {key: value}}
 
 
 class Study(TypedDict):
     """A study: the arms that an experiment compares, and the claims that it tests."""
 
     factors: list[str]  # config groups or keys that differ between arms
-    seeds: int  # planned replicates
-    # number of analyses, including interim ones; null: 3 with 10 seeds or more, else 1
+    seeds: int  # planned number of seeds of each arm
+    # number of analyses, interim ones included; null: 3 with 10 seeds or more, else 1
     looks: NotRequired[int | None]
-    claims: list[Claim]  # the first is the primary one
-    nuisance: list[str]  # keys that may differ between arms as well
-    tune: NotRequired[Tune | None]  # a key that is tuned on validation data for every arm and seed
-    match: NotRequired[Match | None]  # gives all arms the same number of parameters, or equal cost
-    expect: str  # different | identical; different: two arms that train identically are an error
-    fixed: list[str]  # settings that all runs share: the caveats of the verdict
+    claims: list[Claim]  # claims that the study tests; the first one is the primary claim
+    nuisance: list[str]  # config keys besides the factors that may differ between arms
+    # config key that is tuned on validation data, separately for every arm and seed
+    tune: NotRequired[Tune | None]
+    # settings that give all arms the same number of parameters, or the same cost
+    match: NotRequired[Match | None]
+    # expected training of the arms: different (identical arms are an error) | identical (allowed)
+    expect: str
+    fixed: list[str]  # sentences about settings that all runs share, as caveats of the verdict
     literature: str  # results of earlier work, with their setting (data, model size, budget)
-    published: list[Published]  # numbers of the literature that a report shows
-    screen: NotRequired[Screen | None]  # variants, from which factors and claims are made
-    figures: NotRequired[list[Shown]]  # shown before the figures that every study has
+    published: list[Published]  # published numbers that the report shows beside the results
+    # variants, each compared with the baseline; factors and claims are made from them
+    screen: NotRequired[Screen | None]
+    figures: NotRequired[list[Shown]]  # figures that the report shows before its usual figures
 
 
 USUAL: dict[Any, dict[str, Any]] = {

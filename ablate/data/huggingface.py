@@ -29,9 +29,11 @@ class HubData:
         name: configuration of the data set; None if it has only one.
         data_files: if `path` is a format: a file or a list of files for each split.
         revision: commit, tag or branch on the hub.
-        train, validation, test: names of the splits of the data set, such as train[:90%].
+        train: split of the data set for training; a part is train[:90%].
+        validation: split of the data set for validation; a part is train[90%:].
+        test: split of the data set for testing; a part is train[90%:].
         streaming: read rows while downloading, for data that does not fit on the disk.
-        download_to: folder where the package stores files.
+        download_to: folder for downloaded files.
 
     Raises:
         UserError: the package is not installed.
@@ -163,7 +165,7 @@ class HuggingFace(HubData, Documents):
     """Documents from one field: each row is a document.
 
     Args:
-        field: name of the column, or names with dots between.
+        field: column with the texts; dots lead to a nested field, as in a.b.
         others: see `HubData`.
     """
 
@@ -192,8 +194,10 @@ class HuggingFacePairs(HubData, Corpus):
     """Sentence pairs from two fields of a data set.
 
     Args:
-        source, target: codes of the languages.
-        source_field, target_field: names of the columns, or names with dots between.
+        source: language code of the source.
+        target: language code of the target.
+        source_field: column with the sources; dots lead to a nested field, as in translation.en.
+        target_field: column with the targets; dots lead to a nested field, as in translation.de.
         others: see `HubData`.
     """
 

@@ -14,8 +14,10 @@ class Language(Corpus):
     """A corpus of texts of one language without sources: every source is an empty line.
 
     Args:
-        language: code of the language.
-        train, validation, test: one file each, with one text per line; a `.gz` file is unpacked.
+        language: language code of the text.
+        train: file with the training texts, one per line; `.gz` is unpacked.
+        validation: file with the validation texts, one per line; `.gz` is unpacked.
+        test: file with the test texts, one per line; `.gz` is unpacked.
     """
 
     def __init__(self, *, language: str, train: str, validation: str, test: str):

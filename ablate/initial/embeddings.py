@@ -33,7 +33,8 @@ class Embeddings(Initial):
     """Draws the embeddings from a chosen distribution, and all other parameters as `seeded` does.
 
     Args:
-        values: normal | normal_scaled | uniform | xavier | orthogonal, the distribution.
+        values: distribution of the embeddings: normal | normal_scaled | uniform | xavier |
+            orthogonal.
     """
 
     def __init__(self, *, values: Annotated[str, OneOf(VALUES)]) -> None:

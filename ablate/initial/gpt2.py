@@ -27,7 +27,7 @@ class Gpt2(Initial):
     """Draws every matrix from one normal distribution, and scales the output projections down.
 
     Args:
-        std: standard deviation of all matrices except the output projections.
+        std: standard deviation of initial values, except in output projections.
 
     Raises:
         UserError: when called, the residual connections already scale with depth.

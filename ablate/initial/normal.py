@@ -30,7 +30,7 @@ class Normal(Initial):
     """Draws every matrix from one normal distribution.
 
     Args:
-        std: standard deviation of every matrix.
+        std: standard deviation of the initial values of every matrix.
     """
 
     def __init__(self, *, std: Annotated[float, Range(0)]) -> None:

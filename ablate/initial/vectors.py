@@ -34,7 +34,7 @@ class Vectors(Initial):
     Args:
         file: each line has a word and the numbers of its vector; a first line of two numbers, as
             word2vec writes it, is skipped. Files ending in .gz are decompressed.
-        side: src | tgt | both, the embeddings that are initialised.
+        side: embeddings that are initialised: src | tgt | both.
 
     Raises:
         UserError: the file is missing; when called, the file is malformed, its vectors are not as

@@ -23,7 +23,9 @@ class KullbackLeibler(Loss):
     It equals the smoothed cross-entropy minus the entropy of the target.
 
     Args:
-        epsilon, target: see `LabelSmoothing`.
+        epsilon: probability taken from the true token, at least 0 and below 1.
+        target: tokens that share `epsilon`: vocab (all) | not_true (all but the true one) |
+            not_true_nor_pad (also not PAD).
 
     Raises:
         UserError: a value is invalid.

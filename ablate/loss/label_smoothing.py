@@ -30,7 +30,8 @@ class LabelSmoothing(Loss):
 
     Args:
         epsilon: probability taken from the true token, at least 0 and below 1.
-        target: vocab | not_true | not_true_nor_pad: the tokens that share this probability.
+        target: tokens that share `epsilon`: vocab (all) | not_true (all but the true one) |
+            not_true_nor_pad (also not PAD).
 
     Raises:
         UserError: a value is invalid.

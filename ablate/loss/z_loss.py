@@ -21,7 +21,8 @@ class ZLoss(Loss):
     """The negative log-likelihood plus the squared logarithm of the softmax's denominator.
 
     Args:
-        coefficient: weight of the squared logarithm.
+        coefficient: weight of the penalty, which is the squared logarithm of the softmax
+            denominator.
     """
 
     breaks = frozenset({Law.NLL_WITHOUT_SMOOTHING})  # the penalty remains

@@ -31,7 +31,7 @@ class LongerContexts(Measure):
     """Measures the nll of a language model on test contexts that are longer than in training.
 
     Args:
-        factor: number of contexts of training length that make one longer context, at least 2.
+        factor: number of training contexts that are joined to one longer context, at least 2.
         contexts: maximum number of longer contexts that are scored.
 
     Raises:

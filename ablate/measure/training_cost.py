@@ -35,8 +35,8 @@ class TrainingCost(Measure):
     """Measures time, operations and memory of training steps on training text, in float32.
 
     Args:
-        sentences: number of rows of a batch: sentence pairs, texts, or contexts.
-        repeats: number of timed steps.
+        sentences: number of rows in the batch: sentence pairs, texts, or contexts.
+        repeats: number of timed training steps, whose median time is reported.
     """
 
     needs = Model

@@ -43,12 +43,12 @@ class Recurrent(Model):
     """A recurrent encoder and a recurrent decoder, with or without attention.
 
     Args:
-        cell: lstm | gru.
-        bidirectional: whether the encoder reads in both directions.
-        attention: none | additive | dot | general.
+        cell: type of the recurrent layers: lstm | gru.
+        bidirectional: whether the encoder reads in both directions, each with width d_model / 2.
+        attention: scores of decoder attention: none (no attention) | additive | dot | general.
         forget_bias: initial bias of the forget gate (LSTM) or the update gate (GRU).
         d_model: width of embeddings and layers.
-        n_layers: number of layers of the encoder, and of the decoder.
+        n_layers: number of encoder layers, and number of decoder layers.
         dropout: dropout probability of embeddings and between layers.
         embedding: factory of the embedding, as in the Transformer.
         src_vocab: size of the source vocabulary.

@@ -25,11 +25,13 @@ class AdamW(ByRole, torch.optim.AdamW):
     Args:
         module: module whose parameters are trained.
         lr: peak learning rate.
-        betas: decay rates of the averages of the gradient and of its square.
-        eps: added to the root of the average square.
-        weight_decay: decay rate; each step subtracts lr * weight_decay times the weight.
-        decayed: the roles with weight decay; roles are matrices, embeddings, norms and biases.
-        fused: whether a single kernel computes the whole step.
+        betas: decay rates of the moving averages of the gradient and of its square.
+        eps: small constant added to the root of the average squared gradient, by which a step is
+            divided.
+        weight_decay: weight decay; each step subtracts learning rate * weight_decay * weight.
+        decayed: roles of parameters with weight decay: any of matrices, embeddings, norms and
+            biases.
+        fused: true: use PyTorch's fused kernel, which updates all parameters at once.
 
     Raises:
         UserError: `decayed` contains an unknown role.

@@ -40,12 +40,13 @@ class Muon(Composite):
     Args:
         module: module whose parameters are trained.
         lr: peak learning rate of Muon and AdamW.
-        momentum: decay rate of Muon's average of the gradient.
-        steps: number of iterations of the orthogonalisation.
-        betas: decay rates of AdamW's averages of the gradient and of its square.
-        eps: added to the root of the average square.
-        weight_decay: decay rate; each step subtracts lr * weight_decay times the weight.
-        decayed: the roles with weight decay; roles are matrices, embeddings, norms and biases.
+        momentum: decay rate of Muon's moving average of the gradient.
+        steps: number of Newton-Schulz iterations that orthogonalise a step.
+        betas: decay rates of AdamW's moving averages of the gradient and of its square.
+        eps: small constant that AdamW adds to the root of the average squared gradient.
+        weight_decay: weight decay; each step subtracts learning rate * weight_decay * weight.
+        decayed: roles of parameters with weight decay: any of matrices, embeddings, norms and
+            biases.
 
     Raises:
         UserError: no hidden matrix is trained, `decayed` contains an unknown role, or the model's

@@ -41,12 +41,12 @@ class StepTime(Probe):
     """Time training steps on random sentences without padding.
 
     Args:
-        batch_size: number of sentences.
-        src_length: tokens of a source.
-        tgt_length: tokens of a target.
-        repeats: number of measurements for the median, after two warm-up runs.
-        accelerator: cpu | gpu | cuda | auto, as for the trainer.
-        precision: 32-true | bf16-mixed | 16-mixed, as that of the trainer.
+        batch_size: number of sentence pairs in a batch.
+        src_length: number of tokens in each source.
+        tgt_length: number of tokens in each target.
+        repeats: number of measurements, whose median is reported, after two warm-up runs.
+        accelerator: device that is measured: cpu | gpu | cuda | auto.
+        precision: number format of the computation: 32-true | bf16-mixed | 16-mixed.
 
     Raises:
         UserError: a number below 1, an unknown accelerator or precision, or a missing GPU.

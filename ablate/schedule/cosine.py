@@ -20,8 +20,8 @@ class Cosine(Schedule):
     """A linear warm-up, then a decay along half a cosine period over the remaining steps.
 
     Args:
-        warmup: steps to the peak.
-        steps: steps of the whole training.
+        warmup: number of steps in which the learning rate rises linearly to its peak.
+        steps: number of steps of the whole training.
         final: learning rate at the end, as a fraction of the peak.
 
     Raises:

@@ -20,9 +20,9 @@ class WarmupStableDecay(Schedule):
     """A linear warm-up, a phase at the peak, and a linear decay to zero at the last step.
 
     Args:
-        warmup: steps to the peak.
-        steps: steps of the run.
-        decay: fraction of the steps in which the learning rate falls.
+        warmup: number of steps in which the learning rate rises linearly to its peak.
+        steps: number of steps of the whole training.
+        decay: fraction of all steps, at the end, in which the learning rate falls to 0.
 
     Raises:
         UserError: the decay would begin before the warm-up has ended.

@@ -31,7 +31,7 @@ class Denoising(Task):
     """A task in which a model reads a noisy text and predicts the original text.
 
     Args:
-        share: fraction of the tokens of a text that are missing.
+        share: fraction of the tokens of a text that are removed from the input.
         span: mean number of tokens that one MASK replaces.
     """
 

@@ -35,8 +35,8 @@ class LanguageModel(Task):
     """A task in which a model reads a text and predicts each next token.
 
     Args:
-        attention: context | document: whether a token may attend to all earlier tokens of its
-            context, or only to earlier tokens of its document.
+        attention: earlier tokens that a token attends to: context (all of its context) | document
+            (those of its document).
     """
 
     packs = True

@@ -34,16 +34,14 @@ class WandbRun(WandbLogger, RunLogger):
 
     Args:
         save_dir: the run's folder.
-        project: W&B project.
-        entity: W&B account or team; None for the user's default.
-        group: group of the runs and of their analysis; None for the name of the experiment.
-        name: name of the run; in a sweep, the prefix of all names. None to derive it from the
-            overrides.
-        notes: notes on the run.
-        tags: tags in addition to the ids of the study's claims; as text, separated by commas like
-            WANDB_TAGS.
-        mode: auto | online | offline.
-        samples: number of translations shown per validation.
+        project: name of the W&B project.
+        entity: W&B account or team; null: the user's default.
+        group: W&B group of the runs and of their analysis; null: the name of the experiment.
+        name: name of the run; in a sweep, the prefix of all names; null: made from the overrides.
+        notes: text that W&B shows as the notes on the run.
+        tags: tags in addition to the ids of the study's claims: a list, or text with commas.
+        mode: auto | online | offline; auto: online if there is a key and W&B answers, else offline.
+        samples: number of translations that are logged at each validation.
     """
 
     def __init__(  # noqa: PLR0913  # W&B has so many names

@@ -19,8 +19,9 @@ class Copy(Synthetic):
     """A synthetic corpus in which the target is a copy of the source.
 
     Args:
-        shortest, longest: smallest and largest number of words in a source.
-        symbols: size of the alphabet.
+        shortest: smallest number of words in a source.
+        longest: largest number of words in a source.
+        symbols: number of different words.
 
     Raises:
         UserError: `shortest` is above `longest`.

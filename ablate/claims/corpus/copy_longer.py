@@ -21,8 +21,9 @@ class CopyLonger(Copy):
     """The copy task with a split of longer sources.
 
     Args:
-        beyond, farthest: smallest and largest number of words in a source of test_long.
-        n_test_long: number of pairs in test_long.
+        beyond: smallest number of words in a source of the split test_long.
+        farthest: largest number of words in a source of the split test_long.
+        n_test_long: number of pairs in the split test_long.
 
     Raises:
         UserError: `shortest` is above `longest`, or `beyond` above `farthest`.

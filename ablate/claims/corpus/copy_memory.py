@@ -23,9 +23,9 @@ class CopyMemory(Synthetic):
     and the target has the random words alone.
 
     Args:
-        words: number of words in a target.
-        symbols: number of different words, without the filler word.
-        distance: number of filler words on each side of the random words.
+        words: number of words to copy, which are the target.
+        symbols: number of different words, not counting the filler word.
+        distance: number of filler words before the words to copy, and after them.
     """
 
     words: Count

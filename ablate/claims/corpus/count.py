@@ -23,7 +23,7 @@ class Count(Synthetic):
 
     Args:
         length: number of words in a source.
-        symbols: size of the alphabet.
+        symbols: number of different words.
     """
 
     length: Size

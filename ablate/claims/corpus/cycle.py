@@ -32,7 +32,7 @@ class Cycle(Synthetic):
     Args:
         length: number of words in a source.
         answer: number of words in a target.
-        symbols: size of the alphabet.
+        symbols: number of different words.
 
     Raises:
         UserError: `symbols` is less than `length`, or `length` is less than `answer`.

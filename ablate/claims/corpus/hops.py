@@ -32,8 +32,8 @@ class Hops(Synthetic):
     the target is the node reached after `hops` steps.
 
     Args:
-        nodes: number of nodes.
-        hops: steps to the answer.
+        nodes: number of nodes in the cycle that each source describes.
+        hops: number of steps along the cycle from the start to the answer.
 
     Raises:
         UserError: this number of hops leads back to the start.

@@ -33,8 +33,8 @@ class Induction(Synthetic):
     is the word that followed it there.
 
     Args:
-        length: number of words in a source, without the repeated one.
-        symbols: size of the alphabet.
+        length: number of words in a source, not counting the repeated word at the end.
+        symbols: number of different words.
 
     Raises:
         UserError: `symbols` is less than `length`.

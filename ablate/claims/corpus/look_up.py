@@ -22,8 +22,7 @@ class LookUp(Synthetic):
     Args:
         length: number of words in a source.
         symbols: number of different words.
-        offset: position of a target word in the source minus its position in the target, modulo
-            `length`.
+        offset: number of words that the target moves from the start of the source to its end.
 
     Raises:
         UserError: the offset is not below the length.

@@ -22,8 +22,8 @@ class Memorise(Synthetic):
     """A corpus of random pairs: source and target are random words, and no source has two targets.
 
     Args:
-        length: number of words in a source and in a target.
-        symbols: size of the alphabet.
+        length: number of words in each source and each target.
+        symbols: number of different words.
 
     Raises:
         UserError: validation or test has more pairs than train, or there are too few different

@@ -31,10 +31,9 @@ class Pronouns(Synthetic):
     of the sentence.
 
     Args:
-        nouns: number of nouns for living beings, and for things. The pronoun of one half of each is
-            "he", and of the other half "she".
-        verbs: number of verbs.
-        adjectives: number of adjectives for each kind.
+        nouns: number of nouns of each kind (living beings, things); must be even.
+        verbs: number of different verbs.
+        adjectives: number of adjectives for each kind of noun (living beings, things).
 
     Raises:
         UserError: the number of nouns is odd.

@@ -19,7 +19,7 @@ class RandomTokens(Synthetic):
     """A synthetic corpus in which source and target are independent sequences of random words.
 
     Args:
-        length: number of words in a source, and in a target.
+        length: number of words in each source and each target.
         symbols: number of different words.
     """
 

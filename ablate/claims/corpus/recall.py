@@ -31,8 +31,9 @@ class Recall(Synthetic):
     keys, and the target is the value of this key.
 
     Args:
-        pairs: number of pairs in a source.
-        keys, values: number of different keys and values.
+        pairs: number of pairs of a key and a value in a source.
+        keys: number of different keys.
+        values: number of different values.
         distance: number of filler words between the last pair and the key at the end.
 
     Raises:

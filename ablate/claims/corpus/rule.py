@@ -52,8 +52,10 @@ class Synthetic(Corpus):
     source may occur several times in one split.
 
     Args:
-        seed: seed of the pairs, independent of the seed of the run.
-        n_train, n_validation, n_test: number of pairs of each split.
+        seed: seed of the sentence pairs; the seed of the run does not change them.
+        n_train: number of training pairs.
+        n_validation: number of validation pairs.
+        n_test: number of test pairs.
     """
 
     only_tested: ClassVar[tuple[str, ...]] = ("n_test",)  # settings that training does not read

@@ -24,7 +24,8 @@ class TwoLookUps(Synthetic):
     Args:
         length: number of words in a source.
         symbols: number of different source words; there are `symbols` ** 2 different target words.
-        first, second: the offsets in words. After the last word of the source follows its first.
+        first: distance in words from a target position to the first source word that it joins.
+        second: distance in words from a target position to the second source word that it joins.
 
     Raises:
         UserError: an offset is not below the length, or the offsets are equal.

@@ -35,7 +35,7 @@ class Glove(Initial):
     Args:
         text: a corpus. Source vectors are learned from the source texts of its training split, and
             target vectors from the target texts.
-        steps: number of optimiser steps.
+        steps: number of optimiser steps in which the vectors are learned.
     """
 
     def __init__(self, *, text: Corpus, steps: Count) -> None:

@@ -23,7 +23,7 @@ class Difference(Loss):
     target.
 
     Args:
-        power: 1 | 2.
+        power: exponent of the differences: 1 (absolute) | 2 (squared).
 
     Raises:
         UserError: `power` is neither 1 nor 2.

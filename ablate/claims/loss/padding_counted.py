@@ -26,7 +26,8 @@ class PaddingCounted(Loss):
     """Negative log-likelihood of targets and of the padding after them.
 
     Args:
-        divisor: real | all, divide the sum by the number of real tokens, or of all positions.
+        divisor: divisor of the summed loss: real (number of tokens without padding) | all (with
+            padding).
     """
 
     counts_padding = True

@@ -55,8 +55,8 @@ class Alignment(Measure):
     is predicted, or one step later, when the decoder reads the word as its input.
 
     Args:
-        sentences: number of validation sentences on which layer and decoding step are chosen, and
-            of test sentences on which the result is measured.
+        sentences: number of validation sentences (to choose layer and decoding step) and of test
+            sentences (to measure).
     """
 
     measures = MEASURES

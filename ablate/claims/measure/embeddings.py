@@ -47,7 +47,7 @@ class Embeddings(Measure):
 
     Args:
         rotated: whether vectors are rotated at random before single dimensions are analysed.
-        rotations: number of random rotations.
+        rotations: number of random rotations, if `rotated` is true.
     """
 
     measures = ("same_part_of_speech", "same_meaning", "features", "one_dimension", "words")

@@ -33,8 +33,8 @@ class Heads(Measure):
     """A measurement of the attention weights of all heads.
 
     Args:
-        sentences: number of validation sentences on which heads are chosen, and of test sentences
-            on which results are measured; few sentences may lack some kind of grammatical link.
+        sentences: number of validation sentences (to choose heads) and of test sentences (to
+            measure).
     """
 
     measures = (

@@ -42,7 +42,7 @@ class Layers(Measure):
     """A measurement of all layers of encoder and decoder on test sentences.
 
     Args:
-        sentences: number of sentences.
+        sentences: number of test sentences.
     """
 
     measures = (

@@ -29,9 +29,8 @@ class Offsets(Measure):
     and its subject, are predicted by the best fixed distance in words.
 
     Args:
-        sentences: number of validation sentences on which the distance is chosen, and of test
-            sentences on which the result is measured; a rare kind of link may not occur if this
-            number is small.
+        sentences: number of validation sentences (to choose the distance) and of test sentences (to
+            measure).
     """
 
     measures = KINDS

@@ -37,8 +37,9 @@ class Positions(Measure):
     scores.
 
     Args:
-        given: whether the encoder receives positions; otherwise all positions are 0.
-        sentences: number of random sentences per length, and of validation and test sentences.
+        given: whether the encoder receives positions; false: every token has position 0.
+        sentences: number of random sentences of each length, of validation sentences, and of test
+            sentences.
     """
 
     measures = ("place", "distance", "distance_in_scores", "distance_in_best_head")

@@ -31,8 +31,8 @@ class Pruning(Measure):
     """A measurement of the nll on test sentences when the outputs of some heads are set to 0.
 
     Args:
-        sentences: number of sentences.
-        halves: number of random halves of each attention's heads.
+        sentences: number of test sentences.
+        halves: number of times that a random half of the heads of each attention is removed.
     """
 
     measures = ("worst_head", "mean_head", "half_of_heads", "no_heads")

@@ -26,7 +26,7 @@ class RandomModels(Probe):
 
     Args:
         draws: number of models with random weights, each with random sentences.
-        length: tokens of a sentence, in source and target.
+        length: number of tokens in each source and each target sentence.
         seed: seed of weights and sentences.
 
     Raises:

@@ -29,8 +29,9 @@ class Cosine(Kernel):
     Args:
         d_head: width of a head.
         dropout: dropout probability of the attention weights.
-        scale: initial value of g.
-        fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
+        scale: initial value of the learned factor by which cosines are multiplied.
+        fill: output of a query whose keys are all masked: minus_inf (NaN) | large_negative (mean of
+            all values) | zero_output (0).
 
     Raises:
         UserError: `fill` has another value.

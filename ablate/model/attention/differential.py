@@ -37,7 +37,7 @@ class Differential(Kernel):
     Args:
         d_head: width of a head, a multiple of 4.
         dropout: dropout probability of the attention weights.
-        eps: added to the mean square of a head.
+        eps: small constant added to the mean square of a head before the division by its root.
 
     Raises:
         UserError: `d_head` is not a multiple of 4.

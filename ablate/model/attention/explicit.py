@@ -31,9 +31,10 @@ class Explicit(Kernel):
     Args:
         d_head: width of a head.
         dropout: dropout probability of the attention weights.
-        scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
-            the scores.
-        fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
+        scale: divisor of the attention scores: sqrt_d_head | none | d_head | fourth_root_d_head |
+            two_sqrt_d_head.
+        fill: output of a query whose keys are all masked: minus_inf (NaN) | large_negative (mean of
+            all values) | zero_output (0).
 
     Raises:
         UserError: `scale` or `fill` has another value.

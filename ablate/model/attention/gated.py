@@ -25,9 +25,9 @@ class Gated(Fused):
     Args:
         d_head: width of a head.
         dropout: dropout probability of the attention weights.
-        scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
-            the scores.
-        fill: zero_output, the only treatment of fully masked rows that torch's kernels have.
+        scale: divisor of the attention scores: sqrt_d_head | none | d_head | fourth_root_d_head |
+            two_sqrt_d_head.
+        fill: output of a query whose keys are all masked; fused kernels allow only zero_output (0).
 
     Raises:
         UserError: `scale` or `fill` has another value.

@@ -24,7 +24,8 @@ class LearnedScale(Kernel):
     Args:
         d_head: width of a head.
         dropout: dropout probability of the attention weights.
-        fill: minus_inf | large_negative | zero_output, the treatment of masked scores.
+        fill: output of a query whose keys are all masked: minus_inf (NaN) | large_negative (mean of
+            all values) | zero_output (0).
 
     Raises:
         UserError: `fill` has another value.

@@ -33,9 +33,9 @@ class LinearAttention(Kernel):
     Args:
         d_head: width of a head.
         dropout: dropout probability of the attention weights.
-        feature_map: elu_plus_one | identity, the function f that makes features of queries and
-            keys.
-        normalised: divide by the sum of the weights.
+        feature_map: function that maps queries and keys to features: elu_plus_one (elu(x) + 1) |
+            identity.
+        normalised: whether the output is divided by the sum of the attention weights.
 
     Raises:
         UserError: `feature_map` has another value.

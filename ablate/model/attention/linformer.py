@@ -27,10 +27,10 @@ class Linformer(Kernel):
     Args:
         d_head: width of a head.
         dropout: dropout probability of the attention weights.
-        scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
-            the scores.
-        rank: number of linear combinations that replace the keys.
-        max_length: number of keys of the longest sequence (EOS or BOS counted).
+        scale: divisor of the attention scores: sqrt_d_head | none | d_head | fourth_root_d_head |
+            two_sqrt_d_head.
+        rank: number of linear combinations that replace the keys and values of a sequence.
+        max_length: maximum number of tokens in a sequence, EOS or BOS counted.
 
     Raises:
         UserError: `scale` has another value.

@@ -27,12 +27,12 @@ class Window(Fused):
     Args:
         d_head: width of a head.
         dropout: dropout probability of the attention weights.
-        scale: sqrt_d_head | none | d_head | fourth_root_d_head | two_sqrt_d_head, the divisor of
-            the scores.
-        fill: zero_output, the only treatment of fully masked rows that torch's kernels have.
-        width: number of tokens that a query reads on each side, its own token included.
-        global_every: layers whose number, counted from 1, is a multiple of this have no window;
-            null: all layers have a window.
+        scale: divisor of the attention scores: sqrt_d_head | none | d_head | fourth_root_d_head |
+            two_sqrt_d_head.
+        fill: output of a query whose keys are all masked; fused kernels allow only zero_output (0).
+        width: number of tokens that a query attends to on each side, its own token included.
+        global_every: every layer whose number (from 1) is a multiple of this attends to all tokens;
+            null: no layer does.
 
     Raises:
         UserError: `scale` or `fill` has another value, or no layer would have a window.

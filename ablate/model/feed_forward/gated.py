@@ -44,7 +44,7 @@ class Gated(FeedForward):
         d_model: width of the tokens.
         d_ff: inner width of the network with two linear maps that this network replaces.
         dropout: dropout probability after the product with the gate.
-        activation: silu | gelu | relu | sigmoid, the activation of the gate.
+        activation: activation function of the gate: silu | gelu | relu | sigmoid.
 
     Raises:
         UserError: `activation` has another value.

@@ -47,7 +47,7 @@ class PositionWise(FeedForward):
         d_model: width of the tokens.
         d_ff: width after the first map.
         dropout: dropout probability after the activation.
-        activation: relu | gelu | relu_squared | linear.
+        activation: activation function: relu | gelu | relu_squared | linear (no activation).
 
     Raises:
         UserError: `activation` has another value.

@@ -25,7 +25,7 @@ class SoftCap(LinearHead):
 
     Args:
         weight: function that returns the matrix of shape "V D".
-        cap: limit of the absolute value of a logit.
+        cap: upper limit of the absolute value of a logit.
     """
 
     def __init__(

@@ -31,9 +31,9 @@ class BatchNorm(Norm):
 
     Args:
         d_model: number of channels.
-        eps: added to the variance.
-        momentum: weight of the newest batch in the running averages.
-        padding: left_out | counted, whether padding tokens enter the statistics.
+        eps: small constant added to the variance before the division by its root.
+        momentum: weight of the newest batch in the running averages of mean and variance.
+        padding: whether padding tokens enter mean and variance: left_out | counted.
 
     Raises:
         UserError: `padding` has another value.

@@ -23,7 +23,7 @@ class DynamicTanh(Norm):
 
     Args:
         d_model: width of the tokens.
-        initial: initial value of alpha.
+        initial: initial value of alpha, the learned factor inside the tanh.
     """
 
     def __init__(self, *, d_model: int, initial: Annotated[float, Range(0)]) -> None:

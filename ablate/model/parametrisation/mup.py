@@ -34,8 +34,8 @@ class Mup(Parametrisation):
     Args:
         d_model: width of the model.
         d_head: width of its heads.
-        base_width: the d_model at which muP equals the standard parametrisation.
-        base_head: the d_head at which muP equals the standard parametrisation.
+        base_width: value of `model.d_model` at which muP equals the standard parametrisation.
+        base_head: head width (d_head) at which muP equals the standard parametrisation.
     """
 
     breaks = frozenset({Law.INITIAL_VALUES})

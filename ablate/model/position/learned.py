@@ -22,7 +22,8 @@ class Learned(Position):
 
     Args:
         d_model: width.
-        max_length: number of rows of the table, which is the longest sequence (EOS or BOS counted).
+        max_length: maximum number of tokens in a sequence, EOS or BOS counted; number of learned
+            positions.
 
     Raises:
         UserError: `max_length` is below 1.

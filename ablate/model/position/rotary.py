@@ -25,7 +25,7 @@ class Rotary(Position):
 
     Args:
         d_model: width of the stack, which has no effect here.
-        base: sets the angles; the slowest pair makes about one full rotation in 2 pi base tokens.
+        base: base of the rotation frequencies; a larger base rotates more slowly.
     """
 
     def __init__(self, *, d_model: int, base: Annotated[float, Range(0, above=True)]) -> None:

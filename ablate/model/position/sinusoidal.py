@@ -28,8 +28,10 @@ class Sinusoidal(Position):
 
     Args:
         d_model: width; even, and at least 4 with spacing half_minus_one.
-        layout: interleaved | halves, the channels of a pair of sine and cosine.
-        spacing: half | half_minus_one, the divisor n in the exponent of the wavelengths.
+        layout: order of the channels: interleaved (sine next to its cosine) | halves (all sines,
+            then all cosines).
+        spacing: n in the wavelengths 2 pi 10000^(i / n): half (d_model / 2) | half_minus_one
+            (d_model / 2 - 1).
 
     Raises:
         UserError: an argument has a value that is not allowed.

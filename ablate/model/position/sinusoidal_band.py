@@ -26,9 +26,12 @@ class SinusoidalBand(Sinusoidal):
 
     Args:
         d_model: width; even.
-        layout, spacing: as in `Sinusoidal`.
-        begin, end: limits of the band, as fractions of the pairs of channels, counted from the pair
-            with the shortest wavelength.
+        layout: order of the channels: interleaved (sine next to its cosine) | halves (all sines,
+            then all cosines).
+        spacing: n in the wavelengths 2 pi 10000^(i / n): half (d_model / 2) | half_minus_one
+            (d_model / 2 - 1).
+        begin: fraction of the wavelengths, from the shortest on, at which the kept band begins.
+        end: fraction of the wavelengths, from the shortest on, at which the kept band ends.
 
     Raises:
         UserError: an argument is not allowed, or the band contains no pair.

@@ -25,9 +25,9 @@ class Grouped(Projections):
         d_model: width of tokens.
         n_heads: number of heads.
         d_head: width of a head.
-        groups: number of separate pairs of keys and values; it must divide n_heads.
-        queries: whether heads of a group share queries as well.
-        output: learned | identity, the output projection.
+        groups: number of groups of heads that share keys and values; must divide `model.n_heads`.
+        queries: whether the heads of a group share queries as well.
+        output: output projection of the concatenated heads: learned | identity (none).
 
     Raises:
         UserError: `groups` does not divide n_heads, `output` has another value, or `output` is the

@@ -22,7 +22,7 @@ class NoProjections(Projections):
         d_model: width of tokens; it must equal n_heads * d_head.
         n_heads: number of heads.
         d_head: width of a head.
-        output: learned | identity, the output projection.
+        output: output projection of the concatenated heads: learned | identity (none).
 
     Raises:
         UserError: d_model is not n_heads * d_head, or `output` has another value.

@@ -21,7 +21,7 @@ class Separate(Projections):
         d_model: width of tokens.
         n_heads: number of heads.
         d_head: width of a head.
-        output: learned | identity, the output projection.
+        output: output projection of the concatenated heads: learned | identity (none).
 
     Raises:
         UserError: `output` has another value, or is the identity although n_heads * d_head is not

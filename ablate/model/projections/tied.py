@@ -27,8 +27,8 @@ class Tied(Projections):
         d_model: width of tokens.
         n_heads: number of heads.
         d_head: width of a head.
-        maps: queries_keys | keys_values | all, the linear maps that share their weights.
-        output: learned | identity, the output projection.
+        maps: linear maps that share weights: queries_keys | keys_values | all.
+        output: output projection of the concatenated heads: learned | identity (none).
 
     Raises:
         UserError: `maps` or `output` has another value, or `output` is the identity although

@@ -19,7 +19,7 @@ class FirstLayer(Values):
     """Values that are a weighted mean of the first layer's values and the layer's own values.
 
     Args:
-        share: weight of the first layer's values, between 0 and 1.
+        share: weight of the first layer's values in the mean with a layer's own values.
     """
 
     def __init__(self, *, share: Annotated[float, Range(0, 1)]) -> None:

@@ -34,7 +34,7 @@ class DotProducts(Probe):
     Each query has KEYS keys of its own; no weights of the model are used.
 
     Args:
-        rows: number of queries.
+        rows: number of random queries.
         seed: seed of queries and keys.
 
     Raises:

@@ -32,7 +32,7 @@ class HeadsInTraining(RandomModels):
 
     Args:
         draws: number of random models, each with its own random sentence pairs.
-        length: tokens of a sentence, on either side.
+        length: number of tokens in each source and each target sentence.
         seed: seed of weights, sentence pairs and dropout.
         steps: number of steps of gradient descent.
 

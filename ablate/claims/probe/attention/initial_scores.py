@@ -40,8 +40,9 @@ class InitialScores(Probe):
     of tokens.
 
     Args:
-        maps: distribution of the projections: unit | linear | xavier | fused_xavier.
-        draws: number of random projections and batches of random sentences.
+        maps: distribution of query and key projections: unit (no projections) | linear | xavier |
+            fused_xavier.
+        draws: number of pairs of random projections and a batch of random sentences.
         seed: seed of the projections and sentences.
 
     Raises:

@@ -41,12 +41,13 @@ class BatchCost(RandomModels):
 
     Args:
         corpus: corpus whose first training lines are used.
-        batching: one_by_one | random | bucketed | to_longest.
-        lines: number of lines.
-        tokens: tokens per batch, including padding.
-        repeats: number of passes over all lines for the median time, after a warm-up pass.
-        draws: number of models with random weights; for each model, the states of a batch are
-            compared with the states of the same sentences one at a time.
+        batching: sentences of a batch: one_by_one | random | bucketed (similar lengths) |
+            to_longest (random, with most padding).
+        lines: number of training lines that are read.
+        tokens: maximum number of tokens in a batch, padding counted.
+        repeats: number of timed passes over all lines, whose median time is reported.
+        draws: number of models with random weights that compare sentences in batches with single
+            sentences.
         seed: seed of batches and weights.
 
     Raises:

@@ -30,8 +30,8 @@ class DecodingPasses(RandomModels):
 
     Args:
         draws: number of models with random weights.
-        length: tokens of the longest source.
-        sentences: number of sentences for each model.
+        length: number of tokens in the longest source.
+        sentences: number of sentences that each model decodes.
         seed: seed of weights and sentences.
 
     Raises:

@@ -32,7 +32,7 @@ class DependentSteps(Probe):
     """A probe that counts the dependent operations of any translation model.
 
     Args:
-        length: tokens of a sentence, on either side.
+        length: number of tokens in each source and each target sentence.
         seed: seed of the sentences.
 
     Raises:

@@ -19,9 +19,9 @@ class OfWork(Probe):
     """A probe of a workload with given sizes; it ignores the model of the run.
 
     Args:
-        work: name of the workload, a key of WORKS.
-        length: tokens of a sentence.
-        sentences: sentences of a batch.
+        work: workload that is measured, such as explicit (softmax attention) or multi_head.
+        length: number of tokens in a sentence.
+        sentences: number of sentences in a batch.
         d_model: width of the token vectors.
         n_heads: number of attention heads; must divide `d_model`.
         seed: seed of the inputs and weights of the workload.

@@ -37,8 +37,8 @@ class Operations(OfWork):
     alternative implementation, if there is one.
 
     Args:
-        draws: number of inputs for the comparison.
-        longest: maximum length of these inputs in tokens.
+        draws: number of random inputs on which two implementations of the workload are compared.
+        longest: maximum number of tokens in an input with which two implementations are compared.
 
     Raises:
         UserError: `draws` is below 0, `longest` below 2, or a setting is one that OfWork rejects.

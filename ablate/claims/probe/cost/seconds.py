@@ -28,7 +28,7 @@ class Seconds(OfWork):
     """A probe of the time that a workload takes.
 
     Args:
-        repeats: number of timed calls, of which the median is reported.
+        repeats: number of timed calls, whose median time is reported.
 
     Raises:
         UserError: `repeats` is below 1, or a setting is one that OfWork rejects.

@@ -59,11 +59,11 @@ class WhoSeesWhom(RandomModels):
     """A probe that replaces and permutes tokens of random texts that an encoder or decoder reads.
 
     Args:
-        draws: number of random weights and texts.
-        length: tokens of a short text; long texts have 256 tokens.
-        stack: encoder | decoder.
-        position: none | sinusoidal | learned | rotary: the position encoding that replaces the
-            model's own; a recurrent model allows only none.
+        draws: number of models with random weights, each with a random text.
+        length: number of tokens in a short text; long texts have 256 tokens.
+        stack: stack that reads the texts: encoder | decoder.
+        position: position encoding of the probed model: none | sinusoidal | learned | rotary; for
+            model=rnn only none.
         seed: seed of weights and texts.
 
     Raises:

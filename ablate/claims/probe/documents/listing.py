@@ -31,10 +31,11 @@ class PrintedListing(Probe):
     The listing is run in three forms: as printed, patched so that it runs, and repaired.
 
     Args:
-        listing: name of a file in ablate/claims/ledger/listings.
-        documents: folder with the text files of the documents; None if they are not available.
-        draws: number of random weights and inputs for each of the three forms.
-        seed: seed of these weights and inputs.
+        listing: name of the code listing: a file in ablate/claims/ledger/listings.
+        documents: folder with the text files of the documents; must be set, because they are not
+            included.
+        draws: number of random weights and inputs with which each form of the listing is run.
+        seed: seed of the random weights and inputs.
 
     Raises:
         UserError: there is no such listing, or `draws` is below 1; when called, its text is

@@ -28,11 +28,9 @@ class WorkedExample(Probe):
     """A probe that recomputes one worked example of a document; the model is ignored.
 
     Args:
-        example: name of a file in ablate/claims/ledger/examples.
-        follows: largest difference, in units of the last printed decimal, with which a printed
-            number follows from earlier numbers.
-        rounding: largest difference, in units of the last printed decimal, with which a number
-            counts as carelessly rounded, and not as wrong.
+        example: name of the worked example: a file in ablate/claims/ledger/examples.
+        follows: largest deviation of a correct printed number, in units of its last decimal.
+        rounding: largest deviation that counts as careless rounding, in units of the last decimal.
 
     Raises:
         UserError: there is no such example.

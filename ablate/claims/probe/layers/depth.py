@@ -45,8 +45,8 @@ class Depth(Probe):
     connection alone, around a sub-layer that is constructed to stop their gradient.
 
     Args:
-        draws: number of random tokens that are run through the first residual connection.
-        length: tokens of a sentence.
+        draws: number of random tokens that pass through the first residual connection alone.
+        length: number of tokens in a random sentence.
         seed: seed of sentences, directions and tokens.
 
     Raises:

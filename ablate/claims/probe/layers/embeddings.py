@@ -44,10 +44,10 @@ class Embeddings(RandomModels):
     """A probe of the embedding of the model, and of the vocabulary of a corpus.
 
     Args:
-        draws: number of random weights and sentences.
-        length: tokens of a sentence.
+        draws: number of models with random weights, each with random sentences.
+        length: number of tokens in a random sentence.
         corpus: corpus that provides the words.
-        scheme: method to learn the vocabulary of the corpus, such as whole words or subwords.
+        scheme: tokenizer that learns a vocabulary from the corpus.
         seed: seed of weights and sentences.
 
     Raises:

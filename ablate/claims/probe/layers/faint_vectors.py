@@ -26,10 +26,10 @@ class FaintVectors(RandomModels):
     with little variance.
 
     Args:
-        draws: number of sentences.
-        length: vectors of a sentence.
-        deviation: standard deviation of a vector's entries; 0 for constant vectors.
-        seed: seed of the vectors.
+        draws: number of random sentences.
+        length: number of vectors in a sentence.
+        deviation: standard deviation of the entries of a vector; 0: constant vectors.
+        seed: seed of the random vectors.
     """
 
     measures = ("moments", "without")

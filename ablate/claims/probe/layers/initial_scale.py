@@ -36,7 +36,7 @@ class InitialScale(Probe):
 
     Args:
         sentences: number of random sentences.
-        length: number of tokens of each source sentence and of each target sentence.
+        length: number of tokens in each source and each target sentence.
         seed: seed of the sentences.
 
     Raises:

@@ -40,8 +40,8 @@ class LossGradients(RandomModels):
     """A probe that computes losses and their gradients for random logits.
 
     Args:
-        draws: number of matrices of logits.
-        length: number of rows of a matrix, that is, of predicted tokens.
+        draws: number of random matrices of logits.
+        length: number of predicted tokens, which are the rows of a matrix.
         words: size of the vocabulary.
         seed: seed of logits and targets.
 

@@ -38,8 +38,8 @@ class PaddingOutputs(RandomModels):
 
     Args:
         draws: number of models with random weights, each with a batch of random sentences.
-        length: tokens of a sentence, at most.
-        padding: columns of PAD beyond the longest sentence of a batch.
+        length: maximum number of tokens in a random sentence.
+        padding: number of padding columns after the longest sentence of a batch.
         seed: seed of weights and batches.
 
     Raises:

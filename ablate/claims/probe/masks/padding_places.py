@@ -40,9 +40,9 @@ class PaddingPlaces(RandomModels):
     """A probe that removes the padding mask of one attention at a time.
 
     Args:
-        draws: number of random weights and sentences.
-        length: tokens of a sentence.
-        padding: columns of PAD, in source and target.
+        draws: number of models with random weights, each with random sentences.
+        length: number of tokens in a random sentence.
+        padding: number of padding columns in source and target.
         seed: seed of weights and sentences.
 
     Raises:

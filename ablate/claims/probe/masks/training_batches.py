@@ -39,10 +39,10 @@ class PaddedBatches(RandomModels):
     """A probe that makes batches of a corpus and computes gradients at the padding of the batches.
 
     Args:
-        corpus: corpus whose train split is batched.
-        task: task that creates the batches.
-        tokens: tokens per batch, including padding.
-        bucket: whether sentences of similar lengths share a batch.
+        corpus: corpus whose training split is divided into batches.
+        task: task that creates the batches from the corpus.
+        tokens: maximum number of tokens in a batch, padding counted.
+        bucket: whether a batch has sentences of similar lengths; false: random sentences.
         draws: number of models with random weights for which gradients are computed.
         seed: seed of batches and weights.
 

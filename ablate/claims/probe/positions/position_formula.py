@@ -27,8 +27,8 @@ class PositionFormula(Probe):
     """A probe of the encoder's position encodings up to position `farthest` times `max_length`.
 
     Args:
-        max_length: the longest sequence of training, in tokens.
-        farthest: positions are analysed up to this multiple of max_length.
+        max_length: number of tokens in the longest training sequence.
+        farthest: multiple of `max_length` up to which positions are analysed.
 
     Raises:
         UserError: `max_length` is below 1, or `farthest` below 2.

@@ -57,9 +57,11 @@ class Sinusoids(RandomModels):
 
     Args:
         draws: number of random offsets, and of models with random weights.
-        length: tokens of the random sentences on which these models are run.
-        max_length: number of positions in each range.
-        farthest: end of the second range. The positions before it are searched for equal encodings.
+        length: number of tokens in each random sentence that the models read.
+        max_length: number of positions in each of two ranges: from 0 on, and just before
+            `farthest`.
+        farthest: end of the later range of positions; all positions before it are searched for
+            equal encodings.
         seed: seed of offsets, weights and sentences.
 
     Raises:

@@ -48,9 +48,9 @@ class SearchReference(RandomModels):
 
     Args:
         draws: number of models with random weights, each with 4 random sentences.
-        length: tokens of a source.
-        words: number of allowed ids besides EOS.
-        longest: maximum number of words of a translation.
+        length: number of tokens in a source.
+        words: number of tokens besides EOS that a translation may contain.
+        longest: maximum number of tokens in a translation.
         seed: seed of weights and sentences.
 
     Raises:
