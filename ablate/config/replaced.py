@@ -43,11 +43,15 @@ def _replaced(config: DictConfig, group: str, option: str) -> Iterator[str]:
     Keys of the command line are left out, and values that other keys or the machine decide.
     """
     loader: Any = GlobalHydra.instance().config_loader()
+    folder, _, place = group.partition("@")
+    file = loader.repository.load_config(f"{folder}/{option}")
+    if file is None or file.header.get("package") is not None:
+        return
     given = overridden(config)
-    for key, value in leaves(loader.repository.load_config(f"{group}/{option}").config).items():
-        name = f"{group.replace('/', '.')}.{key}"
+    for key, value in leaves(file.config).items():
+        name = f"{place or folder.replace('/', '.')}.{key}"
         if name in given or value in SET_LATER or "_" in (key[0], key[-1]) or "${" in str(value):
             continue
-        current = OmegaConf.select(config, name)
+        current = OmegaConf.select(config, name, default=value)
         if current != value:
             yield f"{name} ({current} and not {value})"

@@ -50,6 +50,7 @@ def test_values_that_the_scale_has_replaced_are_named(announced, overrides, name
         ("scale=multi30k", "model=tiny", "model/position=rotary", "data=multi30k"),
         ("optimizer=muon", "schedule=wsd", "trainer=ddp", "logger=[csv]"),
         ("+experiment=preln_vs_postln", "model=tiny", "seed=3"),
+        ("model/norm@model.encoder.norm=rms_norm", "model/residual=post_ln"),
     ],
 )
 def test_nothing_is_said_if_all_values_are_those_of_the_options(announced, overrides):
