@@ -23,13 +23,13 @@ PR_SET_PDEATHSIG = 1  # option of prctl, from prctl.h
 
 
 def keep_memory() -> None:
-    """Keep memory that is freed from now on in the heap, and limit the number of kernels that
+    """Let new tensors reuse the memory of freed tensors, and limit the number of kernels that
     oneDNN caches.
 
-    glibc returns every freed tensor above 128 KB to the system. The next tensor then causes a page
-    fault for each 4 KB. These faults take up to a third of a training step on a CPU. Memory that is
-    free before the call is returned to the system, because few tensors would fit into its gaps.
-    Without glibc, the call does not change how memory is managed. oneDNN, which multiplies in
+    By default, glibc returns every freed tensor above 128 KB to the system. The next tensor then
+    causes a page fault for each 4 KB. These faults take up to a third of a training step on a CPU.
+    Memory that is already free is returned once, because it is too fragmented for tensors. Without
+    glibc, only the cache of oneDNN is limited. oneDNN, which multiplies in
     bfloat16, caches a compiled kernel with its memory for each of the last 1024 shapes; `PROGRAMS`
     kernels are enough for shapes that recur (ablate.model.linear).
 

@@ -104,7 +104,7 @@ def _check_steps(config: DictConfig) -> None:
     steps, given = OmegaConf.select(config, "budget.steps"), config.trainer.get("max_steps")
     if isinstance(given, int) and given != steps:
         raise UserError(
-            f"trainer.max_steps={given} cannot be set, because budget.steps is {steps}: "
+            f"trainer.max_steps={given} cannot be set, because it follows budget.steps ({steps}): "
             f"set budget.steps={given}"
         )
 

@@ -101,8 +101,8 @@ def _explain_group(name: str, cause: Any, words: Sequence[str]) -> str:
         return unknown(name, groups(parent))
     chosen = next((word for word in words if word.startswith(f"{parent}=")), parent)
     return (
-        f"{chosen} has no part {name}, but the command, its scale or its experiment chooses an "
-        f"option for it; choose another {parent}, or leave {name} out"
+        f"{chosen} has no {name}, but the command, the scale or the experiment chooses one; "
+        f"choose another {parent}, or remove {name} there"
     )
 
 

@@ -1,6 +1,6 @@
-"""Say which keys of a chosen option have values of the scale or the experiment.
+"""Print which keys of a chosen option the scale or the experiment overrides.
 
-`scale=language` sets the sizes of its model, so `scale=language model=big` trains a small model.
+`scale=language` sets a learning rate, so `scale=language optimizer=muon` does not use Muon's.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,9 @@ from ablate.config.leaves import leaves
 from ablate.config.notice import say_once
 from ablate.config.warmup import overridden
 
-SET_LATER = ("auto",)  # values that the machine decides
-
 
 def announce(config: DictConfig) -> None:
-    """Print a message, once, for each option of the command whose keys were replaced."""
+    """Print a message, once, for each option of the command whose keys are overridden."""
     node: Any = config.get("hydra")
     if node is None and HydraConfig.initialized():
         node = HydraConfig.get()
@@ -38,20 +36,20 @@ def announce(config: DictConfig) -> None:
 
 
 def _replaced(config: DictConfig, group: str, option: str) -> Iterator[str]:
-    """Yield the keys, with their values in `config`, that differ from the file of an option.
+    """Yield each key whose value in `config` differs from the file of an option, with both values.
 
-    Keys of the command line are left out, and values that other keys or the machine decide.
+    Keys that the command line sets are left out, and so are values that follow from other keys.
     """
     loader: Any = GlobalHydra.instance().config_loader()
     folder, _, place = group.partition("@")
     file = loader.repository.load_config(f"{folder}/{option}")
-    if file is None or file.header.get("package") is not None:
+    if file is None:
         return
     given = overridden(config)
     for key, value in leaves(file.config).items():
         name = f"{place or folder.replace('/', '.')}.{key}"
-        if name in given or value in SET_LATER or "_" in (key[0], key[-1]) or "${" in str(value):
+        if name in given or "${" in str(value):
             continue
         current = OmegaConf.select(config, name, default=value)
         if current != value:
-            yield f"{name} ({current} and not {value})"
+            yield f"{name} ({current} instead of {value})"

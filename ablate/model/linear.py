@@ -42,10 +42,10 @@ def stacked_linear(
     weights: Sequence[Float[Tensor, "_ D"]],
     bias: Float[Tensor, " E"] | None,
 ) -> Float[Tensor, "*N E"]:
-    """Return x W^T + bias, where the rows of W are the rows of all weights.
+    """Return x W^T + bias, where W concatenates the rows of all weights.
 
-    A single matrix product computes all maps. In float32 on a CPU, W is not stored for the backward
-    pass.
+    A single matrix product computes the linear maps of all weights. In float32 on a CPU, the
+    backward pass concatenates the weights again, so that W is not stored.
     """
     if is_compiled(x) and torch.is_grad_enabled():
         return _apply(_Blocks, x, bias, stack(weights))

@@ -59,10 +59,11 @@ def is_by_onednn(x: Tensor) -> bool:
 
 
 class StackedLinear(torch.autograd.Function):
-    """A linear map whose weight consists of the rows of several weights.
+    """A linear map whose weight matrix concatenates the rows of several weights.
 
-    The chosen library computes the product of the forward pass and the two products of the backward
-    pass. Each pass stacks the weights anew, so that no stacked copy is stored between the passes.
+    The library that `choose_products` set computes the product of the forward pass and the two
+    products of the backward pass. Each pass concatenates the weights anew, so that no copy of them
+    is stored between the passes.
     """
 
     @staticmethod
@@ -92,8 +93,8 @@ class StackedLinear(torch.autograd.Function):
 def _outer(a: Float[Tensor, "N E"], b: Float[Tensor, "N D"]) -> Float[Tensor, "E D"]:
     """Return a^T b.
 
-    oneDNN copies its first operand if the rows of this operand are not contiguous. Therefore the
-    smaller operand comes first.
+    oneDNN would copy the transposed first operand. If b is the smaller matrix, this function
+    therefore computes (b^T a)^T.
     """
     if is_by_onednn(a) and b.size(1) < a.size(1):
         return _times(b.T, a.T).T

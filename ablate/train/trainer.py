@@ -85,8 +85,8 @@ def check_graphics(accelerator: str | None) -> None:
     }
     if not usable.get(str(accelerator), True):
         raise UserError(
-            f"trainer.accelerator={accelerator}: torch finds no such GPU on this machine; "
-            "trainer=cpu trains on its processor"
+            f"trainer.accelerator={accelerator}: torch finds no usable GPU on this machine; "
+            "set trainer=cpu to train on the CPU"
         )
 
 

@@ -88,7 +88,7 @@ def test_what_the_user_is_told(override, words):
     ],
 )
 def test_a_model_without_a_part_that_is_chosen_is_named(overrides, chosen, part):
-    assert complaint(*overrides).startswith(f"{chosen} has no part {part}, but the command, its ")
+    assert complaint(*overrides).startswith(f"{chosen} has no {part}, but the command, the ")
 
 
 def test_a_misspelt_key_in_an_experiment_file(tmp_path):

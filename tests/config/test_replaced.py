@@ -5,7 +5,7 @@ import pytest
 
 from ablate.config.location import CONF
 from ablate.config.notice import say_once
-from ablate.config.replaced import announce
+from ablate.config.settle import settle
 
 
 @pytest.fixture
@@ -15,7 +15,9 @@ def announced(capsys):
     def go(*overrides):
         say_once.cache_clear()
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            announce(hydra.compose("config", [*overrides], return_hydra_config=True))
+            config = hydra.compose("config", [*overrides], return_hydra_config=True)
+            settle(config)
+            settle(config)  # a sweep does so several times; the precision is decided by then
         return capsys.readouterr().out
 
     return go
@@ -28,11 +30,11 @@ def announced(capsys):
             ("scale=language", "model=big"),
             [
                 "model=big does not set ",
-                "model.d_model (128 and not 1024)",
+                "model.d_model (128 instead of 1024)",
                 "come from scale=language",
             ],
         ),
-        (("scale=language", "trainer=gpu"), ["trainer.precision (32-true and not bf16-mixed)"]),
+        (("scale=language", "trainer=gpu"), ["trainer.precision (32-true instead of bf16-mixed)"]),
         (("+experiment=modern_screen", "optimizer=adamw_by_role"), ["experiment=modern_screen or"]),
     ],
 )
@@ -50,6 +52,7 @@ def test_values_that_the_scale_has_replaced_are_named(announced, overrides, name
         ("scale=multi30k", "model=tiny", "model/position=rotary", "data=multi30k"),
         ("optimizer=muon", "schedule=wsd", "trainer=ddp", "logger=[csv]"),
         ("+experiment=preln_vs_postln", "model=tiny", "seed=3"),
+        ("trainer=cpu", "model=micro"),
         ("model/norm@model.encoder.norm=rms_norm", "model/residual=post_ln"),
     ],
 )
@@ -59,4 +62,4 @@ def test_nothing_is_said_if_all_values_are_those_of_the_options(announced, overr
 
 def test_a_value_of_the_command_is_not_named(announced):
     message = announced("scale=language", "model=big", "model.d_model=1024")
-    assert "d_model" not in message and "model.n_heads (4 and not 16)" in message
+    assert "d_model" not in message and "model.n_heads (4 instead of 16)" in message

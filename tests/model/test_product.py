@@ -19,13 +19,13 @@ def onednn():
     choose_products("blas")
 
 
-def parts(multiply, shape, *, biased=True, strided=False):
+def parts(multiply, shape, *, biased=True, strided=False, width=7):
     """Return what a map gives, and the gradients of what it is given."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(*shape, 24, generator=generator)
     x = (x[..., ::2] if strided else x[..., :12].clone()).requires_grad_()
-    weight = torch.randn(7, 12, generator=generator).requires_grad_()
-    bias = torch.randn(7, generator=generator).requires_grad_() if biased else None
+    weight = torch.randn(width, 12, generator=generator).requires_grad_()
+    bias = torch.randn(width, generator=generator).requires_grad_() if biased else None
     y = multiply(x, weight, bias)
     given = [x, weight, *([bias] if biased else [])]
     return [y, *torch.autograd.grad((y**2).sum(), given)]
@@ -33,7 +33,7 @@ def parts(multiply, shape, *, biased=True, strided=False):
 
 @needs_onednn
 @pytest.mark.parametrize("shape", [(1,), (5, 3), (2, 3, 5), (768,), (0, 3), ()])
-@pytest.mark.parametrize("how", [{}, {"biased": False}, {"strided": True}])
+@pytest.mark.parametrize("how", [{}, {"biased": False}, {"strided": True}, {"width": 30}])
 def test_onednn_gives_what_torch_gives(onednn, shape, how):
     results, expected = parts(linear, shape, **how), parts(F.linear, shape, **how)
     for result, reference in zip(results, expected, strict=True):

@@ -37,7 +37,7 @@ class Packed(NamedTuple):
     bias: Float[Tensor, " N"] | None
 
     def stacked(self) -> "Packed":
-        """Return the same maps with a single matrix, so that it need not be stacked again."""
+        """Return the same maps with their weights concatenated once, for several products."""
         return Packed([stack(self.weights)], self.bias)
 
 
