@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablate.errors import UserError
+from ablate.evidence.looks import split_claims
 from ablate.evidence.registration import digest
 from ablate.evidence.seal import RUNS, seal_of
 from ablate.record.files import SEAL, append_line, check_seal, read_log, seal, writing
@@ -84,9 +85,10 @@ def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
     folder = folder.resolve()
     if folder.parent.name != FOLDER:
         return
+    with_runs, _ = split_claims(evidence.runs, evidence.study)
     study = KeptStudy(
         folder.name,
-        [(claim["id"], claim.get("reading") or "") for claim in evidence.study["claims"]],
+        [(claim["id"], claim.get("reading") or "") for claim in with_runs],
         len(evidence.runs),
         digest_of_runs(seal_of(folder, evidence.runs, evidence.screening)),
         logged,

@@ -3,17 +3,20 @@
 With several claims, verdicts use Holm-adjusted p-values (ablate.stats.holm). Intervals are not
 adjusted. The p-values and intervals of each claim already account for interim analyses
 (ablate.stats.spending). If the runs are tested at two budgets, each budget has separate verdicts.
+Claims of a screen whose variants have no runs yet get no verdict, but count in the correction.
 """
 
 import statistics
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from dataclasses import replace
 from typing import Any, cast
 
 from ablate.evidence.folder import Evidence
+from ablate.evidence.looks import split_claims
 from ablate.evidence.outcome import STATUSES
 from ablate.evidence.registration import departures
 from ablate.evidence.table import by_label, values
-from ablate.evidence.types import Arm, Entry, Regime, Registration, Run, Spread, Verdict
+from ablate.evidence.types import Arm, Claim, Entry, Regime, Registration, Run, Spread, Verdict
 from ablate.phrases import listed
 from ablate.record.label import value_text
 from ablate.stats.spending import spent
@@ -46,7 +49,7 @@ UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 
 
 def conclude(evidence: Evidence) -> Verdict:
-    """Return the content of verdict.json: a verdict per claim, the arms, and all caveats.
+    """Return the content of verdict.json: a verdict per claim with runs, the arms, and all caveats.
 
     If the study differs from the registered study, every verdict is exploratory.
 
@@ -54,11 +57,13 @@ def conclude(evidence: Evidence) -> Verdict:
         UserError: the recorded BLEU of a run and its statistics per sentence disagree.
     """
     registration = UNREGISTERED | evidence.registration
-    findings, claims = _judged(evidence, registration)
-    short = evidence.short
-    early = _judged(short, registration)[1] if short else []
     departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
-    noted = [*departed, *caveats(evidence, findings, claims)]
+    with_runs, waiting = split_claims(evidence.runs, evidence.study)
+    evidence = replace(evidence, study=evidence.study | {"claims": with_runs})
+    findings, claims = _judged(evidence, registration, waiting)
+    short = evidence.short
+    early = _judged(short, registration, waiting)[1] if short else []
+    noted = [*departed, *caveats(evidence, findings, claims, waiting)]
     for claim in (*claims, *early):
         claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
     entries = both(claims, early, evidence, short) if short else claims
@@ -86,10 +91,16 @@ def conclude(evidence: Evidence) -> Verdict:
     }
 
 
-def _judged(evidence: Evidence, registration: Registration) -> tuple[list[Finding], list[Entry]]:
-    """Return the statistical results of all claims, and all claims in the form of verdict.json."""
-    decided = decide(evidence)
-    undecided = sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
+def _judged(
+    evidence: Evidence, registration: Registration, waiting: Sequence[Claim]
+) -> tuple[list[Finding], list[Entry]]:
+    """Return the statistical results of all claims, and all claims in the form of verdict.json.
+
+    `waiting` has the planned claims without runs.
+    """
+    decided = decide(evidence, waiting)
+    undecided = len(waiting)
+    undecided += sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
     findings = [finding for finding, _, _ in decided]
     claims = [
         judged(finding, p, undecided, registration, evidence, primary=number == 0)

@@ -2,19 +2,29 @@
 case. The module ablate.verdict.wording writes the sentences on the decisions.
 """
 
+from collections.abc import Sequence
+
 from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Claim
 from ablate.progress import track
 from ablate.stats.holm import Tests, adjust
-from ablate.verdict.decision import Decision, side
+from ablate.verdict.decision import SUPPORTED, Decision, side
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
 
 
-def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
+def decide(
+    evidence: Evidence, waiting: Sequence[Claim] = ()
+) -> list[tuple[Finding, Tests, Decision]]:
     """Return for every claim its statistical result, its Holm-adjusted p-values, and its decision.
 
     Exact claims (a condition must hold in every case) have no random error and no p-values.
+
+    Args:
+        evidence: the evidence of the study.
+        waiting: planned claims without runs. They count in the correction with the p-value 1, so
+            that their later results cannot undo a decision.
 
     Raises:
         UserError: the recorded BLEU of a run and its statistics per sentence disagree.
@@ -24,7 +34,8 @@ def decide(evidence: Evidence) -> list[tuple[Finding, Tests, Decision]]:
     findings = [kind_of(claim).find(claim, evidence) for claim in counted]
     tested = [finding for finding in findings if finding.p]
     scaled = [kind_of(finding.claim).scaled(finding.p) for finding in tested]
-    adjusted = iter(adjust(scaled, [finding.claim["alpha"] for finding in tested]))
+    alphas = [claim["alpha"] for claim in (*(finding.claim for finding in tested), *waiting)]
+    adjusted = iter(adjust([*scaled, *({SUPPORTED: 1.0} for _ in waiting)], alphas))
     return [_decided(finding, next(adjusted) if finding.p else {}) for finding in findings]
 
 

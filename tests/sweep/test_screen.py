@@ -105,6 +105,31 @@ def test_a_run_is_that_of_the_same_config_without_a_screen(sweep, whole, study, 
     assert folder.name == identities["wide", 1]
 
 
+def test_a_variant_is_judged_before_the_others_have_runs(sweep, command, tmp_path, whole):
+    first = sweep("first", "variant=baseline,wide", "part=true")
+    status, printed, err = command("join", str(first), f"to={tmp_path / 'joined'}")
+    assert status == 0, err
+    assert "2 of 3 claims have no runs yet" in printed
+    assert command("judge", str(tmp_path / "joined"))[0] == 0
+    (claim,) = claims(tmp_path / "joined")
+    assert claim["id"] == "mine_wide"
+    alone, together = claim["p_look"], claim["p_adjusted"]
+    assert together == {side: min(1.0, 3 * p) for side, p in alone.items()}
+    assert (claim["effect"], alone) == (claims(whole)[0]["effect"], claims(whole)[0]["p_look"])
+    caveats = json.loads((tmp_path / "joined" / "verdict.json").read_text())["caveats"]
+    assert "Of 3 planned claims, 2 have no answer yet, for lack of runs." in caveats
+    assert any("for testing 3 claims at once" in caveat for caveat in caveats)
+
+
+def test_variants_without_their_baseline_have_no_verdict(sweep, command, tmp_path):
+    part = sweep("variants", "variant=wide,wider", "part=true")
+    status, printed, err = command("join", str(part), f"to={tmp_path / 'joined'}")
+    assert status == 0, err
+    assert "repeat the command of the study with part=true" in printed
+    status, _, err = command("judge", str(tmp_path / "joined"))
+    assert status == 2 and "part of a study" in err
+
+
 @pytest.mark.slow
 def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path):
     first = sweep("first", "variant=baseline,wide", "part=true", "budget.seeds=1")

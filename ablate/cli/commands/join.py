@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     """
     from ablate.evidence.analysis_log import ANALYSIS_LOG, write_lines
     from ablate.evidence.join import Piece, is_part, join, seed_count_phrase
+    from ablate.evidence.looks import split_claims
     from ablate.evidence.seal import ABOUT
     from ablate.progress import track
     from ablate.record.files import check_links, writing
@@ -61,4 +62,8 @@ def run(arguments: argparse.Namespace) -> None:
             f"without_runs={target}"
         )
     else:
+        with_runs, waiting = split_claims(evidence.runs, evidence.study)
+        if waiting:
+            total = len(with_runs) + len(waiting)
+            print(f"{len(waiting)} of {total} claims have no runs yet, and get no verdict")
         print(f"For its verdict, run: ablate judge {target}")

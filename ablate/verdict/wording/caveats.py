@@ -40,16 +40,20 @@ SUBJECT = re.compile(r"Claims? ([\d, and]+): ")
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
 
 
-def caveats(evidence: Evidence, findings: list[Finding], claims: list[Entry]) -> list[str]:
+def caveats(
+    evidence: Evidence, findings: list[Finding], claims: list[Entry], waiting: Sequence[Claim]
+) -> list[str]:
     """Return all caveats of a study as sentences; caveats about the whole study come first.
 
     Args:
         evidence: the evidence of the study.
         findings: the statistical result of each claim.
         claims: each claim in the form of verdict.json.
+        waiting: planned claims without runs.
     """
     return [
         *_of_study(evidence),
+        *_of_waiting(claims, waiting),
         *_of_tuning(evidence),
         *match.describe(evidence),
         *_of_sizes(evidence, findings),
@@ -57,7 +61,7 @@ def caveats(evidence: Evidence, findings: list[Finding], claims: list[Entry]) ->
         *_of_runs(evidence),
         *_of_claims(evidence, findings, claims),
         *_of_noise(evidence, findings),
-        *_of_intervals(evidence, claims),
+        *_of_intervals(evidence, claims, waiting),
         *_of_log(evidence, claims),
     ]
 
@@ -71,6 +75,12 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
             "The plan of the study (claims, arms, margins and seeds) was changed "
             f"{forms} time{'s' * (forms > 1)} before the present version."
         )
+
+
+def _of_waiting(claims: list[Entry], waiting: Sequence[Claim]) -> Iterator[str]:
+    if waiting:
+        planned = len(claims) + len(waiting)
+        yield f"Of {planned} planned claims, {len(waiting)} have no answer yet, for lack of runs."
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[str]:
@@ -287,11 +297,14 @@ def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
         )
 
 
-def _of_intervals(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
+def _of_intervals(
+    evidence: Evidence, claims: list[Entry], waiting: Sequence[Claim]
+) -> Iterator[str]:
     tested = [entry for entry in claims if entry["p"]]
-    if len(tested) > 1:
+    if len(tested) + len(waiting) > 1:
         yield (
-            f"{OF_HOLM} for testing {len(tested)} claims at once (Holm). The intervals are not "
+            f"{OF_HOLM} for testing {len(tested) + len(waiting)} claims at once (Holm). The "
+            "intervals are not "
             "corrected."
         )
     if by_seeds := [e for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]:
