@@ -36,11 +36,33 @@ def _cells(planned: Plan) -> str:
 
 
 def _table(planned: Plan) -> str:
-    lines = [HEAD, *(_line(arm) for arm in planned.everything)]
+    lines = [HEAD, *_tuning_lines(planned), *(_line(arm) for arm in planned.arms)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
     forms = [f"{side}{width}" for side, width in zip(SIDES, widths, strict=True)]
     shown = (map(format, line, forms) for line in lines)
     return "\n".join("  ".join(cells).rstrip() for cells in shown)
+
+
+def _tuning_lines(planned: Plan) -> list[tuple[str, ...]]:
+    """Return a line of the table for each arm that is tuned: all its tuning runs together."""
+    by_arm: dict[str, list[Arm]] = {}
+    for arm in planned.screening:
+        words = [word for word in arm.name.split(" ") if not word.startswith(f"{planned.tuned}=")]
+        by_arm.setdefault(" ".join(words), []).append(arm)
+    return [_tuning_line(name, arms, planned.tuned) for name, arms in by_arm.items()]
+
+
+def _tuning_line(name: str, arms: list[Arm], tuned: str) -> tuple[str, ...]:
+    costs = [arm.cost for arm in arms if arm.cost]
+    known = len(costs) == len(arms)
+    seconds = sum(cost.seconds for cost in costs) / len(arms)
+    return (
+        f"{name}, {len(arms)} values of {tuned}",
+        str(sum(arm.cells for arm in arms)),
+        str(sum(arm.done or 0 for arm in arms)),
+        f"{seconds:,.1f}" if known else UNKNOWN,
+        listed([*dict.fromkeys(cost.known_by for cost in costs)]) if known else "",
+    )
 
 
 def _line(arm: Arm) -> tuple[str, ...]:
@@ -103,7 +125,17 @@ def _sensitivities(seen: list[Sensitivity]) -> list[str]:
         if sensitivity.one_way
     )
     warnings = ["", WARNING, *(f"  {doubt}" for doubt in doubts)] if doubts else []
-    return ["", head, *(f"  {_sensitivity_line(sensitivity)}" for sensitivity in seen), *warnings]
+    return ["", head, *_sensitivity_lines(seen), *warnings]
+
+
+def _sensitivity_lines(seen: list[Sensitivity]) -> list[str]:
+    """Return a line for each claim; claims with the same unknown variation share one line."""
+    unknown = [s.noise for s in seen if s.least is None and s.claim["kind"] != "exact"]
+    shared = [reason for reason in dict.fromkeys(unknown) if unknown.count(reason) > 1]
+    lines = [
+        f"  {_sensitivity_line(s)}" for s in seen if s.least is not None or s.noise not in shared
+    ]
+    return [*lines, *(f"  {unknown.count(reason)} claims: unknown: {reason}" for reason in shared)]
 
 
 def _sensitivity_line(sensitivity: Sensitivity) -> str:

@@ -25,7 +25,8 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
     """Test the current weights of `task`, store every translation, write the result to `record`,
     and return the result.
 
-    With `weights=initial` in the config, the initial weights are tested instead.
+    With `weights=initial` in the config, the initial weights are tested instead. A run that only
+    tunes has no test splits: it is neither measured nor sampled.
     """
     config, tests = job.config, record.evaluation
     record.current = tests
@@ -44,10 +45,10 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         for name, metric in job.metrics.items():
             task.measured[f"{split}/{name}"] = float(metric(*sides))
     task.measured |= derived(task.measured, task.data.levels)
-    if job.measure is not None:
+    if job.measure is not None and config.test_splits:
         with tests.phase("measure"):
             task.measured |= measurements(job.measure, task)
-    if task.task.writes:
+    if task.task.writes and config.test_splits:
         tests.keep_samples(samples(config, task))
     about = {"signatures": task.evaluation.signatures(), "weights": record.weights_digest}
     return tests.finish("finished", task.measured, **about)

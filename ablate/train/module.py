@@ -54,6 +54,7 @@ class Training(pl.LightningModule):
         self.split = "test"  # the split that `trainer.test` runs on
         self.diverged = False
         self.measured: dict[str, float] = {}
+        self.validated: int | None = None  # training step of the latest validation in `fit`
         self.gradients = LayerGradients()
         self.sublayers = Sublayers()
 
@@ -157,6 +158,7 @@ class Training(pl.LightningModule):
     def on_validation_epoch_end(self) -> None:
         """Log the scores of validation, such as val/nll."""
         self._conclude(self.validation, "val")
+        self.validated = self.global_step
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
         """Score the references of a batch, and the translations that the search outputs."""

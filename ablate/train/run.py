@@ -185,7 +185,7 @@ def train_and_test(
     checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)
     weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
     trainer = make_trainer(job, tracking, [weights, *states])
-    trained = start.trained or train(task, trainer, weights, tracking, start.saved)
+    trained = start.trained or train(job, task, trainer, weights, tracking, start.saved)
     tested = evaluate(job, trainer, task, record) if record.evaluates(trained) else None
     return record.whole(trained, tested)
 
@@ -199,6 +199,7 @@ def make_states(
 
 
 def train(
+    job: Job,
     task: Training,
     trainer: pl.Trainer,
     weights: WeightKeeper,
@@ -225,12 +226,14 @@ def train(
         return record.finish("diverged", metrics)
     trainer.strategy.barrier()  # the first process writes the weights, and all load them
     try:
-        weights.load_tested(task, trainer.global_step)
+        replaced = weights.load_tested(task, trainer.global_step)
     except UserError:
         record.drop_checkpoints()  # the next call must train them again
         raise
     with record.phase("validation"):
-        trainer.validate(task, datamodule=data, verbose=False)
+        # the user's callbacks, such as an average of weights, may replace weights after training
+        if replaced or job.callbacks or task.validated != trainer.global_step:
+            trainer.validate(task, datamodule=data, verbose=False)
         metrics |= head_distances(model, data.first_lines("validation", SENTENCES), task.device)
     with record.phase("pictures"):
         tracking.show(task)

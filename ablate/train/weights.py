@@ -65,12 +65,19 @@ class WeightKeeper(Callback):
         """
         self.best = state_dict["best"]
 
-    def load_tested(self, module: pl.LightningModule, steps: int) -> None:
-        """Load the weights to test into a module that has trained for `steps` steps."""
+    def load_tested(self, module: pl.LightningModule, steps: int) -> bool:
+        """Load the weights to test into a module that has trained for `steps` steps.
+
+        Returns:
+            Whether the module has other weights than at the end of training.
+        """
         if self.checkpoint.tested == "best" and self.best is not None:
             load_weights(module, self.folder / "best.pt")
+            return True
         if self.checkpoint.tested == "average" and (paths := self._recents(steps)):
             module.load_state_dict(average([read_weights(path) for path in paths]))
+            return True
+        return False
 
     def _recents(self, steps: int) -> list[Path]:
         every = self.checkpoint.every
