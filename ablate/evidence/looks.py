@@ -32,8 +32,8 @@ def matches_planned_analysis(runs: Sequence[Run], study: Study) -> bool:
     it stopped at an earlier analysis. If a study does not set the number of its analyses, only the
     analysis of all seeds counts.
     """
-    with_runs, waiting = split_claims(runs, study)
-    if not with_runs or (waiting and not study.get("screen")):
+    judged, _ = split_claims(runs, study)
+    if not judged or not all(_has_arms(runs, claim) for claim in judged):
         return False
     ends = planned_looks(study) if study.get("looks") else [study["seeds"]]
     seeds = sorted({run["seed"] for run in runs})
@@ -47,24 +47,21 @@ def matches_planned_analysis(runs: Sequence[Run], study: Study) -> bool:
 
 
 def split_claims(runs: Sequence[Run], study: Study) -> tuple[list[Claim], list[Claim]]:
-    """Return the claims whose arms all have runs, and the other claims, which wait for runs.
+    """Return the claims that are judged, and the claims that wait for the runs of an arm.
 
-    A claim that compares no arms, such as a trend, never waits.
+    Only a screen has claims that wait.
     """
-    with_runs: list[Claim] = []
+    judged: list[Claim] = []
     waiting: list[Claim] = []
     for claim in study["claims"]:
-        has_runs = all(_has(runs, levels) for levels in _arms(claim))
-        (with_runs if has_runs else waiting).append(claim)
-    return with_runs, waiting
+        waits = bool(study.get("screen")) and not _has_arms(runs, claim)
+        (waiting if waits else judged).append(claim)
+    return judged, waiting
 
 
-def _arms(claim: Claim) -> Iterable[dict[str, object]]:
-    """Yield the levels of both arms of a claim, if the claim compares arms."""
-    if claim["treatment"]:
-        yield claim["where"] | claim["treatment"]
-        yield claim["where"] | claim["baseline"]
-
-
-def _has(runs: Iterable[Run], levels: dict[str, object]) -> bool:
-    return any(run["levels"].items() >= levels.items() for run in runs)
+def _has_arms(runs: Iterable[Run], claim: Claim) -> bool:
+    """Return whether both arms of a claim have runs; True for a claim that compares no arms."""
+    if not claim["treatment"]:
+        return True
+    arms = (claim["where"] | claim[side] for side in ("treatment", "baseline"))
+    return all(any(run["levels"].items() >= arm.items() for run in runs) for arm in arms)

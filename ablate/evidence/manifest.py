@@ -85,10 +85,10 @@ def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
     folder = folder.resolve()
     if folder.parent.name != FOLDER:
         return
-    with_runs, _ = split_claims(evidence.runs, evidence.study)
+    judged, _ = split_claims(evidence.runs, evidence.study)
     study = KeptStudy(
         folder.name,
-        [(claim["id"], claim.get("reading") or "") for claim in with_runs],
+        [(claim["id"], claim.get("reading") or "") for claim in judged],
         len(evidence.runs),
         digest_of_runs(seal_of(folder, evidence.runs, evidence.screening)),
         logged,

@@ -58,8 +58,8 @@ def conclude(evidence: Evidence) -> Verdict:
     """
     registration = UNREGISTERED | evidence.registration
     departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
-    with_runs, waiting = split_claims(evidence.runs, evidence.study)
-    evidence = replace(evidence, study=evidence.study | {"claims": with_runs})
+    answerable, waiting = split_claims(evidence.runs, evidence.study)
+    evidence = replace(evidence, study=evidence.study | {"claims": answerable})
     findings, claims = _judged(evidence, registration, waiting)
     short = evidence.short
     early = _judged(short, registration, waiting)[1] if short else []

@@ -62,8 +62,8 @@ def run(arguments: argparse.Namespace) -> None:
             f"without_runs={target}"
         )
     else:
-        with_runs, waiting = split_claims(evidence.runs, evidence.study)
+        judged, waiting = split_claims(evidence.runs, evidence.study)
         if waiting:
-            total = len(with_runs) + len(waiting)
+            total = len(judged) + len(waiting)
             print(f"{len(waiting)} of {total} claims have no runs yet, and get no verdict")
         print(f"For its verdict, run: ablate judge {target}")
