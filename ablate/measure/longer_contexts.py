@@ -19,15 +19,13 @@ from torch import Tensor
 
 from ablate.config.limits import Count
 from ablate.data.module import TextData
-from ablate.data.packed import PackedData
-from ablate.data.pairs import Corpus
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
-from ablate.measure.base import Measure
-from ablate.model.base import Causal, Model
+from ablate.measure.contexts import ContextMeasure
+from ablate.model.base import Causal
 
 
-class LongerContexts(Measure):
+class LongerContexts(ContextMeasure):
     """Measures the nll of a language model on test contexts that are longer than in training.
 
     Args:
@@ -38,8 +36,6 @@ class LongerContexts(Measure):
         UserError: `factor` is below 2.
     """
 
-    needs = Model
-    knows = Corpus
     measures = ("within", "beyond")
 
     def __init__(self, *, factor: Count, contexts: Count) -> None:
@@ -57,12 +53,8 @@ class LongerContexts(Measure):
             UserError: the task is not language modelling on contexts in which each token sees all
                 earlier tokens, or the test text has fewer than `factor` full contexts.
         """
+        super().check(data)
         batch = data.first_lines("test", self.factor)
-        if not (isinstance(data, PackedData) and isinstance(batch.inputs, Causal)):
-            raise UserError(
-                "measure=longer_contexts reads contexts in which a token sees all before it: it "
-                "needs task=language_model, batch.context and task.attention=context"
-            )
         whole = int((batch.targets != PAD).all(1).sum())
         if whole < self.factor:
             raise UserError(

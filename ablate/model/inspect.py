@@ -14,12 +14,15 @@ from ablate.model.padding.base import Mask
 
 
 @torch.no_grad()
-def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H Q K"]]:
+def attention_weights(
+    model: Model, inputs: Any, *, partial: bool = False
+) -> dict[str, Float[Tensor, "B H Q K"]]:
     """Return the weights of every attention for the inputs of a batch, without dropout.
 
     Keys are names such as "encoder.0.self" or "decoder.0.cross", where the number counts layers.
-    Kernels whose weights do not sum to 1 over the keys are left out. For a layer whose weights are
-    shared and which is used several times, the attention of its last use is returned.
+    Kernels whose weights do not sum to 1 over the keys are left out, unless `partial` is set. For a
+    layer whose weights are shared and which is used several times, the attention of its last use is
+    returned.
     """
     weights: dict[str, Tensor] = {}
 
@@ -32,7 +35,7 @@ def attention_weights(model: Model, inputs: Any) -> dict[str, Float[Tensor, "B H
     handles = [
         kernel.register_forward_hook(record(name))
         for name, kernel in model.attentions()
-        if kernel.has_shares
+        if kernel.has_shares or partial
     ]
     training = model.training
     try:

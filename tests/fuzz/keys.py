@@ -36,6 +36,8 @@ NEEDS = {
     "initial=glove": ("initial.text.n_train=50", "initial.steps=5"),
     "initial=vectors": ("initial.file={text}/vectors.txt",),
     "measure=antecedent": ("data=pronouns",),
+    "measure=first_token": LANGUAGE_MODEL,
+    "measure=log_partition": LANGUAGE_MODEL,
     "measure=longer_contexts": LANGUAGE_MODEL,
     "model/attention=linformer": ENCODER,
     "model/attention=linformer_narrow": ENCODER,

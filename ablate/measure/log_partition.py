@@ -1,0 +1,40 @@
+"""Measure how far the logits of a language model have drifted from normalised log-probabilities.
+
+Equation: the mean of |log Z| over the predicted tokens, where Z = sum_v exp x_v for logits x.
+Source: arXiv:2309.14322, section 3.1.2, where log Z grows in training without z-loss.
+What differs: the source plots the mean of log Z during training; here it is measured in the test.
+    The absolute value is taken, because log Z may drift to both sides.
+What to expect: an untrained model with logits near 0 has log V for V tokens. A loss without a
+    penalty does not depend on log Z, so nothing keeps log Z near 0.
+"""
+
+from typing import Any
+
+import torch
+
+from ablate.config.limits import Count
+from ablate.data.module import TextData
+from ablate.data.vocabulary import PAD
+from ablate.measure.contexts import ContextMeasure
+
+
+class LogPartition(ContextMeasure):
+    """Measures the mean size of the logarithm of the softmax's denominator.
+
+    Args:
+        contexts: maximum number of test contexts that are read.
+    """
+
+    measures = ("log_partition",)
+
+    def __init__(self, *, contexts: Count) -> None:
+        self.contexts = contexts
+
+    def __call__(self, model: Any, data: TextData) -> dict[str, float]:
+        """Return the mean of |log Z| in nats over the predicted tokens."""
+        self.check(data)
+        batch = data.first_lines("test", self.contexts)
+        with torch.no_grad():
+            logits = model.head(model(batch.inputs))
+        sizes = logits.logsumexp(-1).abs()
+        return {"log_partition": float(sizes[batch.targets != PAD].mean())}
