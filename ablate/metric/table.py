@@ -92,12 +92,16 @@ METRICS = {
     "calibration_error": Metric(
         "expected calibration error", "probability", 3, "lower", "test", told_by="nll"
     ),
-    "accuracy": Metric("top-1 accuracy", "share", 3, "higher", "test", told_by="nll", best=1.0),
+    "accuracy": Metric(
+        "top-1 accuracy", "proportion", 3, "higher", "test", told_by="nll", best=1.0
+    ),
     "skill": Metric(
         "skill", "0 is chance, 1 the best possible", 3, "higher", "test", 0.0, "nll", 1.0
     ),
     # compares the translations of two runs
-    "changed": Metric("sentences translated differently", "share", 3, split="test", told_by="bleu"),
+    "changed": Metric(
+        "sentences translated differently", "proportion", 3, split="test", told_by="bleu"
+    ),
     "decoder_passes": Metric(
         "sequential decoder passes",
         "per sentence",
@@ -106,9 +110,11 @@ METRICS = {
         "test",
         told_by="bleu",
     ),
-    "unended": Metric("translations that do not end", "share", 3, "lower", "test", told_by="bleu"),
-    "word_f1": Metric("F1 of words", "share", 3, "higher", "test", 0.0, "bleu", 1.0),
-    "stem_f1": Metric("F1 of stems", "share", 3, "higher", "test", 0.0, "bleu", 1.0),
+    "unended": Metric(
+        "translations that do not end", "proportion", 3, "lower", "test", told_by="bleu"
+    ),
+    "word_f1": Metric("F1 of words", "proportion", 3, "higher", "test", 0.0, "bleu", 1.0),
+    "stem_f1": Metric("F1 of stems", "proportion", 3, "higher", "test", 0.0, "bleu", 1.0),
     "word_order": Metric(
         "order of shared words", "Kendall's tau", 3, "higher", "test", 0.0, "bleu", 1.0
     ),
@@ -117,16 +123,16 @@ METRICS = {
     UNIGRAM_BPB: Metric("bits per byte of the unigram model", "of the text", 4),
     "parameters": Metric("parameters", "count", 0),
     "steps": Metric("optimiser steps", "count", 0),
-    "diverged": Metric("diverged runs", "share"),
-    "collapsed": Metric("collapsed runs", "share"),
-    "unstable": Metric("diverged or collapsed runs", "share"),
+    "diverged": Metric("diverged runs", "proportion"),
+    "collapsed": Metric("collapsed runs", "proportion"),
+    "unstable": Metric("diverged or collapsed runs", "proportion"),
     "encoder_ratio": Metric("ratio of gradient norms in the encoder", "largest / smallest layer"),
     "decoder_ratio": Metric("ratio of gradient norms in the decoder", "largest / smallest layer"),
     "encoder_self": Metric("divergence between heads, encoder self-attention", "bits", 3),
     "decoder_self": Metric("divergence between heads, decoder self-attention", "bits", 3),
     "decoder_cross": Metric("divergence between heads, cross-attention", "bits", 3),
-    "added_most": Metric("most that a sub-layer adds", "share of the stream", 3),
-    "added_least": Metric("least that a sub-layer adds", "share of the stream", 3),
+    "added_most": Metric("most that a sub-layer adds", "proportion of the stream", 3),
+    "added_least": Metric("least that a sub-layer adds", "proportion of the stream", 3),
     "drift": Metric("drift of what sub-layers read", "Bhattacharyya distance", 4, "lower"),
     "attention_block": Metric("parameters of an attention block", "count", 0),
     "attention_all": Metric("parameters of all attention blocks", "count", 0),

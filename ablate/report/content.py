@@ -222,7 +222,7 @@ def _test(claim: ReportedClaim) -> str:
 
 def _quantity(metric: Metric) -> str:
     """Return the name of a metric with its unit, unless the name already contains the unit."""
-    unit = {"share": "proportion", "count": ""}.get(metric.unit, metric.unit)
+    unit = "" if metric.unit == "count" else metric.unit
     if unit == "points":
         return f"{metric.name} in {unit}"
     named = not unit or unit in metric.name or metric.name.endswith(")")

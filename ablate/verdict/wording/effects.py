@@ -150,7 +150,7 @@ def _places(claim: Claim) -> tuple[Levels, Levels]:
 
 
 def _points(unit: Metric) -> str:
-    return "" if unit.unit in ("", "points", "share", "count") else f" ({unit.unit})"
+    return "" if unit.unit in ("", "points", "proportion", "count") else f" ({unit.unit})"
 
 
 def interval_text(ends: list[float] | None, level: float, unit: Metric, sign: int) -> str:
