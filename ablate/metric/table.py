@@ -40,8 +40,10 @@ class Metric:
 
     @property
     def axis(self) -> str:
-        """The label of a plot's axis for this metric: name and unit."""
-        return f"{self.name} ({self.unit})" if self.unit else self.name
+        """The label of a plot's axis for this metric: name and unit, unless the name has the
+        unit.
+        """
+        return self.name if self.unit in self.name else f"{self.name} ({self.unit})"
 
     @property
     def named(self) -> str:
@@ -79,10 +81,8 @@ def _score(name: str, split: str) -> Metric:
 METRICS = {
     "nll": Metric("nll", "nats per token", 3, "lower", "val", UNIGRAM, "nll"),
     "perplexity": Metric("perplexity", "per token", 2, "lower", "val", told_by="nll"),
-    "bpb": Metric("bits per byte", "of the text", 4, "lower", "val", UNIGRAM_BPB, "nll"),
-    "nll_per_character": Metric(
-        "nll per character", "nats per character of the text", 4, "lower", "val", told_by="nll"
-    ),
+    "bpb": Metric("bits per byte", "", 4, "lower", "val", UNIGRAM_BPB, "nll"),
+    "nll_per_character": Metric("nll per character", "nats", 4, "lower", "val", told_by="nll"),
     "bleu": _score("BLEU", "val"),
     "bleu_tokenised": _score("BLEU, lower-cased tokens", "test"),
     "chrf": _score("chrF", "test"),
@@ -120,7 +120,7 @@ METRICS = {
     ),
     "objective": Metric("objective", "nats per token", 3, "lower"),
     UNIGRAM: Metric("nll of the unigram model", "nats per token", 3),
-    UNIGRAM_BPB: Metric("bits per byte of the unigram model", "of the text", 4),
+    UNIGRAM_BPB: Metric("bits per byte of the unigram model", "", 4),
     "parameters": Metric("parameters", "count", 0),
     "steps": Metric("optimiser steps", "count", 0),
     "diverged": Metric("diverged runs", "proportion"),
