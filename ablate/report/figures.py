@@ -76,7 +76,7 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     """Yield the figure of a screen, that is, of a study that compares many variants with one
     baseline; yield nothing for another study.
     """
-    from ablate.report.draw.components import draw_components
+    from ablate.report.draw.components import draw_components, far_rows
 
     rows, screen = components(evidence, verdict), evidence.study.get("screen")
     if not rows or not screen:
@@ -89,6 +89,8 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     caption += (
         ". In the shaded band differences are too small to matter" if screen["margin"] else ""
     )
+    if far_rows(rows, screen["margin"]):
+        caption += ". An arrow with a number marks a mean gain outside of the axis"
     if any(cost is not None for row in rows for cost in row.costs):
         caption += (
             ". Time is processor time, and memory the tensors kept for the backward pass, of a "

@@ -68,6 +68,25 @@ def test_gains_are_those_of_the_variants_and_sorted(evidence):
     assert {row.name: row.costs for row in rows}["good"] == (1.5, None)
 
 
+def test_a_large_effect_does_not_set_the_scale(evidence):
+    def scale_and_texts(margin):
+        screen = {**evidence.study["screen"], "margin": margin}
+        other = Evidence.made_up({**evidence.study, "screen": screen}, evidence.runs)
+        with style():
+            figure = next(iter(figures(other, finite(conclude(other)))))
+            axes = figure.picture.get_axes()[0]
+        return axes.get_xlim(), [text.get_text() for text in axes.texts], figure.caption
+
+    (low, _), texts, caption = scale_and_texts(0.05)
+    assert low < -0.3 and texts == [] and "arrow" not in caption
+    (low, high), texts, caption = scale_and_texts(0.019)
+    rows = components(evidence, conclude(evidence))
+    ends = [end for row in rows if row.name in ("same", "unclear") for end in row.interval]
+    assert low < min(ends) < max(ends) < high < max(ends) + 0.5 * (max(ends) - min(ends))
+    assert {text[0] for text in texts} == {"+", "\N{MINUS SIGN}"} and len(texts) == 3
+    assert "An arrow with a number marks a mean gain outside of the axis" in caption
+
+
 def test_a_figure_stands_first_and_studies_without_a_screen_have_none(evidence):
     with style():
         drawn = [*figures(evidence, finite(conclude(evidence)))]

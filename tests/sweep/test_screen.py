@@ -121,6 +121,21 @@ def test_a_variant_is_judged_before_the_others_have_runs(sweep, command, tmp_pat
     assert any("for testing 3 claims at once" in caveat for caveat in caveats)
 
 
+def test_a_later_variant_has_the_verdict_of_the_whole_screen(sweep, command, tmp_path, whole):
+    first = sweep("first", "variant=baseline,wide", "part=true")
+    assert command("join", str(first), f"to={tmp_path / 'judged'}")[0] == 0
+    rest = sweep("rest", "variant=wider,other_seeds", "part=true")
+    pieces = [str(tmp_path / "judged"), str(rest)]
+    status, _, err = command("join", *pieces, f"to={tmp_path / 'joined'}")
+    assert status == 0, err
+    assert command("judge", str(tmp_path / "joined"))[0] == 0
+    registration = json.loads((tmp_path / "joined" / "study.json").read_text())["registration"]
+    assert [asked["looks"] for asked in registration["asked"].values()] == [[[0, 1]], [], []]
+    later, at_once = claims(tmp_path / "joined"), claims(whole)
+    for key in ("id", "verdict", "interval", "p_adjusted", "exploratory"):
+        assert [claim[key] for claim in later] == [claim[key] for claim in at_once]
+
+
 def test_variants_without_their_baseline_have_no_verdict(sweep, command, tmp_path):
     part = sweep("variants", "variant=wide,wider", "part=true")
     status, printed, err = command("join", str(part), f"to={tmp_path / 'joined'}")

@@ -14,6 +14,7 @@ from ablate.report.marks import ARM_COLOURS, MARKS
 ROW = 0.24  # height of a row in inches
 AROUND = 0.9  # height of the axis labels in inches
 COSTS = ("time", "memory")
+FAR = 10  # effects of so many margins do not set the scale of the axis
 # colour and marker for each value of `Component.shows`
 LOOKS = {
     BETTER: (MARKS["supported"].colour, "o"),
@@ -47,8 +48,15 @@ def _draw_effects(axes: Axes, rows: Sequence[Component], metric: str, margin: fl
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
     if margin:
         axes.axvspan(-margin, margin, color=GRID, alpha=0.3, linewidth=0)
+    far = far_rows(rows, margin)
+    near = [row for row in rows if row not in far]
+    if far:
+        axes.set_xlim(*_limits(near, margin))
     for place, row in enumerate(rows):
         colour, marker = LOOKS[row.shows]
+        if row in far:
+            _draw_arrow(axes, row, -place)
+            continue
         if row.interval:
             axes.plot(row.interval, [-place] * 2, color=colour, linewidth=1.6)
         axes.plot([row.effect], [-place], marker, color=colour, label=row.shows)
@@ -59,6 +67,43 @@ def _draw_effects(axes: Axes, rows: Sequence[Component], metric: str, margin: fl
     axes.set_ylabel("variant")
     axes.set_xlabel(f"gain over the baseline,\n{metric}")
     axes.locator_params(axis="x", nbins=6)
+
+
+def far_rows(rows: Sequence[Component], margin: float) -> list[Component]:
+    """Return the variants whose effects are too large for the axis.
+
+    With them on the axis, no difference between the other variants could be seen.
+    """
+    far = [row for row in rows if margin and abs(row.effect) > FAR * margin]
+    return far if len(far) < len(rows) else []
+
+
+def _limits(rows: Sequence[Component], margin: float) -> tuple[float, float]:
+    """Return the ends of the axis of effects, with room for the marks of variants outside."""
+    ends = [end for row in rows for end in (row.effect, *(row.interval or ()))]
+    low, high = min(-margin, *ends), max(margin, *ends)
+    room = 0.3 * (high - low)
+    return low - room, high + room
+
+
+def _draw_arrow(axes: Axes, row: Component, place: int) -> None:
+    """Draw an arrow at the end of the axis, and beside it the effect, which is outside."""
+    colour, marker = LOOKS[row.shows]
+    left, right = axes.get_xlim()
+    low, inset = row.effect < 0, 0.015 * (right - left)
+    x = left + inset if low else right - inset
+    axes.plot([x], [place], "<" if low else ">", color=colour)
+    axes.plot([], [], marker, color=colour, label=row.shows)  # for the legend
+    axes.annotate(
+        f"{row.effect:+.2g}".replace("-", "\N{MINUS SIGN}"),
+        (x, place),
+        xytext=(7 if low else -7, 0),
+        textcoords="offset points",
+        ha="left" if low else "right",
+        va="center",
+        size="small",
+        color=colour,
+    )
 
 
 def _draw_costs(axes: Axes, ratios: Sequence[float | None], name: str) -> None:

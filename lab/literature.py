@@ -1,0 +1,132 @@
+"""Write a page that compares the verdicts of the modern screen with published results.
+
+example:
+  python -m lab.literature to=docs/explanation/literature.md
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ablate.cli.parser import PATH, Parser
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Verdict
+from ablate.record.files import write_text, writing
+from ablate.report.components import BETTER, OPEN, SAME, WORSE, Component, components
+from ablate.verdict.decision import read_verdict
+from lab.command import main
+
+FIRST = "reading the verdicts of the screen"
+SCREEN, RESULTS = Path("experiments/modern_screen"), Path("docs/explanation/literature.yaml")
+SHOWS = {"better": BETTER, "the same": SAME, "worse": WORSE}
+HEAD = """\
+# Agreement with the literature
+
+Made by `python -m lab.literature to=docs/explanation/literature.md`; a test compares this page with
+the verdicts. The experiment `modern_screen` compares variants of a small language model with one
+baseline ([the thirty sentences](modern.md)). This page sets its verdicts beside published results.
+The sources trained models that are at least a hundred times larger, on other text. Because the
+sources measure the loss in other units, only the relative changes of the loss are compared. A
+negative change is an improvement. In brackets is the 95 % confidence interval over ten seeds.
+
+## Papers
+
+*Agreement* is *yes* if the verdict has the published direction, *no* if it has another one, and
+*open* if the claim is undecided.
+
+"""
+EXPERIENCES = """
+## Experiences
+
+"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Declare the file of the page."""
+    parser.add_key("to", "write the page there", PATH, required=True)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the page from the committed verdicts."""
+    with writing(arguments.to):
+        write_text(arguments.to, page())
+    print(f"page: {arguments.to}")
+
+
+def page(screen: Path = SCREEN, results: Path = RESULTS) -> str:
+    """Return the page as Markdown.
+
+    Args:
+        screen: folder of the screen's evidence.
+        results: file with the published results.
+    """
+    published = yaml.safe_load(results.read_text(encoding="utf-8"))
+    verdict = read_verdict(screen / "verdict.json")
+    evidence = Evidence.load(screen, statistics=False)
+    variants = {variant.name: variant for variant in components(evidence, verdict)}
+    loss = _loss_of_baseline(verdict, evidence.study["screen"]["metric"])
+    papers = [
+        _paper(paper, variants[paper["variant"]], loss)
+        for paper in published["papers"]
+        if paper["variant"] in variants
+    ]
+    experiences = [*_experiences(published["experiences"], variants)]
+    columns = ("Variant", "Source", "Setting of the source", "Published", "Here", "Agreement")
+    return (
+        f"{HEAD}{_table(columns, papers)}"
+        f"{EXPERIENCES}{_table(('Source', 'What it says', 'Here'), experiences)}"
+    )
+
+
+def _loss_of_baseline(verdict: Verdict, metric: str) -> float:
+    (baseline,) = (arm for arm in verdict["arms"] if arm["arm"] == "baseline")
+    return baseline["metrics"][metric]["mean"]
+
+
+def _paper(paper: Mapping[str, Any], variant: Component, loss: float) -> tuple[str, ...]:
+    """Return the cells of a published result: source, setting, both changes of the loss, and
+    whether they agree.
+    """
+    published = paper["published"]
+    if "loss" in paper:
+        before, after = paper["loss"]
+        published += f", {100 * (after / before - 1):+.1f} %"
+    ends = variant.interval or (variant.effect, variant.effect)
+    low, high = sorted(-100 * end / loss for end in ends)
+    here = f"{variant.shows}, {-100 * variant.effect / loss:+.1f} % ({low:+.1f} to {high:+.1f})"
+    agrees = "yes" if variant.shows == SHOWS[paper["published"]] else "no"
+    agreement = "open" if variant.shows == OPEN else agrees
+    return variant.name, paper["source"], paper["setting"], published, here, agreement
+
+
+def _experiences(
+    experiences: list[Mapping[str, Any]], variants: Mapping[str, Component]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each experience: source, what it says, and the result here."""
+    for experience in experiences:
+        start = experience["source"], experience["says"]
+        if "counts" in experience:
+            shows = SHOWS[experience["counts"]]
+            many = sum(variant.shows == shows for variant in variants.values())
+            yield *start, f"{many} of {len(variants)} variants are {shows}, after Holm's correction"
+        elif {experience["first"], experience["second"]} <= variants.keys():
+            first, second = variants[experience["first"]], variants[experience["second"]]
+            change = second.effect - first.effect
+            yield (
+                *start,
+                f"{first.name} has {abs(change):.3f} bits per byte "
+                f"{'more' if change > 0 else 'less'} than {second.name} (estimates against the "
+                "baseline; no claim compares the two)",
+            )
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = (head, ("---",) * len(head), *rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main("lab.literature")

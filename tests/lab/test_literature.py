@@ -1,0 +1,48 @@
+"""The page that compares the screen of modern components with published results."""
+
+from pathlib import Path
+
+import pytest
+
+from ablate.report.components import BETTER, OPEN, Component
+from lab import literature
+
+ROOT = Path(__file__).parents[2]
+PAPER = {"source": "a paper", "setting": "a large model", "published": "better"}
+
+
+def variant(name="swiglu", effect=0.03, interval=(0.01, 0.05), shows=BETTER):
+    return Component(name, effect, interval, shows, (None, None))
+
+
+def test_the_page_is_that_of_the_verdicts(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = ROOT / "docs" / "explanation" / "literature.md"
+    assert page.read_text(encoding="utf-8") == literature.page(), (
+        "run python -m lab.literature to=docs/explanation/literature.md"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shows", "published", "agreement"),
+    [(BETTER, "better", "yes"), (BETTER, "worse", "no"), (OPEN, "better", "open")],
+)
+def test_agreement_is_that_of_the_directions(shows, published, agreement):
+    cells = literature._paper({**PAPER, "published": published}, variant(shows=shows), 2.5)
+    assert cells[-1] == agreement
+
+
+def test_changes_are_relative_to_the_loss():
+    cells = literature._paper({**PAPER, "loss": [2.0, 1.9]}, variant(), 2.5)
+    assert cells[3:5] == ("better, -5.0 %", "better, -1.2 % (-2.0 to -0.4)")
+
+
+def test_an_experience_compares_two_variants_or_counts_them():
+    told = {"source": "a log", "says": "squares are better"}
+    pair = {**told, "first": "swiglu", "second": "relu_squared"}
+    both = {v.name: v for v in (variant(), variant("relu_squared", 0.05))}
+    (cells,) = literature._experiences([pair], both)
+    assert cells[-1].startswith("swiglu has 0.020 bits per byte more than relu_squared")
+    (cells,) = literature._experiences([{**told, "counts": "better"}], both)
+    assert cells[-1] == "2 of 2 variants are better, after Holm's correction"
+    assert [*literature._experiences([pair], {"swiglu": variant()})] == []
