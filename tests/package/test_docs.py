@@ -13,6 +13,7 @@ import yaml
 from ablate import __version__
 from ablate.cli.main import names
 from ablate.config.check import check
+from ablate.config.screen import expand
 from ablate.config.location import CONF
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +56,9 @@ def test_every_override_is_accepted():
     assert len(runs()) > 10
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         for overrides in runs():
-            check(hydra.compose("config", [*overrides, "hydra.sweeper.params=null"]))
+            config = hydra.compose("config", [*overrides, "hydra.sweeper.params=null"])
+            expand(config)
+            check(config)
 
 
 def test_every_target_of_make_is_there():
