@@ -13,8 +13,8 @@ import yaml
 from ablate import __version__
 from ablate.cli.main import names
 from ablate.config.check import check
-from ablate.config.screen import expand
 from ablate.config.location import CONF
+from ablate.config.screen import expand
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
