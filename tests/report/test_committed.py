@@ -17,7 +17,13 @@ from lab.index import index
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COMMITTED = sorted(path.parent for path in EXPERIMENTS.glob("*/study.json"))
 # one figure of each kind at least; drawing all of them takes minutes
-DRAWN = ("head_cost", "norms_by_rate", "preln_vs_postln", "preln_vs_postln_depth")
+DRAWN = (
+    "head_cost",
+    "modern_screen",
+    "norms_by_rate",
+    "preln_vs_postln",
+    "preln_vs_postln_depth",
+)
 SLOW = pytest.mark.slow
 
 

@@ -9,7 +9,7 @@ import pytest
 from ablate.config.labels import arm_label, level_label, option_label
 from ablate.config.location import CONF
 from ablate.evidence.folder import Evidence
-from ablate.phrases import in_sentence
+from ablate.phrases import in_sentence, name_of
 from ablate.report.selection import claims
 from ablate.verdict.wording.layers import EVIDENCE
 
@@ -92,9 +92,9 @@ def test_the_evidence_has_the_numbers_of_the_verdict():
 def test_the_evidence_of_an_exact_claim_names_its_measure():
     for path in VERDICTS:
         about = json.loads((path.parent / "study.json").read_text(encoding="utf-8"))
-        asked = about["study"]["claims"]
-        judged = json.loads(path.read_text(encoding="utf-8"))["claims"]
-        for claim, answer in zip(asked, judged, strict=True):
+        asked = {name_of(claim): claim for claim in about["study"]["claims"]}
+        for answer in json.loads(path.read_text(encoding="utf-8"))["claims"]:
+            claim = asked[name_of(answer)]
             if claim["kind"] == "exact":
                 assert claim["measures"][1:] in answer["evidence"], path.parent.name
 
