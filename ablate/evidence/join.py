@@ -25,7 +25,7 @@ from ablate.errors import UserError
 from ablate.evidence.analysis_log import ANALYSIS_LOG, Line, Seed, Sweep, in_order, read_lines
 from ablate.evidence.earlier_sweeps import spent
 from ablate.evidence.folder import Evidence
-from ablate.evidence.looks import matches_planned_analysis, split_claims
+from ablate.evidence.looks import matches_planned_analysis, seeds_of, split_claims
 from ablate.evidence.registration import departures
 from ablate.evidence.seal import RUNS
 from ablate.evidence.types import Asked, Levels, Registration, Run
@@ -354,9 +354,9 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
     histories = {name_of(claim): Asked(looks=[], tried=[], regimes=0) for claim in claims}
     for piece in pieces:
         of_piece = [*piece.evidence.registration.get("asked", {}).values()]
-        judged = _judged_claims(piece)
+        judged = _judged_seeds(piece)
         for (name, history), more in zip(histories.items(), of_piece, strict=False):
-            looks = [*more["looks"], *([_judged_seeds(piece)] if name in judged else [])]
+            looks = [*more["looks"], *([judged[name]] if name in judged else [])]
             history["looks"] += [seen for seen in looks if seen not in history["looks"]]
             history["tried"] += [other for other in more["tried"] if other not in history["tried"]]
             history["regimes"] = max(history["regimes"], more["regimes"])
@@ -367,17 +367,15 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
     return histories
 
 
-def _judged_claims(piece: Piece) -> set[str]:
-    """Return the names of the claims on which a part of a study had verdicts."""
+def _judged_seeds(piece: Piece) -> dict[str, list[int]]:
+    """Return the seeds of the verdict on each claim, by name of the claim; {} for a part of a
+    study, which has no verdict.
+    """
     if is_part(piece.evidence):
-        return set()
-    judged, _ = split_claims(piece.evidence.runs, piece.evidence.study)
-    return {name_of(claim) for claim in judged}
-
-
-def _judged_seeds(piece: Piece) -> list[int]:
-    """Return the seeds for which a part of a study has results."""
-    return sorted({run["seed"] for run in piece.runs.values()})
+        return {}
+    runs = [*piece.runs.values()]
+    judged, _ = split_claims(runs, piece.evidence.study)
+    return {name_of(claim): sorted(seeds_of(runs, claim)) for claim in judged}
 
 
 def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:

@@ -1,8 +1,7 @@
 """Compute the planned interim analyses of a study, and check whether its runs match one of them.
 
 The variants of a screen may be trained one after the other. A screen is therefore judged as soon
-as the baseline and one variant have the seeds of an analysis. The claims on the other variants wait
-for their runs.
+as all arms that one of its claims names have the seeds of an analysis. The other claims wait.
 """
 
 import math
@@ -26,14 +25,15 @@ def planned_looks(study: Study) -> list[int]:
 
 
 def matches_planned_analysis(runs: Sequence[Run], study: Study) -> bool:
-    """Return whether the runs have all arms of all claims, with the seeds of a planned analysis.
+    """Return whether the runs have all arms of all claims, or for a screen all arms of one claim,
+    with the seeds of a planned analysis.
 
-    For a screen, the arms of one claim are enough. An arm may have fewer seeds than the others if
+    An arm may have fewer seeds than the others if
     it stopped at an earlier analysis. If a study does not set the number of its analyses, only the
     analysis of all seeds counts.
     """
     judged, _ = split_claims(runs, study)
-    if not judged or not all(_has_arms(runs, claim) for claim in judged):
+    if not judged or not all(seeds_of(runs, claim) for claim in judged):
         return False
     ends = planned_looks(study) if study.get("looks") else [study["seeds"]]
     seeds = sorted({run["seed"] for run in runs})
@@ -49,19 +49,34 @@ def matches_planned_analysis(runs: Sequence[Run], study: Study) -> bool:
 def split_claims(runs: Sequence[Run], study: Study) -> tuple[list[Claim], list[Claim]]:
     """Return the claims that are judged, and the claims that wait for the runs of an arm.
 
-    Only a screen has claims that wait.
+    Only a screen has claims that wait. A claim of a screen that names no arm is about all arms, so
+    it waits for the arms of all claims.
     """
-    judged: list[Claim] = []
-    waiting: list[Claim] = []
+    if not study.get("screen"):
+        return study["claims"], []
+    lacking = [claim for claim in study["claims"] if _arms(claim) and not seeds_of(runs, claim)]
+    judged, waiting = list[Claim](), list[Claim]()
     for claim in study["claims"]:
-        waits = bool(study.get("screen")) and not _has_arms(runs, claim)
+        waits = claim in lacking or (bool(lacking) and not _arms(claim))
         (waiting if waits else judged).append(claim)
     return judged, waiting
 
 
-def _has_arms(runs: Iterable[Run], claim: Claim) -> bool:
-    """Return whether both arms of a claim have runs; True for a claim that compares no arms."""
-    if not claim["treatment"]:
-        return True
-    arms = (claim["where"] | claim[side] for side in ("treatment", "baseline"))
-    return all(any(run["levels"].items() >= arm.items() for run in runs) for arm in arms)
+def seeds_of(runs: Iterable[Run], claim: Claim) -> set[int]:
+    """Return the seeds for which every arm that a claim names has a run; all seeds of the runs for
+    a claim that names no arm.
+    """
+    by_run = [(run["levels"], run["seed"]) for run in runs]
+    seeds = {seed for _, seed in by_run}
+    for arm in _arms(claim):
+        seeds &= {seed for levels, seed in by_run if levels.items() >= arm.items()}
+    return seeds
+
+
+def _arms(claim: Claim) -> list[dict[str, object]]:
+    """Return the levels of every arm that a claim names: its two sides, for an interaction also
+    those that are subtracted, and the arm that shows its sensitivity.
+    """
+    arms = [claim["where"] | claim[side] for side in ("treatment", "baseline") if claim[side]]
+    arms += [arm | claim["minus"] for arm in arms if claim["minus"]]
+    return arms + ([claim["where"] | claim["loses"]] if claim.get("loses") else [])

@@ -31,8 +31,8 @@ class KeptStudy:
 
     Args:
         name: name of the folder.
-        claims: (id, reading) of every claim of the study. A reading is one of several ways to
-            understand a claim, and "" for a claim that has only one.
+        claims: (id, reading) of every judged claim. A reading is one of several ways to understand
+            a claim, and "" for a claim that has only one.
         runs: number of runs.
         digest: digest of all runs, as in the seal of study.json.
         logged: whether a copy of the analysis log was saved, too.

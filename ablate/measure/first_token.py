@@ -1,7 +1,7 @@
 """Measure how much attention a language model pays to the first token of its context.
 
-Equation: the mean of the attention weight of key 0, over all layers, heads, test contexts, and
-    queries in the second half of the context.
+Equation: the mean of the attention weight of key 0, over all layers whose attention has weights
+    that are shares, heads, full test contexts, and queries in the second half of the context.
 Source: arXiv:2309.17453, section 3.1, which finds large weights on the first tokens of a text.
 What differs: the source shows averages for single layers and heads of models with billions of
     parameters, and counts the first four tokens.
@@ -11,10 +11,16 @@ What to expect: attention that is spread evenly over a context of 64 tokens give
 
 from typing import Any
 
+import torch
+
 from ablate.config.limits import Count
 from ablate.data.module import TextData
+from ablate.data.vocabulary import PAD
 from ablate.measure.contexts import ContextMeasure
+from ablate.model.base import Causal
 from ablate.model.inspect import attention_weights
+
+AT_ONCE = 16  # number of contexts whose attention weights are in memory together
 
 
 class FirstToken(ContextMeasure):
@@ -31,10 +37,15 @@ class FirstToken(ContextMeasure):
 
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
         """Return the mean weight on the first token; the dictionary is empty for a model without
-        attention.
+        attention weights, and for a test text without a full context.
         """
         self.check(data)
-        inputs = data.first_lines("test", self.contexts).inputs
-        layers = attention_weights(model, inputs, partial=True).values()
-        means = [float(weights[:, :, weights.size(2) // 2 :, 0].mean()) for weights in layers]
-        return {"first_token": sum(means) / len(means)} if means else {}
+        batch = data.first_lines("test", self.contexts)
+        full = batch.inputs.tokens[(batch.targets != PAD).all(1)]
+        half = full.size(1) // 2
+        weights = [
+            layer[:, :, half:, 0].flatten()
+            for part in full.split(AT_ONCE)
+            for layer in attention_weights(model, Causal(part), partial=True).values()
+        ]
+        return {"first_token": float(torch.cat(weights).mean())} if weights else {}

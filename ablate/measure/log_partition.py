@@ -3,7 +3,7 @@
 Equation: the mean of |log Z| over the predicted tokens, where Z = sum_v exp x_v for logits x.
 Source: arXiv:2309.14322, section 3.1.2, where log Z grows in training without z-loss.
 What differs: the source plots the mean of log Z during training; here it is measured in the test.
-    The absolute value is taken, because log Z may drift to both sides.
+    The absolute value is taken, because log Z may drift in both directions.
 What to expect: an untrained model with logits near 0 has log V for V tokens. A loss without a
     penalty does not depend on log Z, so nothing keeps log Z near 0.
 """
@@ -16,6 +16,9 @@ from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.measure.contexts import ContextMeasure
+from ablate.model.base import Causal
+
+AT_ONCE = 16  # number of contexts whose logits are in memory together
 
 
 class LogPartition(ContextMeasure):
@@ -35,6 +38,8 @@ class LogPartition(ContextMeasure):
         self.check(data)
         batch = data.first_lines("test", self.contexts)
         with torch.no_grad():
-            logits = model.head(model(batch.inputs))
-        sizes = logits.logsumexp(-1).abs()
-        return {"log_partition": float(sizes[batch.targets != PAD].mean())}
+            sizes = [
+                model.head(model(Causal(part))).logsumexp(-1).abs()
+                for part in batch.inputs.tokens.split(AT_ONCE)
+            ]
+        return {"log_partition": float(torch.cat(sizes)[batch.targets != PAD].mean())}

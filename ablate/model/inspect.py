@@ -20,9 +20,9 @@ def attention_weights(
     """Return the weights of every attention for the inputs of a batch, without dropout.
 
     Keys are names such as "encoder.0.self" or "decoder.0.cross", where the number counts layers.
-    Kernels whose weights do not sum to 1 over the keys are left out, unless `partial` is set. For a
-    layer whose weights are shared and which is used several times, the attention of its last use is
-    returned.
+    Kernels whose weights do not sum to 1 over the keys are left out; with `partial`, those whose
+    weights are shares of less than 1 in total are kept. For a layer whose weights are shared and
+    which is used several times, the attention of its last use is returned.
     """
     weights: dict[str, Tensor] = {}
 
@@ -35,7 +35,7 @@ def attention_weights(
     handles = [
         kernel.register_forward_hook(record(name))
         for name, kernel in model.attentions()
-        if kernel.has_shares or partial
+        if kernel.has_shares or (partial and kernel.has_partial_shares)
     ]
     training = model.training
     try:

@@ -54,7 +54,7 @@ class Training(pl.LightningModule):
         self.split = "test"  # the split that `trainer.test` runs on
         self.diverged = False
         self.measured: dict[str, float] = {}
-        self.validated: int | None = None  # training step of the latest validation in `fit`
+        self.validated: int | None = None  # number of training steps before the latest validation
         self.gradients = LayerGradients()
         self.sublayers = Sublayers()
 

@@ -7,7 +7,7 @@ been accumulated: after a validation, and before a batch that follows an optimis
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import pytorch_lightning as pl
 import torch
@@ -35,6 +35,7 @@ class RunState(TypedDict):
     should_stop: bool
     diverged: bool
     measured: dict[str, float]
+    validated: NotRequired[int | None]  # states of older versions lack it
 
 
 class Saved(NamedTuple):
@@ -168,6 +169,7 @@ class StateKeeper(Checkpoint):
             "should_stop": trainer.should_stop,
             "diverged": pl_module.diverged,
             "measured": pl_module.measured,
+            "validated": pl_module.validated,
         }
         checkpoint[OWN] = state
 
@@ -181,6 +183,7 @@ class StateKeeper(Checkpoint):
         trainer.should_stop = state["should_stop"]
         pl_module.diverged = state["diverged"]
         pl_module.measured = state["measured"]
+        pl_module.validated = state.get("validated")
 
 
 def _rewind_one_batch(batch_idx: int, loop: Any) -> None:

@@ -69,7 +69,7 @@ class WeightKeeper(Callback):
         """Load the weights to test into a module that has trained for `steps` steps.
 
         Returns:
-            Whether the module has other weights than at the end of training.
+            Whether weights were loaded; otherwise the module keeps its last weights.
         """
         if self.checkpoint.tested == "best" and self.best is not None:
             load_weights(module, self.folder / "best.pt")

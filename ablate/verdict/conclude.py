@@ -17,7 +17,7 @@ from ablate.evidence.outcome import STATUSES
 from ablate.evidence.registration import departures
 from ablate.evidence.table import by_label, values
 from ablate.evidence.types import Arm, Claim, Entry, Regime, Registration, Run, Spread, Verdict
-from ablate.phrases import listed
+from ablate.phrases import listed, name_of
 from ablate.record.label import value_text
 from ablate.stats.spending import spent
 from ablate.verdict.budgets import both
@@ -59,10 +59,11 @@ def conclude(evidence: Evidence) -> Verdict:
     registration = UNREGISTERED | evidence.registration
     departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
     answerable, waiting = split_claims(evidence.runs, evidence.study)
+    primary = next(map(name_of, evidence.study["claims"]), "")
     evidence = replace(evidence, study=evidence.study | {"claims": answerable})
-    findings, claims = _judged(evidence, registration, waiting)
+    findings, claims = _judged(evidence, registration, waiting, primary)
     short = evidence.short
-    early = _judged(short, registration, waiting)[1] if short else []
+    early = _judged(short, registration, waiting, primary)[1] if short else []
     noted = [*departed, *caveats(evidence, findings, claims, waiting)]
     for claim in (*claims, *early):
         claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
@@ -92,19 +93,23 @@ def conclude(evidence: Evidence) -> Verdict:
 
 
 def _judged(
-    evidence: Evidence, registration: Registration, waiting: Sequence[Claim]
+    evidence: Evidence, registration: Registration, waiting: Sequence[Claim], primary: str
 ) -> tuple[list[Finding], list[Entry]]:
     """Return the statistical results of all claims, and all claims in the form of verdict.json.
 
-    `waiting` has the planned claims without runs.
+    `waiting` has the claims that lack the runs of an arm, and `primary` the name of the study's
+    first claim.
     """
     decided = decide(evidence, waiting)
-    undecided = len(waiting)
+    undecided = sum(claim["kind"] != "exact" for claim in waiting)
     undecided += sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
     findings = [finding for finding, _, _ in decided]
     claims = [
-        judged(finding, p, undecided, registration, evidence, primary=number == 0)
-        for number, (finding, p, _) in enumerate(decided)
+        judged(
+            *(finding, p, undecided, registration, evidence),
+            primary=name_of(finding.claim) == primary,
+        )
+        for finding, p, _ in decided
     ]
     pairs = zip(findings, claims, strict=True)
     return findings, [check_cannot(finding.claim, entry, evidence) for finding, entry in pairs]

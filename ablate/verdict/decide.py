@@ -23,8 +23,8 @@ def decide(
 
     Args:
         evidence: the evidence of the study.
-        waiting: planned claims without runs. They count in the correction with the p-value 1, so
-            that their later results cannot undo a decision.
+        waiting: planned claims that lack the runs of an arm. Those with a statistical test count in
+            the correction with the p-value 1, so that their later results cannot undo a decision.
 
     Raises:
         UserError: the recorded BLEU of a run and its statistics per sentence disagree.
@@ -34,8 +34,9 @@ def decide(
     findings = [kind_of(claim).find(claim, evidence) for claim in counted]
     tested = [finding for finding in findings if finding.p]
     scaled = [kind_of(finding.claim).scaled(finding.p) for finding in tested]
-    alphas = [claim["alpha"] for claim in (*(finding.claim for finding in tested), *waiting)]
-    adjusted = iter(adjust([*scaled, *({SUPPORTED: 1.0} for _ in waiting)], alphas))
+    later = [claim for claim in waiting if claim["kind"] != "exact"]
+    alphas = [claim["alpha"] for claim in (*(finding.claim for finding in tested), *later)]
+    adjusted = iter(adjust([*scaled, *({SUPPORTED: 1.0} for _ in later)], alphas))
     return [_decided(finding, next(adjusted) if finding.p else {}) for finding in findings]
 
 

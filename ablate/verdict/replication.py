@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
 from ablate.evidence.types import Entry, Verdict
+from ablate.phrases import name_of
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, LARGE, SUPPORTED, is_exact
 
 RULE = (  # the rule in words, for pages
@@ -104,6 +105,8 @@ def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> 
         fresh: the verdict on new seeds.
         asked_before: whether an earlier replication exists, so that this one is exploratory.
     """
+    by_name = {name_of(new): new for new in fresh["claims"]}
+    pairs = [(old, by_name[name_of(old)]) for old in first["claims"] if not is_exact(old)]
     return [
         {
             "id": old["id"],
@@ -114,8 +117,7 @@ def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> 
             "fresh": _short(new),
             "exploratory": asked_before or new["exploratory"],
         }
-        for old, new in zip(first["claims"], fresh["claims"], strict=True)
-        if not is_exact(old)
+        for old, new in pairs
     ]
 
 

@@ -10,7 +10,7 @@ it is not decided by a statistical test that needs more seeds.
 Source: Lan, Simon & Halperin 1982, Sequential Analysis 1, 207 (conditional power).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from scipy.special import ndtr, ndtri
 
@@ -43,16 +43,17 @@ def check_looks(study: Study) -> None:
         )
 
 
-def needed(evidence: Evidence) -> list[Levels]:
+def needed(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Levels]:
     """Return the levels of the arms that continue after an interim analysis.
 
-    These are the arms of claims that are neither decided nor unlikely to be decided.
+    These are the arms of claims that are neither decided nor unlikely to be decided. `waiting` has
+    the claims that lack the runs of an arm, which count in the correction.
     """
     budgets = [evidence, *([evidence.short] if evidence.short else [])]
     claims = [
         finding.claim
         for budget in budgets
-        for finding, _, decision in decide(budget)
+        for finding, _, decision in decide(budget, waiting)
         if not over(finding, decision)
     ]
     arms: list[Levels] = []

@@ -213,7 +213,7 @@ def _check_tune(study: Study) -> None:
     if tune["better"] not in ALLOWED["better"]:
         allowed = likely(tune["better"], ALLOWED["better"])
         raise UserError(f"study.tune: better={tune['better']}; {allowed}")
-    if tune["metric"].startswith("test"):
+    if tune["metric"].startswith(("test", "measure/")):
         raise UserError(
             f"study.tune: metric={tune['metric']}; values are tuned on validation, so use val/..."
         )

@@ -116,6 +116,7 @@ def test_a_sound_study_is_accepted(changes):
         ({"tune": {**TUNE, "values": []}}, r"study.tune: values=\[\]"),
         ({"tune": {**TUNE, "better": "more"}}, "better=more"),
         ({"tune": {**TUNE, "metric": "test/bleu"}}, "study.tune: metric=test/bleu"),
+        ({"tune": {**TUNE, "metric": "measure/bytes"}}, "study.tune: metric=measure/bytes"),
     ],
 )
 def test_what_is_refused(changes, words):

@@ -30,6 +30,7 @@ class Kernel(nn.Module, ABC):
     breaks: ClassVar[frozenset[Law]] = frozenset()
     # whether its weights are at least 0 and sum to 1 over the keys, so that pictures can show them
     has_shares = True
+    has_partial_shares = False  # whether they are at least 0 and sum to less than 1
     keeps_pairs = True  # whether it can hide any single key from any single query
     longest: int | None = None  # largest number of keys; None: there is no limit
     reads_positions = False  # whether it needs the positions of queries and keys

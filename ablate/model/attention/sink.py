@@ -35,7 +35,8 @@ class Sink(Kernel):
         UserError: `scale` or `fill` has another value.
     """
 
-    has_shares = False  # the weights of the keys sum to less than 1
+    has_shares = False
+    has_partial_shares = True  # the weights of the keys sum to less than 1
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
         super().__init__()

@@ -49,7 +49,7 @@ def caveats(
         evidence: the evidence of the study.
         findings: the statistical result of each claim.
         claims: each claim in the form of verdict.json.
-        waiting: planned claims without runs.
+        waiting: planned claims that lack the runs of an arm.
     """
     return [
         *_of_study(evidence),
@@ -58,7 +58,7 @@ def caveats(
         *match.describe(evidence),
         *_of_sizes(evidence, findings),
         *_of_machine(evidence),
-        *_of_runs(evidence),
+        *_of_runs(evidence, waiting),
         *_of_claims(evidence, findings, claims),
         *_of_noise(evidence, findings),
         *_of_intervals(evidence, claims, waiting),
@@ -172,7 +172,7 @@ def _of_machine(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _of_runs(evidence: Evidence) -> Iterator[str]:
+def _of_runs(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[str]:
     failed = [run for run in evidence.runs if run["status"] == "failed"]
     if failed:
         cells = listed([run["cell"] for run in failed])
@@ -186,7 +186,7 @@ def _of_runs(evidence: Evidence) -> Iterator[str]:
     if evidence.short:
         steps = evidence.short.regime["steps"]
         yield from (f"After {steps:,} steps: {x}" for x in _of_wrong_ends(evidence.short.runs))
-    yield from _of_plan(evidence)
+    yield from _of_plan(evidence, waiting)
     versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
     if len(versions) > 1:
         yield "The runs used different versions of some packages."
@@ -204,7 +204,7 @@ def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
         )
 
 
-def _of_plan(evidence: Evidence) -> Iterator[str]:
+def _of_plan(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[str]:
     """Yield a caveat on arms with fewer seeds than planned.
 
     The seeds may be missing, or an interim analysis may have made them unnecessary.
@@ -216,7 +216,7 @@ def _of_plan(evidence: Evidence) -> Iterator[str]:
     if not few or not evidence.study["claims"]:
         return
     staged = "asked" in evidence.registration and len(planned_looks(evidence.study)) > 1
-    if staged and not _goes_on(few, evidence):
+    if staged and not _goes_on(few, evidence, waiting):
         ended_at: dict[int, list[str]] = {}
         for arm, runs in few.items():
             ended_at.setdefault(len(_seeds(runs)), []).append(arm)
@@ -235,9 +235,9 @@ def _of_plan(evidence: Evidence) -> Iterator[str]:
         yield f"Of {planned} planned seeds {ended} have finished."
 
 
-def _goes_on(arms: dict[str, list[Run]], evidence: Evidence) -> bool:
+def _goes_on(arms: dict[str, list[Run]], evidence: Evidence, waiting: Sequence[Claim]) -> bool:
     """Return whether an undecided claim, which needs more seeds, uses one of these arms."""
-    going = needed(evidence)
+    going = needed(evidence, waiting)
     return any(runs[0]["levels"] in going for runs in arms.values())
 
 
@@ -301,10 +301,10 @@ def _of_intervals(
     evidence: Evidence, claims: list[Entry], waiting: Sequence[Claim]
 ) -> Iterator[str]:
     tested = [entry for entry in claims if entry["p"]]
-    if len(tested) + len(waiting) > 1:
+    family = len(tested) + sum(claim["kind"] != "exact" for claim in waiting)
+    if tested and family > 1:
         yield (
-            f"{OF_HOLM} for testing {len(tested) + len(waiting)} claims at once (Holm). The "
-            "intervals are not "
+            f"{OF_HOLM} for testing {family} claims at once (Holm). The intervals are not "
             "corrected."
         )
     if by_seeds := [e for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]:

@@ -1,0 +1,82 @@
+"""Which claims of a screen are judged, and which wait for the runs of an arm."""
+
+import pytest
+
+from ablate.evidence.looks import matches_planned_analysis, seeds_of, split_claims
+from ablate.verdict.conclude import conclude
+from ablate.verdict.replication import replications
+
+
+def _nll(arm, seed):
+    gain = {"bad": -1.0, "good": 0.01 + 0.0015 * (seed % 3)}.get(arm, 0.0)
+    return 1.0 + 0.01 * (seed % 3) - gain
+
+
+@pytest.fixture
+def screen(claim, run, evidence):
+    """Evidence of a screen with some seeds of each given arm; the study plans ten seeds."""
+
+    def make(*claims, **seeds_by_arm):
+        runs = [
+            run({"variant": arm}, seed, **{"test/nll": _nll(arm, seed)})
+            for arm, seeds in seeds_by_arm.items()
+            for seed in range(seeds)
+        ]
+        study = {"factors": ["variant"], "seeds": 10, "looks": 2, "screen": {"variants": {}}}
+        return evidence(runs, [], **study, claims=[*claims])
+
+    def about(name, **more):
+        sides = {"treatment": {"variant": name}, "baseline": {"variant": "baseline"}}
+        return claim(id=name, metric="test/nll", better="lower", where={}, **sides, **more)
+
+    return make, about
+
+
+def ids(claims):
+    return [claim["id"] for claim in claims]
+
+
+def test_a_claim_waits_for_every_arm_that_it_names(screen):
+    make, about = screen
+    claims = [about("good"), about("same", kind="non_inferiority", loses={"variant": "bad"})]
+    first = make(*claims, baseline=10, good=10, same=10)
+    assert [*map(ids, split_claims(first.runs, first.study))] == [["good"], ["same"]]
+    later = make(*claims, baseline=10, good=10, same=10, bad=10)
+    assert [*map(ids, split_claims(later.runs, later.study))] == [["good", "same"], []]
+
+
+def test_a_claim_without_arms_waits_for_all(screen, claim):
+    make, about = screen
+    whole = claim(id="whole", kind="exact", where={}, treatment={}, baseline={})
+    first = make(about("good"), about("bad"), whole, good=10, bad=10)
+    judged, waiting = split_claims(first.runs, first.study)
+    assert (ids(judged), ids(waiting)) == ([], ["good", "bad", "whole"])
+    assert not matches_planned_analysis(first.runs, first.study)
+
+
+def test_seeds_are_those_of_all_arms_of_a_claim(screen):
+    make, about = screen
+    part = make(about("good"), about("bad"), baseline=10, good=10, bad=5)
+    good, bad = part.study["claims"]
+    assert (len(seeds_of(part.runs, good)), len(seeds_of(part.runs, bad))) == (10, 5)
+    assert matches_planned_analysis(part.runs, part.study)
+
+
+def test_an_undecided_variant_is_not_said_to_be_stopped(screen):
+    make, about = screen
+    names = [f"other{number}" for number in range(37)]
+    part = make(about("good", margin=0.0), *map(about, names), baseline=5, good=5)
+    part.registration["asked"] = {}
+    verdict = conclude(part)
+    assert [claim["verdict"] for claim in verdict["claims"]] == ["inconclusive"]
+    assert not any("stopped some arms early" in caveat for caveat in verdict["caveats"])
+    assert "Of 10 planned seeds 5 have finished." in verdict["caveats"]
+
+
+def test_a_replication_answers_the_claims_that_were_judged(screen):
+    make, about = screen
+    claims = [about("good"), about("bad")]
+    first = conclude(make(*claims, baseline=10, bad=10))
+    fresh = conclude(make(*claims, baseline=10, good=10, bad=10))
+    assert ids(replications(first, fresh)) == ["bad"]
+    assert [claim["primary"] for claim in first["claims"]] == [False]
