@@ -56,8 +56,9 @@ def _tuning_line(name: str, arms: list[Arm], tuned: str) -> tuple[str, ...]:
     costs = [arm.cost for arm in arms if arm.cost]
     known = len(costs) == len(arms)
     seconds = sum(cost.seconds for cost in costs) / len(arms)
+    tried = f"{len(arms)} value{'s' * (len(arms) > 1)} of {tuned}"
     return (
-        f"{name}, {len(arms)} values of {tuned}",
+        f"{name}, {tried}" if name else tried,
         str(sum(arm.cells for arm in arms)),
         str(sum(arm.done or 0 for arm in arms)),
         f"{seconds:,.1f}" if known else UNKNOWN,

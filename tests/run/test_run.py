@@ -66,8 +66,18 @@ def test_a_run_leaves_a_whole_record(done, small, compose):
 def test_metrics_come_as_they_are_measured(done):
     text = Path(done[0]["folder"], "metrics.jsonl").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
-    assert [line["step"] for line in lines if "val/nll" in line][:2] == [2, 4]
+    steps = [line["step"] for line in lines if "val/nll" in line]
+    assert steps[:2] == [2, 4]
+    assert len(steps) == len(set(steps))  # the last weights are validated once
     assert all(math.isfinite(line["val/nll"]) for line in lines if "val/nll" in line)
+
+
+def test_loaded_weights_are_validated_again(go):
+    result, folder = go("checkpoint.tested=best", "fresh=true")
+    lines = [json.loads(x) for x in Path(folder, "metrics.jsonl").read_text().splitlines()]
+    scores = [line["val/nll"] for line in lines if "val/nll" in line]
+    assert result["metrics"]["val/nll"] == scores[-1] == min(scores[:-1])
+    assert len(scores) == 3  # after steps 2 and 4, and of the best weights
 
 
 @pytest.mark.parametrize("accumulated", [pytest.param(1, marks=pytest.mark.slow), 2])

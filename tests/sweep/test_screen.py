@@ -109,7 +109,7 @@ def test_a_variant_is_judged_before_the_others_have_runs(sweep, command, tmp_pat
     first = sweep("first", "variant=baseline,wide", "part=true")
     status, printed, err = command("join", str(first), f"to={tmp_path / 'joined'}")
     assert status == 0, err
-    assert "2 of 3 claims have no runs yet" in printed
+    assert "2 of 3 claims lack the runs of an arm" in printed
     assert command("judge", str(tmp_path / "joined"))[0] == 0
     (claim,) = claims(tmp_path / "joined")
     assert claim["id"] == "mine_wide"
@@ -117,7 +117,7 @@ def test_a_variant_is_judged_before_the_others_have_runs(sweep, command, tmp_pat
     assert together == {side: min(1.0, 3 * p) for side, p in alone.items()}
     assert (claim["effect"], alone) == (claims(whole)[0]["effect"], claims(whole)[0]["p_look"])
     caveats = json.loads((tmp_path / "joined" / "verdict.json").read_text())["caveats"]
-    assert "Of 3 planned claims, 2 have no answer yet, for lack of runs." in caveats
+    assert "Of 3 planned claims, 2 have no answer yet, because an arm has no runs." in caveats
     assert any("for testing 3 claims at once" in caveat for caveat in caveats)
 
 

@@ -65,5 +65,5 @@ def run(arguments: argparse.Namespace) -> None:
         judged, waiting = split_claims(evidence.runs, evidence.study)
         if waiting:
             total = len(judged) + len(waiting)
-            print(f"{len(waiting)} of {total} claims have no runs yet, and get no verdict")
+            print(f"{len(waiting)} of {total} claims lack the runs of an arm, and get no verdict")
         print(f"For its verdict, run: ablate judge {target}")

@@ -80,7 +80,11 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
 def _of_waiting(claims: list[Entry], waiting: Sequence[Claim]) -> Iterator[str]:
     if waiting:
         planned = len(claims) + len(waiting)
-        yield f"Of {planned} planned claims, {len(waiting)} have no answer yet, for lack of runs."
+        have = "has" if len(waiting) == 1 else "have"
+        yield (
+            f"Of {planned} planned claims, {len(waiting)} {have} no answer yet, because an arm has "
+            "no runs."
+        )
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[str]:
