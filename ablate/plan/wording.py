@@ -54,15 +54,15 @@ def _tuning_lines(planned: Plan) -> list[tuple[str, ...]]:
 
 def _tuning_line(name: str, arms: list[Arm], tuned: str) -> tuple[str, ...]:
     costs = [arm.cost for arm in arms if arm.cost]
-    known = len(costs) == len(arms)
+    timed = len(costs) == len(arms)
     seconds = sum(cost.seconds for cost in costs) / len(arms)
     tried = f"{len(arms)} value{'s' * (len(arms) > 1)} of {tuned}"
     return (
         f"{name}, {tried}" if name else tried,
         str(sum(arm.cells for arm in arms)),
         str(sum(arm.done or 0 for arm in arms)),
-        f"{seconds:,.1f}" if known else UNKNOWN,
-        listed([*dict.fromkeys(cost.known_by for cost in costs)]) if known else "",
+        f"{seconds:,.1f}" if timed else UNKNOWN,
+        listed([*dict.fromkeys(cost.known_by for cost in costs)]) if timed else "",
     )
 
 

@@ -38,11 +38,11 @@ def test_changes_are_relative_to_the_loss():
 
 
 def test_an_experience_compares_two_variants_or_counts_them():
-    told = {"source": "a log", "says": "squares are better"}
-    pair = {**told, "first": "swiglu", "second": "relu_squared"}
+    experience = {"source": "a log", "says": "squares are better"}
+    pair = {**experience, "first": "swiglu", "second": "relu_squared"}
     both = {v.name: v for v in (variant(), variant("relu_squared", 0.05))}
     (cells,) = literature._experiences([pair], both)
     assert cells[-1].startswith("swiglu has 0.020 bits per byte more than relu_squared")
-    (cells,) = literature._experiences([{**told, "counts": "better"}], both)
+    (cells,) = literature._experiences([{**experience, "counts": "better"}], both)
     assert cells[-1] == "2 of 2 variants are better, after Holm's correction"
     assert [*literature._experiences([pair], {"swiglu": variant()})] == []

@@ -28,10 +28,13 @@ def test_there_is_evidence():
     "folder", [case(path, path.name) for path in FOLDERS], ids=lambda folder: folder.name
 )
 def test_claims_are_those_of_the_runs(folder, compose):
+    from ablate.config.screen import expand
     from ablate.sweep.cell import plain_study
 
     evidence = Evidence.load(folder)
-    study = plain_study(compose(f"+experiment={folder.name}"))
+    config = compose(f"+experiment={folder.name}")
+    expand(config)
+    study = plain_study(config)
     assert deciding(study) == deciding(evidence.study)
 
 

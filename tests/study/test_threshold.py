@@ -35,4 +35,4 @@ def test_a_claim_may_name_it_where_there_is_a_validation():
 
 
 def test_in_words():
-    assert metric_of("steps_to/nll_1.0").axis == "steps to a validation nll of 1.0 (steps)"
+    assert metric_of("steps_to/nll_1.0").axis == "steps to a validation nll of 1.0"
