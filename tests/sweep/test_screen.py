@@ -136,6 +136,7 @@ def test_a_later_variant_has_the_verdict_of_the_whole_screen(sweep, command, tmp
         assert [claim[key] for claim in later] == [claim[key] for claim in at_once]
 
 
+@pytest.mark.slow  # tests/study/test_looks.py asks the same of made-up runs
 def test_variants_without_their_baseline_have_no_verdict(sweep, command, tmp_path):
     part = sweep("variants", "variant=wide,wider", "part=true")
     status, printed, err = command("join", str(part), f"to={tmp_path / 'joined'}")
