@@ -15,7 +15,12 @@ from ablate.ledger.family import with_family
 from ablate.ledger.gone import Gone, missing_evidence
 from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
 from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
-from ablate.ledger.standings import NotTestableReason, read_real_text, read_standings
+from ablate.ledger.standings import (
+    NotTestableReason,
+    read_real_text,
+    read_standings,
+    read_unasked,
+)
 from ablate.ledger.verdicts import Finding, collect, latest
 
 TESTED = "tested"
@@ -90,7 +95,9 @@ class Entry:
     def _headline(self, origin: str) -> Headline:
         gone = [missing for missing in self.gone if missing.origin == origin]
         real_text = read_real_text().get(self.claim.id, "")
-        return headline(self.claim.statement, self._of(origin), gone, real_text)
+        findings = self._of(origin)
+        unasked = missing_readings(self.claim.id, findings)
+        return headline(self.claim.statement, findings, gone, real_text, unasked)
 
     def _of(self, origin: str) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.origin == origin)
@@ -184,6 +191,15 @@ def count(entries: Iterable[Entry]) -> dict[str, int]:
     """
     counted = Counter(entry.verdict for entry in entries if not entry.outside)
     return {word: counted[word] for word in HEADLINES}
+
+
+def missing_readings(claim: str, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return a sentence for each reading of a claim (given by its id) that the claim cannot be
+    decided without, and that none of the verdicts is about.
+    """
+    asked = {finding.reading for finding in findings}
+    readings = read_unasked().get(claim, {})
+    return tuple(sentence for reading, sentence in readings.items() if reading not in asked)
 
 
 def _unlisted_claim(finding: Finding) -> Claim:

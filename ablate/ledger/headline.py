@@ -60,6 +60,7 @@ class Headline:
         universal: whether one counterexample refuted the claim, although all verdicts together
             would give another word.
         real_text: why artificial languages alone do not decide the claim; "" if they do.
+        unasked: a sentence for each part of the claim that has no verdict yet.
         gone: evidence that is missing.
     """
 
@@ -70,6 +71,7 @@ class Headline:
     verdicts: tuple[str, ...] = ()
     universal: bool = False
     real_text: str = ""
+    unasked: tuple[str, ...] = ()
     gone: tuple[Gone, ...] = ()
 
     @property
@@ -101,7 +103,11 @@ class Headline:
 
 
 def headline(
-    statement: str, findings: Sequence[Finding], gone: Sequence[Gone] = (), real_text: str = ""
+    statement: str,
+    findings: Sequence[Finding],
+    gone: Sequence[Gone] = (),
+    real_text: str = "",
+    unasked: Sequence[str] = (),
 ) -> Headline:
     """Return the headline of a claim that runs can decide, that is, the word that combines all
     verdicts on the claim.
@@ -111,15 +117,20 @@ def headline(
         findings: the verdicts on the sentence, of one origin (committed or the user's).
         gone: missing evidence on the sentence, of the same origin.
         real_text: why artificial languages alone do not decide the claim; "" if they do.
+        unasked: a sentence for each part of the claim that has no verdict yet, which counts as
+            undecided.
     """
     missing = {INCONCLUSIVE for item in gone if not item.remark}
     if not findings:
         return Headline(UNDECIDED if missing else NOT_TESTED, gone=tuple(gone))
+    if unasked and all(finding.remark for finding in findings):
+        return Headline(NOT_TESTED, beside=tuple(findings), unasked=tuple(unasked))
     settings = _by_setting(_without_remarks(findings))
     deciding = _real_text([_longest(setting) for setting in settings])
     counted = [(finding, _settled(setting)) for setting in deciding for finding in setting]
     chosen = tuple(finding for finding, _ in counted)
     verdicts = tuple(word for _, word in counted)
+    missing |= {INCONCLUSIVE for _ in unasked}
     word = _combined({*verdicts} | missing)
     universal = bool(UNIVERSAL.search(statement)) and _has_counterexample(counted)
     wanting = bool(real_text) and _artificial_alone(chosen)
@@ -132,6 +143,7 @@ def headline(
         verdicts=verdicts,
         universal=universal and final == REFUTED != word,
         real_text=real_text,
+        unasked=tuple(unasked),
         gone=tuple(gone),
     )
 

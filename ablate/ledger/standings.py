@@ -1,4 +1,6 @@
-"""Read the claims that are not testable, with the reasons (standings.yaml)."""
+"""Read why some claims cannot be decided by runs (standings.yaml), by artificial languages alone
+(real_text.yaml), or by the verdicts so far (unasked.yaml).
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +34,14 @@ def read_real_text() -> dict[str, str]:
     artificial languages are not enough; the keys are ids of claims.
     """
     return _read("real_text.yaml")
+
+
+@cache
+def read_unasked() -> dict[str, dict[str, str]]:
+    """Return what is missing to decide a claim: for the id of the claim, the readings (meanings of
+    the claim) that have no committed verdict yet, each with a sentence.
+    """
+    return _read("unasked.yaml")
 
 
 def _read(name: str) -> Any:

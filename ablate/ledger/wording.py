@@ -74,10 +74,11 @@ def _other_tries(headline: Headline) -> Iterator[str]:
 
 
 def limits(headline: Headline) -> list[str]:
-    """Return sentences on missing evidence, on verdicts that replications change, on
-    counterexamples, and on tests without real text.
+    """Return sentences on parts of a claim without a verdict, on missing evidence, on verdicts that
+    replications change, on counterexamples, and on tests without real text.
     """
-    sentences = [*dict.fromkeys([*map(str, headline.gone), *_other_tries(headline)])]
+    sentences = [*headline.unasked, *map(str, headline.gone), *_other_tries(headline)]
+    sentences = [*dict.fromkeys(sentences)]
     if headline.universal:
         sentences.append(
             "One counterexample refutes a sentence without exceptions. It holds here: "

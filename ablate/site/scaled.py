@@ -42,6 +42,7 @@ def turns(entry: Entry, site: Site) -> list[HeadlineThreshold]:
             [_at(start, by_factor) for by_factor in verdicts],
             current.gone,
             current.real_text,
+            current.unasked,
         ).word
         for start in starts
     ]

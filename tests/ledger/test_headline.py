@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from ablate.config.location import CONF
 from ablate.ledger.claims import read_claims
-from ablate.ledger.entries import Entry
+from ablate.ledger.entries import Entry, read_entries
 from ablate.ledger.headline import Headline, distance, headline, is_artificial
 from ablate.ledger.places import PROJECT
 from ablate.ledger.readings import Reading
-from ablate.ledger.standings import read_real_text
+from ablate.ledger.standings import read_real_text, read_unasked
 from ablate.ledger.verdicts import Finding, collect
-from ablate.ledger.wording import bounds, detail, marked
+from ablate.ledger.wording import bounds, detail, limits, marked
 
 PLAIN = "Pre-LN translates better than Post-LN."
 FINDING = Finding(
@@ -358,3 +359,29 @@ def test_what_is_artificial_is_told_by_the_config_tree(data, artificial):
 def test_no_headline_speaks_of_all_settings():
     for word in ("supported", "refuted", "mixed", "undecided"):
         assert "all" not in marked(Headline(word, "the corpus")).split()
+
+
+def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
+    whole = headline(PLAIN, [finding("supported")])
+    part = headline(PLAIN, [finding("supported")], unasked=["One half is missing."])
+    assert (whole.word, part.word) == ("supported", "undecided")
+    assert limits(part)[0] == "One half is missing."
+    assert headline(PLAIN, [], unasked=["Everything is missing."]).word == "not tested"
+
+
+def test_a_missing_reading_is_asked_by_an_experiment_and_has_no_verdict():
+    entries, _ = read_entries(PROJECT, PROJECT / "none")
+    asked = {(verdict.claim, verdict.reading) for entry in entries for verdict in entry.findings}
+    texts = [path.read_text(encoding="utf-8") for path in (CONF / "experiment").glob("*.yaml")]
+    for claim, readings in read_unasked().items():
+        for reading, sentence in readings.items():
+            assert (claim, reading) not in asked, "it has a verdict now: leave it out"
+            assert any(f"reading: {reading}" in text and claim in text for text in texts)
+            assert sentence.endswith(".")
+
+
+def test_a_remark_does_not_decide_a_claim_whose_meaning_was_not_asked():
+    entries, _ = read_entries(PROJECT, PROJECT / "none")
+    words = {entry.claim.id: entry.verdict for entry in entries}
+    assert words["modern_no_positions"] == "not tested"
+    assert (words["modern_muon"], words["modern_gated_ffn"]) == ("undecided", "undecided")

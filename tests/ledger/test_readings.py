@@ -8,6 +8,7 @@ from ablate.ledger.claims import read_claims, read_documents
 from ablate.ledger.entries import join, read_entries
 from ablate.ledger.places import PROJECT
 from ablate.ledger.readings import read_readings
+from ablate.ledger.standings import read_unasked
 from ablate.ledger.table import lines
 from ablate.ledger.verdicts import collect, latest
 
@@ -31,7 +32,8 @@ def test_every_claim_with_several_readings_says_what_each_of_them_is(asked):
     several = {
         (claim, reading) for claim, many in asked.items() if len(many) > 1 for reading in many
     }
-    assert several == set(ENTRIES)
+    unfinished = {key for key in ENTRIES if key[0] in read_unasked()}
+    assert several | unfinished == set(ENTRIES)
 
 
 def test_a_document_states_at_least_one_reading_of_each_claim():
