@@ -13,14 +13,10 @@ from typing import Any
 
 import torch
 
-from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.measure.contexts import ContextMeasure
-from ablate.model.base import Causal
 from ablate.model.inspect import attention_weights
-
-AT_ONCE = 16  # number of contexts whose attention weights are in memory together
 
 
 class FirstToken(ContextMeasure):
@@ -32,20 +28,15 @@ class FirstToken(ContextMeasure):
 
     measures = ("first_token",)
 
-    def __init__(self, *, contexts: Count) -> None:
-        self.contexts = contexts
-
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
         """Return the mean weight on the first token; the dictionary is empty for a model without
         attention weights, and for a test text without a full context.
         """
         self.check(data)
-        batch = data.first_lines("test", self.contexts)
-        full = batch.inputs.tokens[(batch.targets != PAD).all(1)]
-        half = full.size(1) // 2
-        weights = [
-            layer[:, :, half:, 0].flatten()
-            for part in full.split(AT_ONCE)
-            for layer in attention_weights(model, Causal(part), partial=True).values()
-        ]
-        return {"first_token": float(torch.cat(weights).mean())} if weights else {}
+        weights = []
+        for inputs, targets in self.read(data):
+            full, half = (targets != PAD).all(1), targets.size(1) // 2
+            for layer in attention_weights(model, inputs, partial=True).values():
+                weights.append(layer[full, :, half:, 0].flatten())
+        measured = torch.cat(weights) if weights else torch.empty(0)
+        return {"first_token": float(measured.mean())} if len(measured) else {}

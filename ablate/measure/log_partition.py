@@ -12,13 +12,9 @@ from typing import Any
 
 import torch
 
-from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.measure.contexts import ContextMeasure
-from ablate.model.base import Causal
-
-AT_ONCE = 16  # number of contexts whose logits are in memory together
 
 
 class LogPartition(ContextMeasure):
@@ -30,16 +26,12 @@ class LogPartition(ContextMeasure):
 
     measures = ("log_partition",)
 
-    def __init__(self, *, contexts: Count) -> None:
-        self.contexts = contexts
-
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:
         """Return the mean of |log Z| in nats over the predicted tokens."""
         self.check(data)
-        batch = data.first_lines("test", self.contexts)
         with torch.no_grad():
             sizes = [
-                model.head(model(Causal(part))).logsumexp(-1).abs()
-                for part in batch.inputs.tokens.split(AT_ONCE)
+                model.head(model(inputs)).logsumexp(-1).abs()[targets != PAD]
+                for inputs, targets in self.read(data)
             ]
-        return {"log_partition": float(torch.cat(sizes)[batch.targets != PAD].mean())}
+        return {"log_partition": float(torch.cat(sizes).mean())}

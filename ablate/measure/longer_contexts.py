@@ -44,7 +44,8 @@ class LongerContexts(ContextMeasure):
                 f"measure.factor is {factor}; it must be 2 or more, because it says how many times "
                 "longer the test contexts are"
             )
-        self.factor, self.contexts = factor, contexts
+        super().__init__(contexts=contexts)
+        self.factor = factor
 
     def check(self, data: TextData) -> None:
         """Check that the task has contexts, and that the test text has enough of them.

@@ -16,7 +16,7 @@ from ablate.console import make_console
 from ablate.evidence.earlier_sweeps import annotate_part, looked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.join import seed_count_phrase
+from ablate.evidence.piece import seed_count_phrase
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Answer, Entry, Run, Verdict
 from ablate.phrases import interpretation

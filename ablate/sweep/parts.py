@@ -11,7 +11,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError
-from ablate.evidence.join import Piece, replicate
+from ablate.evidence.piece import Piece, replicate
 from ablate.evidence.registration import registration_hash
 from ablate.evidence.types import Study
 from ablate.sweep.asked import asked, planned_seeds

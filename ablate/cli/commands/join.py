@@ -37,8 +37,9 @@ def run(arguments: argparse.Namespace) -> None:
             already has evidence.
     """
     from ablate.evidence.analysis_log import ANALYSIS_LOG, write_lines
-    from ablate.evidence.join import Piece, is_part, join, seed_count_phrase
+    from ablate.evidence.join import join
     from ablate.evidence.looks import split_claims
+    from ablate.evidence.piece import Piece, is_part, seed_count_phrase
     from ablate.evidence.seal import ABOUT
     from ablate.progress import track
     from ablate.record.files import check_links, writing

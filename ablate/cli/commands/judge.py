@@ -116,7 +116,7 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     written.
     """
     from ablate.config.smoke import NO_VERDICT, SMOKE
-    from ablate.evidence.join import is_part, seed_count_phrase
+    from ablate.evidence.piece import is_part, seed_count_phrase
     from ablate.evidence.seal import ABOUT, read_parts
     from ablate.sweep.evidence import from_folder, from_wandb
 
