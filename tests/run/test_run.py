@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from omegaconf import OmegaConf
+from pytorch_lightning.callbacks import Callback
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import UNSTABLE
@@ -78,6 +79,22 @@ def test_loaded_weights_are_validated_again(go):
     scores = [line["val/nll"] for line in lines if "val/nll" in line]
     assert result["metrics"]["val/nll"] == scores[-1] == min(scores[:-1])
     assert len(scores) == 3  # after steps 2 and 4, and of the best weights
+
+
+class EndsWithZeros(Callback):
+    """A callback that replaces the weights after training, as averages of weights do."""
+
+    def on_train_end(self, trainer, pl_module):
+        """Set all weights to 0."""
+        with torch.no_grad():
+            for parameter in pl_module.parameters():
+                parameter.zero_()
+
+
+def test_weights_that_a_callback_replaces_are_validated_again(go, done):
+    result, _ = go(f"+callbacks.zeros._target_={__name__}.EndsWithZeros", f"trust=[{__name__}]")
+    trained = done[0]["metrics"]["val/nll"]
+    assert result["metrics"]["val/nll"] != pytest.approx(trained, rel=1e-3)
 
 
 @pytest.mark.parametrize("accumulated", [pytest.param(1, marks=pytest.mark.slow), 2])
