@@ -63,8 +63,9 @@ def split_claims(runs: Sequence[Run], study: Study) -> tuple[list[Claim], list[C
 
 
 def seeds_of(runs: Iterable[Run], claim: Claim) -> set[int]:
-    """Return the seeds for which every arm that a claim names has a run; all seeds of the runs for
-    a claim that names no arm.
+    """Return the seeds for which every arm of a claim has a run.
+
+    If the claim names no arm, all seeds of the runs are returned.
     """
     by_run = [(run["levels"], run["seed"]) for run in runs]
     seeds = {seed for _, seed in by_run}

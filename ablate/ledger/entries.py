@@ -194,8 +194,11 @@ def count(entries: Iterable[Entry]) -> dict[str, int]:
 
 
 def missing_readings(claim: str, findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Return a sentence for each reading of a claim (given by its id) that the claim cannot be
-    decided without, and that none of the verdicts is about.
+    """Return a sentence for each reading that is needed to decide a claim but has no verdict.
+
+    Args:
+        claim: id of the claim.
+        findings: the verdicts on the claim.
     """
     asked = {finding.reading for finding in findings}
     readings = read_unasked().get(claim, {})

@@ -20,9 +20,9 @@ def attention_weights(
     """Return the weights of every attention for the inputs of a batch, without dropout.
 
     Keys are names such as "encoder.0.self" or "decoder.0.cross", where the number counts layers.
-    Kernels whose weights do not sum to 1 over the keys are left out; with `partial`, those whose
-    weights are shares of less than 1 in total are kept. For a layer whose weights are shared and
-    which is used several times, the attention of its last use is returned.
+    Kernels whose weights do not sum to 1 over the keys are left out. With `partial`, kernels whose
+    weights are at least 0 and sum to less than 1 are included. If a layer is used several times
+    because its parameters are shared, the weights of its last use are returned.
     """
     weights: dict[str, Tensor] = {}
 

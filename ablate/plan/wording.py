@@ -136,7 +136,10 @@ def _sensitivity_lines(seen: list[Sensitivity]) -> list[str]:
     lines = [
         f"  {_sensitivity_line(s)}" for s in seen if s.least is not None or s.noise not in shared
     ]
-    return [*lines, *(f"  {unknown.count(reason)} claims: unknown: {reason}" for reason in shared)]
+    return [
+        *lines,
+        *(f"  unknown for {unknown.count(reason)} claims: {reason}" for reason in shared),
+    ]
 
 
 def _sensitivity_line(sensitivity: Sensitivity) -> str:

@@ -117,7 +117,10 @@ def test_a_variant_is_judged_before_the_others_have_runs(sweep, command, tmp_pat
     assert together == {side: min(1.0, 3 * p) for side, p in alone.items()}
     assert (claim["effect"], alone) == (claims(whole)[0]["effect"], claims(whole)[0]["p_look"])
     caveats = json.loads((tmp_path / "joined" / "verdict.json").read_text())["caveats"]
-    assert "Of 3 planned claims, 2 have no answer yet, because an arm has no runs." in caveats
+    assert (
+        "Of 3 planned claims, 2 have no answer yet, because one of the compared arms has no runs."
+        in caveats
+    )
     assert any("for testing 3 claims at once" in caveat for caveat in caveats)
 
 

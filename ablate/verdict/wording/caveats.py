@@ -82,8 +82,8 @@ def _of_waiting(claims: list[Entry], waiting: Sequence[Claim]) -> Iterator[str]:
         planned = len(claims) + len(waiting)
         have = "has" if len(waiting) == 1 else "have"
         yield (
-            f"Of {planned} planned claims, {len(waiting)} {have} no answer yet, because an arm has "
-            "no runs."
+            f"Of {planned} planned claims, {len(waiting)} {have} no answer yet, because one of the "
+            "compared arms has no runs."
         )
 
 
