@@ -20,7 +20,7 @@ restored from the copies that sweeps keep beside their verdicts.
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -302,6 +302,31 @@ Line = Sweep | Analysis
 def in_order(lines: Iterable[Line]) -> list[Line]:
     """Return the distinct lines among lines of analysis logs, ordered by time."""
     return sorted({_line(line): line for line in lines}.values(), key=lambda line: line.time)
+
+
+def without_repeated_sweeps(lines: Iterable[Line], needed: Collection[str]) -> list[Line]:
+    """Return lines of analysis logs, with only one line for sweeps that differ in nothing but their
+    folder and time.
+
+    Such sweeps are parts of one study that have other arms and the same seeds.
+
+    Args:
+        lines: the lines.
+        needed: folders of sweeps whose lines must be kept.
+    """
+    every = [*lines]
+    kept = [line for line in every if isinstance(line, Analysis) or line.folder in needed]
+    contents = {_content(line) for line in kept}
+    for line in every:
+        if line not in kept and _content(line) not in contents:
+            contents.add(_content(line))
+            kept.append(line)
+    return in_order(kept)
+
+
+def _content(line: Line) -> str:
+    """Return a line without the folder and the time of a sweep."""
+    return _line(replace(line, folder="", time=0.0) if isinstance(line, Sweep) else line)
 
 
 def write_lines(lines: Iterable[Line], path: Path) -> None:

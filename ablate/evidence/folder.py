@@ -4,10 +4,12 @@ Evidence is in experiments/<name>/, and in the folder of every sweep that has a 
     study.json       the study, the setting, when the study was registered, and a seal
     registered.json  the study as it was registered
     runs.jsonl       one line per run
-    screening.jsonl  runs that tuned a nuisance parameter, such as the learning rate
+    screening.jsonl.gz
+                     runs that tuned a nuisance parameter, such as the learning rate
     statistics.npz   BLEU statistics per sentence, of every run and split
 """
 
+import gzip
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,19 +23,21 @@ from ablate.errors import UserError
 from ablate.evidence.form import check_about, read_runs
 from ablate.evidence.seal import (
     ABOUT,
+    COMPRESSED,
     PARTS,
     RUNS,
     SCREENING,
     STATISTICS,
     read_about,
     read_parts,
+    screening_file,
     seal_of,
     verify,
     write_about,
 )
 from ablate.evidence.types import Regime, Registration, Run, Study
 from ablate.record.arrays import write_arrays
-from ablate.record.files import finite, write_text
+from ablate.record.files import finite, write_bytes
 
 Rows = Int[np.ndarray, "sentences 10"]
 Groups = Int[np.ndarray, " sentences"]
@@ -103,7 +107,8 @@ class Evidence:
         folder.mkdir(parents=True, exist_ok=True)
         _write_lines(folder / RUNS, self.runs)
         if self.screening:
-            _write_lines(folder / SCREENING, self.screening)
+            _write_lines(folder / COMPRESSED, self.screening)
+            (folder / SCREENING).unlink(missing_ok=True)  # of an earlier version
         _write_statistics(folder / STATISTICS, self.statistics, self.groups)
         self.seal(folder)
 
@@ -141,7 +146,7 @@ class Evidence:
         """
         about = read_parts(folder)
         check_about(folder / ABOUT, about)
-        screening, factors = folder / SCREENING, about["study"]["factors"]
+        screening, factors = screening_file(folder), about["study"]["factors"]
         scores = _read_statistics(folder / STATISTICS) if statistics else {}
         return cls(
             name=about["name"],
@@ -157,8 +162,12 @@ class Evidence:
 
 
 def _write_lines(path: Path, runs: list[Run]) -> None:
+    """Write a run per line; a file with the ending .gz is compressed, and equal runs give equal
+    bytes.
+    """
     compact = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-    write_text(path, "".join(compact.encode(finite(line)) + "\n" for line in runs))
+    lines = "".join(compact.encode(finite(run)) + "\n" for run in runs).encode()
+    write_bytes(path, gzip.compress(lines, mtime=0) if path.suffix == ".gz" else lines)
 
 
 def _write_statistics(

@@ -1,7 +1,9 @@
 """Check that evidence in files has the expected keys and types."""
 
+import gzip
 import json
 import sys
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -73,7 +75,7 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
     """Return the runs in a file, one per line.
 
     Args:
-        path: the file.
+        path: the file; with the ending .gz, it is compressed.
         factors: factors for which every run must have a level.
 
     Raises:
@@ -81,10 +83,13 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
             number (`cell`), or the same arm, seed and tuned value.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        content = path.read_bytes()
+        lines = (
+            (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
+        )
     except FileNotFoundError:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, zlib.error, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     runs = [_parsed(f"{path}, line {number}", line) for number, line in enumerate(lines, 1)]
     if any(isinstance(run, dict) and "versions" not in run for run in runs[1:]):

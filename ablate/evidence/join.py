@@ -21,7 +21,14 @@ from dataclasses import replace
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import Line, Seed, Sweep, in_order
+from ablate.evidence.analysis_log import (
+    Analysis,
+    Line,
+    Seed,
+    Sweep,
+    in_order,
+    without_repeated_sweeps,
+)
 from ablate.evidence.earlier_sweeps import spent
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import matches_planned_analysis, seeds_of, split_claims
@@ -64,7 +71,9 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
             f"the folders have {several} seeds together, but the study plans {planned}: leave out "
             "the folders with the other seeds"
         )
-    lines = in_order(line for piece in pieces for line in piece.lines)
+    every = in_order(line for piece in pieces for line in piece.lines)
+    looked = {line.folder for line in every if isinstance(line, Analysis)}
+    lines = without_repeated_sweeps(every, looked | {first.sweep.folder})
     registration = _registration(pieces, lines, runs)
     if not matches_planned_analysis(runs, first.evidence.study):
         registration["part"] = True

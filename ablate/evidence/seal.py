@@ -1,8 +1,8 @@
 """Read and write study.json with its seal: digests by which edited evidence is detected.
 
-A seal contains a digest of every run in runs.jsonl and screening.jsonl, of statistics.npz, and of
-study.json except the study (which is covered by the hash of its registration). The code that writes
-evidence writes the seal. Every function that reads evidence for a verdict verifies the seal.
+A seal contains a digest of every run in runs.jsonl and screening.jsonl.gz, of statistics.npz, and
+of study.json except the study (which is covered by the hash of its registration). The code that
+writes evidence writes the seal. Every function that reads evidence for a verdict verifies the seal.
 Changed values or statuses, removed runs and damaged files are rejected.
 
 A seal is not a signature. It detects damage and careless edits. Deliberate forgery is found by
@@ -22,7 +22,8 @@ from ablate.record.files import finite, write_json, write_text
 
 ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz"
 RUNS, SCREENING = "runs.jsonl", "screening.jsonl"
-FILES = (ABOUT, REGISTERED, RUNS, SCREENING, STATISTICS)
+COMPRESSED = f"{SCREENING}.gz"  # earlier versions wrote the same lines uncompressed
+FILES = (ABOUT, REGISTERED, RUNS, COMPRESSED, SCREENING, STATISTICS)
 PARTS = ("name", "study", "regime", "registration")
 # `study` is null for a sweep without a study
 KINDS = {"name": str, "study": dict | None, "regime": dict, "registration": dict, "seal": dict}
@@ -126,6 +127,14 @@ def seal_of(folder: Path, runs: Runs, screening: Runs) -> Seal:
     return {**seal, STATISTICS: _of_file(folder / STATISTICS)}
 
 
+def screening_file(folder: Path) -> Path:
+    """Return the path of the file with the runs that tuned a nuisance parameter; earlier versions
+    of ablate did not compress this file.
+    """
+    former = folder / SCREENING
+    return former if former.exists() else folder / COMPRESSED
+
+
 def verify(folder: Path, about: About, runs: Runs, screening: Runs) -> None:
     """Raise UserError for the first run or file that does not match its digest in the seal.
 
@@ -136,8 +145,11 @@ def verify(folder: Path, about: About, runs: Runs, screening: Runs) -> None:
         screening: the runs that tuned a nuisance parameter.
     """
     sealed = about["seal"]
-    for name, lines in ((RUNS, runs), (SCREENING, screening)):
-        _verify_runs(folder / name, sealed.get(name), lines, about)
+    for path, name, lines in (
+        (folder / RUNS, RUNS, runs),
+        (screening_file(folder), SCREENING, screening),
+    ):
+        _verify_runs(path, sealed.get(name), lines, about)
     if sealed.get(STATISTICS) != _of_file(folder / STATISTICS):
         raise _changed(str(folder / STATISTICS), about)
 

@@ -58,6 +58,33 @@ def test_what_is_written_is_read(folder, tmp_path):
         np.testing.assert_array_equal(reread.statistics[identity]["test"], splits["test"])
 
 
+@pytest.fixture
+def tuned(folder):
+    """Evidence with a run that tuned a learning rate, saved; the path of the file of this run."""
+    evidence = Evidence.load(folder)
+    run = {**evidence.runs[0], "cell": 100, "tuned": {"key": "optimizer.lr", "value": 0.1}}
+    replace(evidence, screening=[run]).save(folder)
+    return folder / "screening.jsonl.gz"
+
+
+def test_tuning_runs_of_earlier_versions_are_read_and_then_written_compressed(tuned):
+    former = tuned.parent / "screening.jsonl"
+    former.write_bytes(gzip.decompress(tuned.read_bytes()))
+    tuned.unlink()
+    evidence = Evidence.load(tuned.parent)
+    assert [run["cell"] for run in evidence.screening] == [100]
+    evidence.save(tuned.parent)
+    assert not former.exists()
+    assert Evidence.load(tuned.parent).screening == evidence.screening
+
+
+@pytest.mark.parametrize("part", [slice(0, 40), slice(40, None), slice(0, 0)])
+def test_damaged_tuning_runs_are_named(tuned, part):
+    tuned.write_bytes(tuned.read_bytes()[part])
+    with pytest.raises(UserError, match=r"screening\.jsonl\.gz"):
+        Evidence.load(tuned.parent)
+
+
 def test_every_line_says_the_whole_of_its_run(translated, saved):
     runs, statistics = translated(3)
     folder = saved(runs, statistics=statistics)

@@ -1,5 +1,6 @@
 """A study that is made in parts, in folders that share nothing, and joined."""
 
+import gzip
 import json
 import shutil
 
@@ -117,7 +118,9 @@ def numbers(verdict):
 
 
 def lines(folder, name="runs.jsonl"):
-    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+    content = (folder / name).read_bytes()
+    text = gzip.decompress(content) if name.endswith(".gz") else content
+    return [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.mark.slow
@@ -264,6 +267,6 @@ def test_a_tuned_study_tunes_in_parts_as_in_one_go(sweep, joined, judged):
             for run in lines(folder, name)
         }
 
-    for name in ("runs.jsonl", "screening.jsonl"):
+    for name in ("runs.jsonl", "screening.jsonl.gz"):
         assert chosen(folder, name) == chosen(whole, name)
     assert numbers(judged(folder)) == numbers(json.loads((whole / "verdict.json").read_text()))

@@ -134,6 +134,8 @@ def test_a_later_variant_has_the_verdict_of_the_whole_screen(sweep, command, tmp
     assert command("judge", str(tmp_path / "joined"))[0] == 0
     registration = json.loads((tmp_path / "joined" / "study.json").read_text())["registration"]
     assert [asked["looks"] for asked in registration["asked"].values()] == [[[0, 1]], [], []]
+    log = (tmp_path / "joined" / "book.jsonl").read_text().splitlines()
+    assert [json.loads(line)["what"] for line in log] == ["sweep"]  # both parts have these seeds
     later, at_once = claims(tmp_path / "joined"), claims(whole)
     for key in ("id", "verdict", "interval", "p_adjusted", "exploratory"):
         assert [claim[key] for claim in later] == [claim[key] for claim in at_once]
