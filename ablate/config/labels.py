@@ -187,6 +187,15 @@ PARTS = {"cross": "cross-attention"}
 MEASURED = ("measure", "probe")  # groups whose options are no parts of a model
 
 
+def texts_of_task(options: Mapping[str, str]) -> str:
+    """Return what a model of a task is validated and tested on: "sentences" or "contexts".
+
+    Args:
+        options: option by config group; without the group `task`, the texts are sentences.
+    """
+    return "contexts" if options.get("task") == "language_model" else "sentences"
+
+
 @cache
 def option_label(group: str, option: str) -> str:
     """Return the label of an option, such as "Pre-LN" for pre_ln in model/residual.

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ablate.data.batch import Batch, Collate
 from ablate.data.batching import Rows
-from ablate.data.cache import TokenIds
+from ablate.data.token_ids import TokenIds
 from ablate.data.vocabulary import EOS, PAD
 
 

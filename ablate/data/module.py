@@ -12,11 +12,12 @@ import pytorch_lightning as pl
 from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Collate
 from ablate.data.batching import EvaluationBatches, Rank, Rows, Sizes, TrainingBatches, numbered
-from ablate.data.cache import TokenCache, TokenIds, open_cache, splits_of
+from ablate.data.cache import TokenCache, open_cache, splits_of
 from ablate.data.documents import TextLength
 from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader, padded
 from ablate.data.pairs import Corpus, Pairs, fingerprint_of_test
 from ablate.data.scheme.base import Scheme
+from ablate.data.token_ids import TokenIds
 from ablate.data.tokenizer import Given, Tokenizers
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError

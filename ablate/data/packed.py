@@ -23,10 +23,10 @@ from torch.utils.data import Dataset
 from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Ids
 from ablate.data.batching import Batches, Rank, Rows
-from ablate.data.cache import TokenIds
 from ablate.data.loader import EvaluationLoader, TrainingLoader
 from ablate.data.module import Counts, TextData
 from ablate.data.permutation import Permutation
+from ablate.data.token_ids import TokenIds
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 

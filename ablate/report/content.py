@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ablate.config.labels import option_label
+from ablate.config.labels import option_label, texts_of_task
 from ablate.config.titles import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import ReportedClaim, Run, Verdict
@@ -117,7 +117,7 @@ def regime(verdict: Verdict) -> str:
         _model(setting),
         _training(setting) if trained else "not trained",
         f"{seeds} seed{'s' * (seeds != 1)} per arm",
-        _tested(setting.get("test_sentences")),
+        _tested(setting.get("test_sentences"), texts_of_task(verdict["components"])),
         _machine(setting, trained),
     ]
     return "; ".join(part for part in parts if part)
@@ -164,13 +164,13 @@ def _trained(steps: int, tokens: int | str | None) -> str:
     return f"{steps:,} optimiser steps" + (f" of {many} tokens" if many else "")
 
 
-def _tested(sentences: Any) -> str:
-    if isinstance(sentences, dict):
+def _tested(number: Any, texts: str) -> str:
+    if isinstance(number, dict):
         counts = [
-            f"{count:,} {SPLITS.get(split, split)} sentences" for split, count in sentences.items()
+            f"{count:,} {SPLITS.get(split, split)} {texts}" for split, count in number.items()
         ]
         return f"tested on {listed(counts)}" if counts else ""
-    return f"tested on {sentences:,} sentences" if sentences else ""
+    return f"tested on {number:,} {texts}" if number else ""
 
 
 def measured(claims: Sequence[ReportedClaim]) -> list[str]:

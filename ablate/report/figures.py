@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from ablate.config.labels import factor_label
+from ablate.config.labels import factor_label, texts_of_task
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import TRAINING
 from ablate.evidence.table import by_label
@@ -269,8 +269,9 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
     curves = {arm: [run["curve"] for run in runs if run["curve"]] for arm, runs in arms.items()}
     if not any(curves.values()):
         return
+    texts = texts_of_task(evidence.registration.get("components", {}))
     caption = (
-        "Learning curves on validation sentences. Each line is the mean over the seeds of an arm, "
+        f"Learning curves on validation {texts}. Each line is the mean over the seeds of an arm, "
         f"and its band reaches from the lowest to the highest seed.{_once(arms, evidence)}"
     )
     yield Figure("curves", "curves", caption, partial(draw_curves, curves))

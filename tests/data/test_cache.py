@@ -57,23 +57,23 @@ def test_holds_the_ids_of_every_line(tmp_path, corpus, monkeypatch, scheme):
         )
         for ids, tokenizer, lines in sides:
             assert sentences_of(ids) == tokenizer.encode_batch(lines)
-            monkeypatch.setattr("ablate.data.cache.PART", 13)
+            monkeypatch.setattr("ablate.data.token_ids.PART", 13)
             assert ids.lengths(10).tolist() == [min(10, len(s) + 1) for s in sentences_of(ids)]
 
 
 def test_lines_are_encoded_in_chunks(tmp_path, corpus, monkeypatch):
     whole = open_cache(tmp_path / "whole", corpus(), BPE).split("train")
-    monkeypatch.setattr("ablate.data.cache.CHUNK", 7)
+    monkeypatch.setattr("ablate.data.token_ids.CHUNK", 7)
     parts = open_cache(tmp_path / "parts", corpus(), BPE).split("train")
     assert [sentences_of(ids) for ids in parts] == [sentences_of(ids) for ids in whole]
 
 
 @pytest.mark.parametrize("scheme", [BPE, WORD])
 def test_the_number_of_threads_does_not_matter(tmp_path, corpus, monkeypatch, scheme):
-    monkeypatch.setattr("ablate.data.cache.CHUNK", 9)
+    monkeypatch.setattr("ablate.data.token_ids.CHUNK", 9)
     files = []
     for cores in (1, 2, 7):
-        monkeypatch.setattr("ablate.data.cache._cores", lambda cores=cores: cores)
+        monkeypatch.setattr("ablate.data.token_ids._cores", lambda cores=cores: cores)
         root = tmp_path / str(cores)
         open_cache(root, corpus(), scheme)
         paths = sorted(folder(root, corpus(), scheme).iterdir())
@@ -85,7 +85,7 @@ def test_an_error_while_encoding_leaves_nothing(tmp_path, corpus, monkeypatch):
     def fail(tokenizer, lines):
         raise MemoryError
 
-    monkeypatch.setattr("ablate.data.cache._encode_chunk", fail)
+    monkeypatch.setattr("ablate.data.token_ids._encode_chunk", fail)
     with pytest.raises(MemoryError):
         open_cache(tmp_path, corpus(), BPE)
     assert os.listdir(tmp_path / "tokens") == []
@@ -109,7 +109,7 @@ def test_the_second_time_nothing_is_built(tmp_path, corpus, monkeypatch):
 
 def test_ids_are_as_wide_as_the_vocabulary_needs(tmp_path, corpus, monkeypatch):
     narrow, _ = open_cache(tmp_path / "narrow", corpus(), BPE).split("train")
-    monkeypatch.setattr("ablate.data.cache.NARROW", BPE.vocab_size - 1)
+    monkeypatch.setattr("ablate.data.token_ids.NARROW", BPE.vocab_size - 1)
     wide, _ = open_cache(tmp_path / "wide", corpus(), BPE).split("train")
     first = np.zeros(1, np.int64)
     assert narrow.read(first, 9)[0].dtype == np.uint16
@@ -254,7 +254,7 @@ def test_ids_are_pickled_by_path(tmp_path, corpus):
 @pytest.mark.parametrize(
     ("place", "error"),
     [
-        ("ablate.data.cache._encode", OSError("16866 requested and 6144 written")),  # NumPy's
+        ("ablate.data.cache.write_ids", OSError("16866 requested and 6144 written")),  # NumPy's
         ("ablate.data.cache.digest_of", OSError(errno.EIO, "Input/output error")),
         ("ablate.data.tokenizer.Path.write_text", OSError(errno.ENOSPC, "No space left on device")),
         ("ablate.data.cache.os.rename", OSError(errno.EDQUOT, "Disk quota exceeded")),

@@ -4,8 +4,8 @@ import torch
 
 from ablate.data.batch import Batch
 from ablate.data.batching import Rank, Sizes, TrainingBatches
-from ablate.data.cache import TokenIds
 from ablate.data.loader import Examples, TrainingLoader
+from ablate.data.token_ids import TokenIds
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.task.translation import Translation
 

@@ -152,6 +152,18 @@ def test_the_regime_of_a_probe_has_no_steps(report, evidence):
     assert "steps of 512 and 128 tokens" in report(regime={"tokens_per_step": "512 and 128"})
 
 
+def test_a_language_model_is_tested_on_contexts(evidence):
+    from ablate.report.content import regime
+    from ablate.verdict.conclude import conclude
+
+    made = evidence()
+    for task, texts in (("translation", "sentences"), ("language_model", "contexts")):
+        made.registration["components"] = {"task": task}
+        verdict = conclude(made)
+        assert f"tested on 1,000 test {texts};" in regime(verdict)
+        assert any(f"variation between test {texts}." in caveat for caveat in verdict["caveats"])
+
+
 def test_runs_that_went_wrong_are_named(report):
     text = report("stability")
     assert r"| Post-LN | 0 | diverged | step 320 | \- |" in text

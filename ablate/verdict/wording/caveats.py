@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ablate.config.labels import arm_label, factor_label
+from ablate.config.labels import arm_label, factor_label, texts_of_task
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import planned_looks
 from ablate.evidence.outcome import NOT_LEARNED
@@ -313,9 +313,10 @@ def _of_intervals(
         )
     if by_seeds := [e for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]:
         about = _subject(by_seeds, evidence)
+        texts = texts_of_task(evidence.registration.get("components", {}))
         yield (
             f"{about}The intervals include the variation between seeds, but not the variation "
-            "between test sentences."
+            f"between test {texts}."
         )
 
 
