@@ -34,12 +34,18 @@ negative change is an improvement. In brackets is the 95 % confidence interval o
 
 ## Papers
 
-*Agreement* is *yes* if the verdict has the published direction, *no* if it has another one, and
-*open* if the claim is undecided.
+*Direction* is *yes* if the verdict has the published direction, and *no* if it has another one.
+It is *open* if the claim is undecided, or if the source has a better or worse loss and the verdict
+only says that the difference is within the margin. *Size* is *yes* if the published change is
+inside the interval. Otherwise it says whether the change here is better or worse than the
+published one.
 
 """
 EXPERIENCES = """
 ## Experiences
+
+The log of nanochat describes single runs, without intervals. Its baseline has RMSNorm, squared ReLU
+and Muon, and differs from the baseline here.
 
 """
 
@@ -73,11 +79,11 @@ def page(screen: Path = SCREEN, results: Path = RESULTS) -> str:
         for paper in published["papers"]
         if paper["variant"] in variants
     ]
-    experiences = [*_experiences(published["experiences"], variants)]
-    columns = ("Variant", "Source", "Setting of the source", "Published", "Here", "Agreement")
+    experiences = [*_experiences(published["experiences"], variants, loss)]
+    columns = ("Variant", "Source", "Setting", "Published", "Here", "Direction", "Size")
     return (
         f"{HEAD}{_table(columns, papers)}"
-        f"{EXPERIENCES}{_table(('Source', 'What it says', 'Here'), experiences)}"
+        f"{EXPERIENCES}{_table(('Source', 'What it says', 'Here', 'Direction'), experiences)}"
     )
 
 
@@ -87,40 +93,74 @@ def _loss_of_baseline(verdict: Verdict, metric: str) -> float:
 
 
 def _paper(paper: Mapping[str, Any], variant: Component, loss: float) -> tuple[str, ...]:
-    """Return the cells of a published result: source, setting, both changes of the loss, and
-    whether they agree.
+    """Return the cells of a published result: variant, source, setting, both changes of the loss,
+    and whether their directions and their sizes agree.
     """
-    published = paper["published"]
+    published, size = paper["published"], "-"
     if "loss" in paper:
         before, after = paper["loss"]
-        published += f", {100 * (after / before - 1):+.1f} %"
-    ends = variant.interval or (variant.effect, variant.effect)
-    low, high = sorted(-100 * end / loss for end in ends)
-    here = f"{variant.shows}, {-100 * variant.effect / loss:+.1f} % ({low:+.1f} to {high:+.1f})"
-    agrees = "yes" if variant.shows == SHOWS[paper["published"]] else "no"
-    agreement = "open" if variant.shows == OPEN else agrees
-    return variant.name, paper["source"], paper["setting"], published, here, agreement
+        change = after / before - 1
+        published += f", {100 * change:+.1f} %"
+        size = _compare_size(change, variant, loss)
+    here, direction = _result(variant, loss), _compare_direction(paper["published"], variant)
+    return variant.name, paper["source"], paper["setting"], published, here, direction, size
+
+
+def _result(variant: Component, loss: float) -> str:
+    low, high = (100 * end for end in _change(variant, loss))
+    return f"{variant.shows}, {-100 * variant.effect / loss:+.1f} % ({low:+.1f} to {high:+.1f})"
+
+
+def _change(variant: Component, loss: float) -> tuple[float, float]:
+    """Return the interval of the relative change of the loss."""
+    low, high = variant.interval or (variant.effect, variant.effect)
+    return -high / loss, -low / loss
+
+
+def _compare_direction(published: str, variant: Component) -> str:
+    """Return "yes" if a verdict has the published direction, "no" if it has another one, and "open"
+    if the claim is undecided, or if a variant that the source found better or worse is only shown
+    to be within the margin.
+    """
+    if variant.shows == SHOWS[published]:
+        return "yes"
+    return "open" if variant.shows in (OPEN, SAME) else "no"
+
+
+def _compare_size(published: float, variant: Component, loss: float) -> str:
+    """Return whether a published relative change of the loss is in the interval of this screen."""
+    low, high = _change(variant, loss)
+    if low <= published <= high:
+        return "yes"
+    return "better here" if published > high else "worse here"
 
 
 def _experiences(
-    experiences: list[Mapping[str, Any]], variants: Mapping[str, Component]
+    experiences: list[Mapping[str, Any]], variants: Mapping[str, Component], loss: float
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each experience: source, what it says, and the result here."""
+    """Yield the cells of each experience: source, what it says, the result here, and whether the
+    directions agree.
+    """
     for experience in experiences:
         start = experience["source"], experience["says"]
         if "counts" in experience:
             shows = SHOWS[experience["counts"]]
             many = sum(variant.shows == shows for variant in variants.values())
-            yield *start, f"{many} of {len(variants)} variants are {shows}, after Holm's correction"
-        elif {experience["first"], experience["second"]} <= variants.keys():
+            here = f"{many} of {len(variants)} variants are {shows}, after Holm's correction"
+            yield *start, here, "-"
+        elif experience.get("variant") in variants:
+            variant = variants[experience["variant"]]
+            here = f"{variant.name}: {_result(variant, loss)}"
+            yield *start, here, _compare_direction(experience["published"], variant)
+        elif {experience.get("first"), experience.get("second")} <= variants.keys():
             first, second = variants[experience["first"]], variants[experience["second"]]
             change = second.effect - first.effect
-            yield (
-                *start,
+            here = (
                 f"{first.name} has {abs(change):.3f} bits per byte "
                 f"{'more' if change > 0 else 'less'} than {second.name} (estimates against the "
-                "baseline; no claim compares the two)",
+                "baseline; no claim compares the two)"
             )
+            yield *start, here, "-"
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

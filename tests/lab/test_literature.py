@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.report.components import BETTER, OPEN, Component
+from ablate.report.components import BETTER, OPEN, SAME, Component
 from lab import literature
 
 ROOT = Path(__file__).parents[2]
@@ -25,24 +25,43 @@ def test_the_page_is_that_of_the_verdicts(monkeypatch):
 
 @pytest.mark.parametrize(
     ("shows", "published", "agreement"),
-    [(BETTER, "better", "yes"), (BETTER, "worse", "no"), (OPEN, "better", "open")],
+    [
+        (BETTER, "better", "yes"),
+        (BETTER, "worse", "no"),
+        (BETTER, "the same", "no"),
+        (OPEN, "better", "open"),
+        (SAME, "better", "open"),
+        (SAME, "the same", "yes"),
+    ],
 )
 def test_agreement_is_that_of_the_directions(shows, published, agreement):
     cells = literature._paper({**PAPER, "published": published}, variant(shows=shows), 2.5)
-    assert cells[-1] == agreement
+    assert cells[-2:] == (agreement, "-")
 
 
-def test_changes_are_relative_to_the_loss():
-    cells = literature._paper({**PAPER, "loss": [2.0, 1.9]}, variant(), 2.5)
-    assert cells[3:5] == ("better, -5.0 %", "better, -1.2 % (-2.0 to -0.4)")
+@pytest.mark.parametrize(
+    ("after", "size"), [(1.9, "worse here"), (1.97, "yes"), (1.999, "better here")]
+)
+def test_changes_are_relative_to_the_loss(after, size):
+    cells = literature._paper({**PAPER, "loss": [2.0, after]}, variant(), 2.5)
+    assert cells[3] == f"better, {50 * after - 100:+.1f} %"
+    assert cells[4] == "better, -1.2 % (-2.0 to -0.4)"
+    assert cells[-1] == size
 
 
 def test_an_experience_compares_two_variants_or_counts_them():
     experience = {"source": "a log", "says": "squares are better"}
     pair = {**experience, "first": "swiglu", "second": "relu_squared"}
     both = {v.name: v for v in (variant(), variant("relu_squared", 0.05))}
-    (cells,) = literature._experiences([pair], both)
-    assert cells[-1].startswith("swiglu has 0.020 bits per byte more than relu_squared")
-    (cells,) = literature._experiences([{**experience, "counts": "better"}], both)
-    assert cells[-1] == "2 of 2 variants are better, after Holm's correction"
-    assert [*literature._experiences([pair], {"swiglu": variant()})] == []
+    (cells,) = literature._experiences([pair], both, 2.5)
+    assert cells[2].startswith("swiglu has 0.020 bits per byte more than relu_squared")
+    (cells,) = literature._experiences([{**experience, "counts": "better"}], both, 2.5)
+    assert cells[2] == "2 of 2 variants are better, after Holm's correction"
+    assert [*literature._experiences([pair], {"swiglu": variant()}, 2.5)] == []
+
+
+def test_an_experience_with_one_variant_is_compared_with_its_verdict():
+    experience = {"source": "a log", "says": "no gain", "variant": "swiglu", "published": "worse"}
+    (cells,) = literature._experiences([experience], {"swiglu": variant()}, 2.5)
+    assert cells[2:] == ("swiglu: better, -1.2 % (-2.0 to -0.4)", "no")
+    assert [*literature._experiences([experience], {}, 2.5)] == []
