@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from ablate.errors import UserError
 from ablate.evidence.foreign.table import Numbers, Rows, label_of
 from ablate.referee.question import Claim
-from ablate.referee.runs import ALL_RUNS, Runs
+from ablate.referee.runs import ALL_RUNS, Runs, matching
 from ablate.verdict.floor import PLATEAU
 
 
@@ -64,7 +64,7 @@ def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
         UserError: no run belongs to an arm.
     """
     for sign, levels in ((1.0, claim.where), (-1.0, {**claim.where, **claim.minus})):
-        here = rows & runs.where(levels, "where") if levels else rows
+        here = rows & matching(runs.table, levels, "where") if levels else rows
         yield _arm(claim.treatment, sign, runs, here, "treatment")
         if claim.baseline is not None:
             yield _arm(claim.baseline, -sign, runs, here, "baseline")

@@ -9,7 +9,6 @@ by which it was kept do not count for the new baseline, because the selection ha
 """
 
 import hashlib
-import json
 import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -22,7 +21,8 @@ from ablate.errors import UserError
 from ablate.evidence.foreign import source
 from ablate.evidence.foreign.reading import read_yaml
 from ablate.evidence.foreign.table import Row, label_of, meant
-from ablate.record.files import check_seal, finite, seal, write_json
+from ablate.record.files import finite, seal, write_json
+from ablate.record.sealed import read_sealed
 from ablate.referee.campaign import DISCARD, KEEP, METHOD, MORE, Rules, Values, analyse
 from ablate.stats.online import level, spent
 
@@ -291,17 +291,7 @@ def _read_journal(campaign: Campaign) -> Row:
     if not campaign.journal.exists():
         first = {"arm": campaign.baseline, "skip": 0}
         return {"rules": rules, "first": campaign.baseline, "baseline": first, "candidates": {}}
-    try:
-        state = json.loads(campaign.journal.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{campaign.journal} cannot be read ({error}): restore it from a copy"
-        ) from None
-    if not check_seal(state):
-        raise UserError(
-            f"{campaign.journal} was changed since ablate wrote it: restore it from a copy"
-        )
-    del state["seal"]
+    state: Row = read_sealed(campaign.journal)
     begun = {**state["rules"], "baseline": state["first"]}
     now = {**rules, "baseline": campaign.baseline}
     if begun != now:
@@ -310,4 +300,4 @@ def _read_journal(campaign: Campaign) -> Row:
             f"{campaign.journal} was begun with {' '.join(changed)}: restore this in the campaign "
             "file, or begin a new campaign in a file of another name"
         )
-    return dict(state)
+    return state

@@ -89,25 +89,15 @@ def _judged(
     kind, decided_by_mean = KINDS[claim.kind], not measured.problem and not measured.failures
     rule: dict[str, object] = claim.rule()
     open_ = decision.status == INCONCLUSIVE
-    planned = decided_by_mean and isinstance(effect, MeanDifference) and effect.error > 0
     shared = claim.alpha / (undecided if open_ else 1)
-    detectable = _detectable(measured) if planned else None
-    plans = {}
-    if planned and (open_ or decision.grade == DIRECTION):
-        plans = kind.seeds_needed(rule, effect, shared)  # type: ignore[arg-type]
+    detectable, plans = None, {}
+    if decided_by_mean and isinstance(effect, MeanDifference) and effect.error > 0:
+        if effect.degrees(effect.pairs) >= 1:
+            detectable = kind.detectable(rule, effect, claim.alpha)  # type: ignore[arg-type]
+        if open_ or decision.grade == DIRECTION:
+            plans = kind.seeds_needed(rule, effect, shared)  # type: ignore[arg-type]
     turns = (
         kind.turns(effect, claim.alpha) if decided_by_mean and not math.isnan(effect.effect) else []
     )
     alone_decision = _decision(measured, alone)
     return Judged(measured, decision, alone_decision, adjusted, tuple(turns), detectable, plans)
-
-
-def _detectable(measured: Measured) -> float | None:
-    rule: dict[str, object] = measured.claim.rule()
-    kind = KINDS[measured.claim.kind]
-    if (
-        isinstance(measured.effect, MeanDifference)
-        and measured.effect.degrees(measured.effect.pairs) < 1
-    ):
-        return None
-    return kind.detectable(rule, measured.effect, measured.claim.alpha)  # type: ignore[arg-type]

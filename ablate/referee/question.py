@@ -2,20 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 RATE, LEAVE_OUT, REFUSE = "rate", "leave_out", "refuse"
 CORRECTED, TEXTBOOK = "corrected", "textbook"
 FEW = 4  # an arm with at most this number of runs takes its noise from the arms in `noise.arms`
-DESIGN = (
-    *("arm", "metric", "better", "pair", "group", "run", "step", "take", "by", "reach"),
-    *("started", "where", "failed", "floor", "missing", "noise", "test", "alpha", "name"),
-)
-CLAIM = (
-    *("id", "statement", "source", "kind", "treatment", "baseline", "target", "margin"),
-    *("margin_reason", "tolerance", "where", "minus", "over", "scale", "plan_for", "alpha"),
-)
 
 
 @dataclass(frozen=True)
@@ -159,6 +151,10 @@ class Claim:
         arms = [arm for arm in (self.treatment, self.baseline) if isinstance(arm, Mapping)]
         levels = [*self.where, *self.minus, *(name for arm in arms for name in arm)]
         return levels + ([self.over] if self.over else [])
+
+
+DESIGN = tuple(field.name for field in fields(Design))
+CLAIM = tuple(field.name for field in fields(Claim))
 
 
 @dataclass(frozen=True)

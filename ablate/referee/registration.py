@@ -17,7 +17,8 @@ import numpy as np
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.table import EMPTY, NUMBER, Column, Row
-from ablate.record.files import check_seal, seal, write_json
+from ablate.record.files import seal, write_json
+from ablate.record.sealed import read_sealed
 from ablate.referee.question import Question
 from ablate.referee.reading import read_question
 from ablate.referee.runs import Runs
@@ -61,7 +62,7 @@ def register(study: Path, now: float | None = None) -> Path:
     """
     question, path = read_question(study), copy_of(study)
     if path.exists():
-        same = _read(path)["decides"] == _deciding(question)
+        same = read_sealed(path)["decides"] == _deciding(question)
         changed = "" if same else ", in another form"
         raise UserError(
             f"{path} exists, so the question was registered before{changed}: write a new question "
@@ -85,7 +86,7 @@ def registration(study: Path | None, question: Question, runs: Runs) -> Register
         return Registered(
             False, f"{NOT_REGISTERED}{how}: the question may be younger than the runs."
         )
-    sealed = _read(copy_of(study))
+    sealed = read_sealed(copy_of(study))
     moment = float(sealed["registered"])
     if changes := _changes(sealed["decides"], _deciding(question)):
         return Registered(
@@ -150,16 +151,6 @@ def _deciding(question: Question) -> Row:
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     changed = [key for key in now if before.get(key) != now[key]]
     return f"{', '.join(changed)} changed" if changed else ""
-
-
-def _read(path: Path) -> Row:
-    try:
-        sealed = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read ({error}): restore it, or remove it") from None
-    if not check_seal(sealed):
-        raise UserError(f"{path} was changed since ablate wrote it: restore it, or remove it")
-    return dict(sealed)
 
 
 def _day(moment: float) -> str:

@@ -54,7 +54,7 @@ class Runs:
             UserError: no run belongs to the arm.
         """
         if isinstance(arm, Mapping):
-            return self.where(arm, key)
+            return matching(self.table, arm, key)
         if not self.design.arm and arm in (None, ALL_RUNS):
             return np.ones(self.table.rows, dtype=bool)
         places, labels = self._labels
@@ -65,18 +65,6 @@ class Runs:
                 f"{key}={arm}: no run has this value in {names}; {meant(label, labels)}"
             )
         return places == labels.index(label)
-
-    def where(self, levels: Mapping[str, object], key: str) -> Rows:
-        """Return a mask of the rows with the given values.
-
-        Args:
-            levels: for each column, a value or a list of allowed values.
-            key: key of the study that has these values, for error messages.
-
-        Raises:
-            UserError: there is no such column, or no row has one of the values, or all of them.
-        """
-        return matching(self.table, levels, key)
 
     @cached_property
     def _labels(self) -> tuple[np.ndarray, list[str]]:
