@@ -61,12 +61,18 @@ class Batches(Sampler[Rows]):
 
     def __init__(self, rank: Rank):
         self.rank = rank
+        self.epoch = 0
+        self.skip = 0  # number of batches that the next iteration skips at its start
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[Rows]:
-        return self._from(0)
+        return self._from(self.skip)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set the epoch, which may determine the order; Lightning calls this before each epoch."""
+        self.epoch = epoch
 
     @abstractmethod
     def _from(self, first: int) -> Iterator[Rows]:
@@ -110,15 +116,10 @@ class TrainingBatches(FormedBatches):
 
     def __init__(self, sizes: Sizes, tokens: int, bucket: bool, seed: int, rank: Rank):
         super().__init__(rank)
-        self.epoch = 0
-        self.skip = 0  # number of batches that the next iteration skips at its start
         self._sizes = sizes
         self._tokens = tokens
         self._bucket = bucket
         self._seed = seed
-
-    def __iter__(self) -> Iterator[Rows]:
-        return self._from(self.skip)
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch; Lightning calls this before each epoch."""

@@ -1,7 +1,7 @@
 """Turn line numbers into padded batches, with a data loader that can stop and resume."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from ablate.data.batch import Batch, Collate
-from ablate.data.batching import Rows
+from ablate.data.batching import Batches, Rows
 from ablate.data.token_ids import TokenIds
 from ablate.data.vocabulary import EOS, PAD
 
@@ -71,38 +71,10 @@ def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int6
     return ids
 
 
-@runtime_checkable
-class ByEpoch(Protocol):
-    """The interface of datasets whose random numbers depend on the epoch."""
-
-    epoch: int
-
-    def __getitem__(self, rows: Rows) -> Batch: ...
-
-
-@runtime_checkable
-class InEpochs(Protocol):
-    """The interface of samplers whose order of batches depends on the epoch; an iteration skips the
-    first `skip` batches.
-    """
-
-    epoch: int
-    skip: int
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the number of the epoch, which determines the order of the next iteration's
-        batches.
-        """
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Rows]: ...
-
-
 class EvaluationLoader(DataLoader[Batch]):
     """A data loader of the batches of a split, in a fixed order."""
 
-    def __init__(self, examples: Any, batches: Any, seed: int):
+    def __init__(self, examples: Any, batches: Batches, seed: int):
         super().__init__(
             examples,
             sampler=batches,
@@ -119,7 +91,7 @@ class TrainingLoader(EvaluationLoader):
     otherwise at the first batch.
     """
 
-    def __init__(self, examples: ByEpoch, batches: InEpochs, seed: int):
+    def __init__(self, examples: Any, batches: Batches, seed: int):
         super().__init__(examples, batches, seed)
         self._examples = examples
         self._training_batches = batches

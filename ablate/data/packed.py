@@ -80,21 +80,12 @@ class TrainingContexts(Batches):
 
     def __init__(self, tokens: int, context: int, size: int, seed: int, rank: Rank) -> None:
         super().__init__(rank)
-        self.epoch = 0
-        self.skip = 0  # number of batches that the next iteration skips at its start
         self._tokens, self._context, self._seed = tokens, context, seed
         self._contexts = tokens // context
         self._size = min(size, self._contexts)
 
     def __len__(self) -> int:
         return self._contexts // self._size // self.rank.world_size
-
-    def __iter__(self) -> Iterator[Rows]:
-        return self._from(self.skip)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch; Lightning calls this before each epoch."""
-        self.epoch = epoch
 
     def _from(self, first: int) -> Iterator[Rows]:
         random = np.random.default_rng([self._seed, self.epoch])
