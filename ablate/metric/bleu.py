@@ -9,13 +9,11 @@ Source: Papineni et al. 2002, ACL P02-1040; sacreBLEU, arXiv:1804.08771. The sco
 """
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from sacrebleu.metrics.bleu import BLEU
-from torch import Tensor
-from torchmetrics import Metric
 
 from ablate.errors import UserError
+from ablate.metric.corpus_score import CorpusScore
 from ablate.metric.scoring import Scoring
 
 # Columns of a row of statistics: sys_len, ref_len, 4 counts of matches, 4 totals.
@@ -69,52 +67,27 @@ def _counter(tokenize: str) -> BLEU:
     return bleu
 
 
-class CorpusBleu(Metric):
+class CorpusBleu(CorpusScore):
     """BLEU of all sentences added so far, equal to sacreBLEU's for any number of devices.
 
-    `signature` is sacreBLEU's signature, including the preparation of the text; report it with
-    every score.
+    `signature` is sacreBLEU's signature, including the preparation of the text.
 
     Raises:
         UserError: the required tokeniser is not installed.
     """
 
-    full_state_update = False
-    higher_is_better = True
-    sums: Tensor
-
     def __init__(self, scoring: Scoring):
-        super().__init__()
+        super().__init__(WIDTH)
         self.scoring = scoring
         self.bleu = _counter(scoring.tokenize)
         self.signature = scoring.sign(str(self.bleu.get_signature()))
-        self.add_state("sums", torch.zeros(WIDTH, dtype=torch.int64), dist_reduce_fx="sum")
 
-    def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 10"]:
-        """Return the ten sufficient statistics of BLEU for each sentence.
-
-        Raises:
-            ValueError: the numbers of references and hypotheses differ.
-        """
-        pairs = zip(hypotheses, references, strict=True)
-        rows = [self._row(hypothesis, reference) for hypothesis, reference in pairs]
-        return np.array(rows, dtype=np.int64).reshape(-1, WIDTH)
-
-    def _row(self, hypothesis: str, reference: str) -> list[int]:
+    def row(self, hypothesis: str, reference: str) -> list[int]:
+        """Return the ten sufficient statistics of BLEU for a sentence."""
         prepare = self.scoring.prepare
-        sentence_score = self.bleu.corpus_score([prepare(hypothesis)], [[prepare(reference)]])
-        return [
-            sentence_score.sys_len,
-            sentence_score.ref_len,
-            *sentence_score.counts,
-            *sentence_score.totals,
-        ]
+        score = self.bleu.corpus_score([prepare(hypothesis)], [[prepare(reference)]])
+        return [score.sys_len, score.ref_len, *score.counts, *score.totals]
 
-    def update(self, rows: Int[np.ndarray, "n 10"]) -> None:
-        """Add the rows that `statistics` returned for some sentences."""
-        self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
-
-    def compute(self) -> Float[Tensor, ""]:
-        """Return BLEU, 0 to 100, as float64."""
-        score = bleu_from_statistics(self.sums.cpu().numpy())
-        return torch.tensor(score, dtype=torch.float64, device=self.sums.device)
+    def score(self, sums: Int[np.ndarray, "10"]) -> float:
+        """Return BLEU, 0 to 100."""
+        return bleu_from_statistics(sums)

@@ -7,82 +7,56 @@ Source: Popovic 2015, ACL W15-3049; sacreBLEU, arXiv:1804.08771. The score is of
 """
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.helpers import extract_all_char_ngrams
-from torch import Tensor
-from torchmetrics import Metric
+
+from ablate.metric.corpus_score import CorpusScore
 
 ORDERS = CHRF.CHAR_ORDER
 WIDTH = 3 * ORDERS  # for each order: n-grams of the hypothesis, of the reference, and in common
 
 
-def counts(hypothesis: str, reference: str) -> list[int]:
-    """Return three counts for each order n of character n-grams.
-
-    The counts are the n-grams of the hypothesis, of the reference, and in common. As in sacreBLEU,
-    n-grams of the hypothesis count only if the reference has n-grams of the same order.
-    """
-    pairs = (extract_all_char_ngrams(line, ORDERS) for line in (hypothesis, reference))
-    return [
-        number
-        for ours, theirs in zip(*pairs, strict=True)
-        for number in (ours.total() if theirs else 0, theirs.total(), (ours & theirs).total())
-    ]
-
-
-def score(sums: list[int]) -> float:
-    """Return chrF (0 to 100) from the summed `counts` of sentences.
-
-    Orders for which the hypotheses or the references have no n-grams are left out of the means.
-    """
-    orders = [sums[i : i + 3] for i in range(0, WIDTH, 3)]
-    used = [(hyp, ref, both) for hyp, ref, both in orders if hyp > 0 and ref > 0]
-    if not any(both for _, _, both in used):
-        return 0.0
-    precision = recall = 0.0
-    for hyp, ref, both in used:  # a loop, as in sacreBLEU; `sum` of Python 3.12 rounds differently
-        precision += both / hyp
-        recall += both / ref
-    precision /= len(used)
-    recall /= len(used)
-    factor = CHRF.BETA**2
-    return 100 * ((1 + factor) * precision * recall / (factor * precision + recall))
-
-
-class CorpusChrf(Metric):
+class CorpusChrf(CorpusScore):
     """chrF of all sentences added so far, equal to sacreBLEU's for any number of devices.
 
-    `signature` is sacreBLEU's signature; report it with every score.
+    `signature` is sacreBLEU's signature.
     """
 
-    full_state_update = False
-    higher_is_better = True
-    sums: Tensor
-
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(WIDTH)
         chrf = CHRF()
         chrf.corpus_score(["a"], [["a"]])  # the signature is available only after scoring
         self.signature = str(chrf.get_signature())
-        self.add_state("sums", torch.zeros(WIDTH, dtype=torch.int64), dist_reduce_fx="sum")
 
-    def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 18"]:
-        """Return the n-gram counts of each sentence: three numbers for each of six orders.
+    def row(self, hypothesis: str, reference: str) -> list[int]:
+        """Return three counts for each order n of character n-grams.
 
-        Raises:
-            ValueError: the numbers of references and hypotheses differ.
+        The counts are the n-grams of the hypothesis, of the reference, and in common. As in
+        sacreBLEU, n-grams of the hypothesis count only if the reference has n-grams of the same
+        order.
         """
-        pairs = zip(hypotheses, references, strict=True)
-        rows = [counts(hyp, ref) for hyp, ref in pairs]
-        return np.array(rows, dtype=np.int64).reshape(-1, WIDTH)
+        pairs = (extract_all_char_ngrams(line, ORDERS) for line in (hypothesis, reference))
+        return [
+            number
+            for ours, theirs in zip(*pairs, strict=True)
+            for number in (ours.total() if theirs else 0, theirs.total(), (ours & theirs).total())
+        ]
 
-    def update(self, rows: Int[np.ndarray, "n 18"]) -> None:
-        """Add the rows that `statistics` returned for some sentences."""
-        self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
+    def score(self, sums: Int[np.ndarray, "18"]) -> float:
+        """Return chrF, 0 to 100.
 
-    def compute(self) -> Float[Tensor, ""]:
-        """Return chrF, 0 to 100, as float64."""
-        value = score(self.sums.tolist())
-        return torch.tensor(value, dtype=torch.float64, device=self.sums.device)
+        Orders for which the hypotheses or the references have no n-grams are left out of the means.
+        """
+        orders = sums.reshape(-1, 3).tolist()
+        used = [(hyp, ref, both) for hyp, ref, both in orders if hyp > 0 and ref > 0]
+        if not any(both for _, _, both in used):
+            return 0.0
+        precision = recall = 0.0
+        for hyp, ref, both in used:  # as in sacreBLEU; `sum` of Python 3.12 rounds differently
+            precision += both / hyp
+            recall += both / ref
+        precision /= len(used)
+        recall /= len(used)
+        factor = CHRF.BETA**2
+        return 100 * ((1 + factor) * precision * recall / (factor * precision + recall))

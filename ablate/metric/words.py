@@ -18,10 +18,9 @@ from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
-from torchmetrics import Metric
+from jaxtyping import Int
+
+from ablate.metric.corpus_score import CorpusScore
 
 ENDING = 2  # letters of gender, number and case in Sodak
 
@@ -51,7 +50,7 @@ def order(hypothesis: Words, other: Words) -> Counts:
     return sum(pairs), len(pairs)
 
 
-class WordScore(Metric):
+class WordScore(CorpusScore):
     """A ratio of counts, summed over all sentences added so far, equal for any number of devices.
 
     Args:
@@ -59,34 +58,19 @@ class WordScore(Metric):
             reference.
     """
 
-    full_state_update = False
-    higher_is_better = True
     signature = "words between spaces, case:mixed"
-    sums: Tensor
 
     def __init__(self, count: Callable[[Words, Words], Counts]) -> None:
-        super().__init__()
+        super().__init__(2)
         self.count = count
-        self.add_state("sums", torch.zeros(2, dtype=torch.int64), dist_reduce_fx="sum")
 
-    def statistics(self, hypotheses: list[str], references: list[str]) -> Int[np.ndarray, "n 2"]:
-        """Return the numerator (column 0) and the denominator (column 1) for every sentence.
+    def row(self, hypothesis: str, reference: str) -> list[int]:
+        """Return the numerator and the denominator of a sentence."""
+        return [*self.count(hypothesis.split(), reference.split())]
 
-        Raises:
-            ValueError: the numbers of references and hypotheses differ.
+    def score(self, sums: Int[np.ndarray, "2"]) -> float:
+        """Return the sum of all numerators divided by the sum of all denominators; 0 if the
+        denominators sum to 0.
         """
-        pairs = zip(hypotheses, references, strict=True)
-        rows = [self.count(hypothesis.split(), other.split()) for hypothesis, other in pairs]
-        return np.array(rows, dtype=np.int64).reshape(-1, 2)
-
-    def update(self, rows: Int[np.ndarray, "n 2"]) -> None:
-        """Add the rows that `statistics` returned for some sentences."""
-        self.sums += torch.from_numpy(rows.sum(0)).to(self.sums.device)
-
-    def compute(self) -> Float[Tensor, ""]:
-        """Return the sum of all numerators divided by the sum of all denominators, as float64.
-
-        The result is 0 if the denominators sum to 0.
-        """
-        above, below = self.sums.double()
-        return above / below if below else above
+        above, below = sums.tolist()
+        return above / below if below else 0.0

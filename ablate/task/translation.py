@@ -28,6 +28,7 @@ from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.metric.bleu import WIDTH, CorpusBleu
 from ablate.metric.calibration import Calibration, Predictions, predictions
 from ablate.metric.chrf import CorpusChrf
+from ablate.metric.corpus_score import CorpusScore
 from ablate.metric.meaning import doubt
 from ablate.metric.scoring import Cased, as_in_papers
 from ablate.metric.table import METRICS, Metric
@@ -131,7 +132,7 @@ class Translations(Evaluation):
         self.unended = TokenMean()
         self.passes = TokenMean()
         self.bleu = CorpusBleu(Cased(tokenize))
-        more: dict[str, CorpusBleu | CorpusChrf | WordScore] = {
+        more: dict[str, CorpusScore] = {
             "bleu_tokenised": CorpusBleu(as_in_papers(language, tokenize)),
             "chrf": CorpusChrf(),
             "word_f1": WordScore(shared),
