@@ -72,14 +72,6 @@ class View:
         return headline.partition(". ")[0] or word.capitalize()
 
     @property
-    def trained(self) -> str:
-        """The number of training steps as text, or "not trained"; "" if the number is unknown."""
-        if not was_trained(self.source.verdict):
-            return "not trained"
-        steps = self.finding.steps
-        return f"{int(steps):,} steps" if steps.isdigit() else ""
-
-    @property
     def margins(self) -> Margins | None:
         """The verdicts that other margins would give; None if every margin gives the same
         verdict.

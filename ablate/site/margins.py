@@ -20,7 +20,6 @@ class Band:
     width: float
     verdict: str
     label: str  # the verdict with its grade
-    since: str  # the smallest margin of the range, as text
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,6 @@ def margins(claim: ReportedClaim) -> Margins | None:
     log = claim["kind"] == "exact"
     starts = [turn["from"] for turn in turns]
     axis = _axis([*starts[1:], study_margin], log)
-    metric = metric_of(claim["metric"])
     ends = [axis.place(start) for start in starts]
     ends = [0.0, *(min(100.0, end) for end in ends[1:]), 100.0]
     bands = [
@@ -61,11 +59,10 @@ def margins(claim: ReportedClaim) -> Margins | None:
             width=round(end - start, 2),
             verdict=turn["verdict"],
             label=str(Decision(turn["verdict"], turn["grade"])),
-            since=f"{turn['from']:.3g}" if log else metric.say(turn["from"]),
         )
         for (start, end), turn in zip(pairwise(ends), turns, strict=True)
     ]
-    return Margins(which, study_margin, axis, bands, metric.axis)
+    return Margins(which, study_margin, axis, bands, metric_of(claim["metric"]).axis)
 
 
 def _axis(shown: list[float], log: bool) -> Axis:
