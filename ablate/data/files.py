@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 from ablate.config.limits import OneOf, Range
 from ablate.data.documents import SEPARATORS, Documents, Segment, split_documents
 from ablate.data.pairs import TRAINED
-from ablate.data.text import opened
+from ablate.data.text import opened, sha256_of
 from ablate.errors import UserError
 
 BLOCK = 1 << 20  # bytes read at a time
@@ -106,7 +106,7 @@ class TextFiles(Documents):
         uses.
         """
         parts = self._stretches[split]
-        return "".join(f"{split} {_content(path)} {start} {stop}\n" for path, start, stop in parts)
+        return "".join(f"{split} {sha256_of(path)} {start} {stop}\n" for path, start, stop in parts)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -175,11 +175,6 @@ def _size(path: Path) -> int:
     if not size:
         raise UserError(f"{path} is empty; give a file with text, or leave it out.")
     return size
-
-
-def _content(path: Path) -> str:
-    with opened(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stretch]]:

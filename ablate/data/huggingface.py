@@ -17,6 +17,7 @@ from typing import Any, overload
 from ablate.data.documents import Documents, Segment, segments_of
 from ablate.data.pairs import Corpus, Pairs
 from ablate.errors import UserError
+from ablate.record.files import digest_of
 
 
 @dataclass(kw_only=True)
@@ -131,7 +132,7 @@ class HubData:
         for split, paths in sorted((builder.config.data_files or {}).items(), key=str):
             for path in paths:
                 local = Path(path)
-                content = _digest(local) if local.is_file() else str(path)
+                content = digest_of(local) if local.is_file() else str(path)
                 digest.update(f"{split} {content}\n".encode())
         return digest.hexdigest()
 
@@ -278,11 +279,6 @@ def _library() -> Any:
 
     datasets.disable_progress_bars()
     return datasets
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _first_line(error: BaseException) -> str:

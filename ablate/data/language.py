@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from ablate.data.pairs import TRAINED, Corpus, Pairs
-from ablate.data.text import drop_last_empty, opened, read_lines, refuse_empty_lines
+from ablate.data.text import drop_last_empty, read_lines, refuse_empty_lines, sha256_of
 from ablate.errors import UserError
 
 SPLITS = ("train", "validation", "test")
@@ -64,8 +64,7 @@ class Language(Corpus):
 
     def test_fingerprint(self, split: str) -> str:
         """Return the SHA-256 of the text of a split."""
-        with opened(self._paths[split]) as file:
-            return f"{split} {hashlib.file_digest(file, 'sha256').hexdigest()}\n"
+        return f"{split} {sha256_of(self._paths[split])}\n"
 
 
 def _file(split: str, given: str) -> Path:

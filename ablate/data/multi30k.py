@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ablate.data.download import download
 from ablate.data.pairs import Corpus, Pairs
-from ablate.data.text import opened, read_pair
+from ablate.data.text import read_pair, sha256_of
 from ablate.errors import UserError
 
 FILES = {"train": "train", "validation": "val", "test": "test_2016_flickr"}
@@ -82,20 +82,15 @@ class Multi30k(Corpus):
         expected = EXPECTED[name]
         if self._root is None:
             path = self._download_to / name
-            if not path.is_file() or _sha256(path) != expected:
+            if not path.is_file() or sha256_of(path) != expected:
                 download(f"{self._url}/{name}.gz", path, expected)
             return path
         path = self._root / name
         if not path.is_file():
             raise UserError(f"data.root={self._root} has no file {name}.")
-        digest = _sha256(path)
+        digest = sha256_of(path)
         if digest != expected:
             raise UserError(
                 f"{path} is not the file of Multi30k: its SHA-256 is {digest}, expected {expected}."
             )
         return path
-
-
-def _sha256(path: Path) -> str:
-    with opened(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,6 +6,7 @@ kept in memory (4 bytes per line for files below 4 GiB); the text is read from d
 """
 
 import gzip
+import hashlib
 import os
 import re
 import tempfile
@@ -141,6 +142,16 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
         raise UserError(f"{path} is not a whole gzip file: {error}.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes; a `.gz` file is unpacked.
+
+    Raises:
+        UserError: as `opened`.
+    """
+    with opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_lines(path: Path) -> FileLines:

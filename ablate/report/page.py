@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
@@ -66,8 +65,8 @@ def body(report: str, picture: Callable[[str, str], str]) -> str:
     """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("image", _image)
-    parser.add_render_rule("table_open", _table_open)
-    parser.add_render_rule("table_close", _table_close)
+    parser.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>\n')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
     parts = FOLD.split(report)  # only our own folds match, because markup in a study is escaped
     env = {"picture": picture}
     return "".join(part if FOLD.fullmatch(part) else _rendered(parser, part, env) for part in parts)
@@ -115,11 +114,3 @@ def inline(name: str, alt: str, picture: str) -> str:
     drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", drawing)
     drawing = drawing.replace(INK, "currentColor")
     return drawing.replace("<svg", f'<svg role="img" aria-label="{alt}"', 1).strip()
-
-
-def _table_open(*_: Any) -> str:
-    return '<div class="table" tabindex="0"><table>\n'
-
-
-def _table_close(*_: Any) -> str:
-    return "</table></div>\n"

@@ -62,8 +62,8 @@ def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, Table]:
     """Return the tables that compare claims or arms, by the names of their files."""
     asked = [*at_each_budget(claims(evidence, verdict))]
     by_name = {
-        "estimates": estimates(asked),
-        "exact_claims": cases(asked),
+        "estimates": _answers(asked, ESTIMATES, exact=False),
+        "exact_claims": _answers(asked, CASES, exact=True),
         "arms": arms(evidence, verdict),
         "time_to_target": targets(evidence, verdict),
         "published": published(evidence, verdict),
@@ -119,18 +119,6 @@ def titles(claims: Sequence[Entry]) -> list[str]:
         else claim["statement"]
         for claim in claims
     ]
-
-
-def estimates(claims: Sequence[ReportedClaim]) -> Table | None:
-    """Return a table of the claims that are tested statistically: their estimates and p-values."""
-    return _answers(claims, ESTIMATES, exact=False)
-
-
-def cases(claims: Sequence[ReportedClaim]) -> Table | None:
-    """Return a table of the exact claims (claims that a condition holds in every case): how many
-    cases hold, and the deviation that decides.
-    """
-    return _answers(claims, CASES, exact=True)
 
 
 def _answers(

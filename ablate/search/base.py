@@ -11,22 +11,15 @@ from ablate.errors import UserError
 
 
 @runtime_checkable
-class State(Protocol):
-    """A decoder's cache for generated tokens, with `beams` rows for each sentence."""
-
-    def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
-
-    def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep the rows of the given sentences and drop all other rows."""
-
-
-@runtime_checkable
 class Model(Protocol):
     """A model that decodes step by step, such as `ablate.model.base.Model`."""
 
     def start(self, src: Int[Tensor, "B S"], beams: int) -> Any:
-        """Return the decoding cache (a `State`), with `beams` rows for each source."""
+        """Return the decoding cache, with `beams` rows for each source.
+
+        Its method `reorder(rows)` replaces the state of row i by that of row `rows[i]` of the same
+        source, and `keep(sentences)` drops the rows of all other sources.
+        """
 
     def step(self, tokens: Int[Tensor, " R"], cache: Any) -> Float[Tensor, "R D"]:
         """Return, for each row, the hidden state that predicts the row's next token.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
+import torch.distributed
 from jaxtyping import Int, Num
 from torch import Tensor, nn
 
@@ -179,3 +180,12 @@ def shifted(ids: Ids, *, start: int, end: int, pad: int) -> Ids:
 def tensors(*arrays: Any) -> list[Tensor]:
     """Return numpy arrays as tensors, copied if they are not contiguous."""
     return [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]
+
+
+def of_all_processes(rows: dict[int, Any]) -> list[dict[int, Any]]:
+    """Return the rows of every process; all processes must call this function."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return [rows]
+    parts: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(parts, rows)
+    return parts

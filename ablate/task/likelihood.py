@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-import torch.distributed
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -14,7 +14,7 @@ from ablate.metric.table import METRICS
 from ablate.metric.token_mean import TokenMean
 from ablate.model.base import Model
 from ablate.search.base import Search
-from ablate.task.base import Evaluation, Text
+from ablate.task.base import Evaluation, Text, of_all_processes
 
 LIKELIHOOD = {
     name: METRICS[name] for name in ("nll", "perplexity", "calibration_error", "accuracy")
@@ -75,13 +75,9 @@ class Likelihood(Evaluation):
         A row has the summed nll in nats and the number of targets. There are rows only with
         `thorough`.
         """
-        parts: list[dict[int, tuple[float, int]] | None] = [self.rows]
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
-            parts = [None] * torch.distributed.get_world_size()
-            torch.distributed.all_gather_object(parts, self.rows)
         merged: dict[int, tuple[float, int]] = {}
-        for part in parts:
-            for line, (total, count) in (part or {}).items():
+        for part in of_all_processes(self.rows):
+            for line, (total, count) in part.items():
                 _add(merged, line, total, count)
         rows = [merged[line] for line in sorted(merged)]
         return {"nll": np.array(rows, dtype=np.float64).reshape(-1, 2)}

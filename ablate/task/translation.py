@@ -17,7 +17,6 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
-import torch.distributed
 from jaxtyping import Int
 from torch import Tensor, nn
 
@@ -36,7 +35,7 @@ from ablate.metric.token_mean import TokenMean
 from ablate.metric.words import WordScore, order, shared, shared_stems
 from ablate.model.base import Model, Seq2Seq
 from ablate.search.base import Search
-from ablate.task.base import Evaluation, Task, Text, shifted, tensors
+from ablate.task.base import Evaluation, Task, Text, of_all_processes, shifted, tensors
 
 
 class Translation(Task):
@@ -221,11 +220,8 @@ class Translations(Evaluation):
         return {"bleu": np.array(rows, dtype=np.int64).reshape(-1, WIDTH)}
 
     def _gathered(self) -> list[tuple[str, list[int]]]:
-        parts: list[dict[int, tuple[str, list[int]]] | None] = [self.rows]
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
-            parts = [None] * torch.distributed.get_world_size()
-            torch.distributed.all_gather_object(parts, self.rows)
-        merged = {index: row for part in parts if part for index, row in part.items()}
+        parts = of_all_processes(self.rows)
+        merged = {index: row for part in parts for index, row in part.items()}
         return [merged[index] for index in sorted(merged)]
 
     def reset(self) -> None:
