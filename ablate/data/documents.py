@@ -56,6 +56,13 @@ class Documents(Corpus):
 
     documents: ClassVar[bool] = True
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """The language codes of a text without a source side: "" for the missing source language,
+        and `und`, the ISO 639 code of an undetermined language, for the text.
+        """
+        return "", "und"
+
     @abstractmethod
     def segments(self, split: str) -> Iterator[Segment]:
         """Yield the documents of a split in order, each as one or more segments (its parts).

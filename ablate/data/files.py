@@ -15,13 +15,12 @@ from typing import Annotated, NamedTuple
 
 from ablate.config.limits import OneOf, Range
 from ablate.data.documents import SEPARATORS, Documents, Segment, split_documents
-from ablate.data.pairs import TRAINED
+from ablate.data.pairs import SPLITS, TRAINED, check_split
 from ablate.data.text import opened, sha256_of
 from ablate.errors import UserError
 
 BLOCK = 1 << 20  # bytes read at a time
 MARK = codecs.BOM_UTF8
-SPLITS = ("train", "validation", "test")
 SHOWN = 3  # file names shown in a summary
 
 
@@ -64,28 +63,13 @@ class TextFiles(Documents):
         given = {"validation": validation, "test": test}
         self._own = {k: _listed(k, names) for k, names in given.items() if names is not None}
 
-    @property
-    def languages(self) -> tuple[str, str]:
-        """The language codes of a text without a source side: "" for the missing source language,
-        and `und`, the ISO 639 code of an undetermined language, for the text.
-        """
-        return "", "und"
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Names of the splits into which the text is divided: train, validation and test."""
-        return SPLITS
-
     def segments(self, split: str) -> Iterator[Segment]:
         """Yield the documents of a split.
 
         Raises:
             UserError: there is no such split, there is no text for it, or a file is not text.
         """
-        if split not in SPLITS:
-            raise UserError(
-                f"There is no split {split!r} in this corpus; it has {', '.join(SPLITS)}."
-            )
+        check_split(split, SPLITS)
         if not self._stretches[split]:
             raise UserError(self._nothing_for(split))
         for stretch in self._stretches[split]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from ablate.data.documents import Documents, Segment, segments_of
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.pairs import SPLITS, Corpus, Pairs, check_split
 from ablate.errors import UserError
 from ablate.record.files import digest_of
 
@@ -57,21 +57,13 @@ class HubData:
                 "with pip install 'ablate[huggingface]'"
             )
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Names of the splits of the corpus: train, validation and test."""
-        return "train", "validation", "test"
-
     def rows(self, split: str) -> Any:
         """Return an iterable of the rows of a split; each row is a dictionary by column.
 
         Raises:
             UserError: there is no such split or data set, or a part of a split is to be streamed.
         """
-        if split not in self.splits:
-            raise UserError(
-                f"There is no split {split!r} in this corpus; it has {', '.join(self.splits)}."
-            )
+        check_split(split, SPLITS)
         given = getattr(self, split)
         if self.streaming and "[" in given:
             raise UserError(
@@ -127,7 +119,7 @@ class HubData:
             builder = _library().load_dataset_builder(**self._where)
         except Exception as error:
             raise self._unreadable(error) from error
-        names = [getattr(self, split) for split in self.splits]
+        names = [getattr(self, split) for split in SPLITS]
         digest = hashlib.sha256(f"{self.name} {names} {self.columns}\n".encode())
         for split, paths in sorted((builder.config.data_files or {}).items(), key=str):
             for path in paths:
@@ -171,13 +163,6 @@ class HuggingFace(HubData, Documents):
     """
 
     field: str
-
-    @property
-    def languages(self) -> tuple[str, str]:
-        """The language codes of a text without a source side: "" for the missing source language,
-        and `und`, the ISO 639 code of an undetermined language, for the text.
-        """
-        return "", "und"
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -3,11 +3,9 @@
 import hashlib
 from pathlib import Path
 
-from ablate.data.pairs import TRAINED, Corpus, Pairs
+from ablate.data.pairs import SPLITS, TRAINED, Corpus, Pairs, check_split
 from ablate.data.text import drop_last_empty, read_lines, refuse_empty_lines, sha256_of
 from ablate.errors import UserError
-
-SPLITS = ("train", "validation", "test")
 
 
 class Language(Corpus):
@@ -37,21 +35,13 @@ class Language(Corpus):
         """The name of the file with the training split, as the only element."""
         return (self._paths["train"].name,)
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Names of the splits of the corpus: train, validation and test."""
-        return SPLITS
-
     def read(self, split: str) -> Pairs:
         """Return the raw lines of a split.
 
         Raises:
             UserError: there is no such split, or its text is not usable.
         """
-        if split not in SPLITS:
-            raise UserError(
-                f"There is no split {split!r} in this corpus; it has {', '.join(SPLITS)}."
-            )
+        check_split(split, SPLITS)
         lines = read_lines(self._paths[split])
         drop_last_empty(lines)
         refuse_empty_lines(lines, str(self._paths[split]))

@@ -15,7 +15,7 @@ from ablate.data.batching import EvaluationBatches, Rank, Rows, Sizes, TrainingB
 from ablate.data.cache import TokenCache, open_cache, splits_of
 from ablate.data.documents import TextLength
 from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader, padded
-from ablate.data.pairs import Corpus, Pairs, fingerprint_of_test
+from ablate.data.pairs import Corpus, Pairs, check_split, fingerprint_of_test
 from ablate.data.scheme.base import Scheme
 from ablate.data.token_ids import TokenIds
 from ablate.data.tokenizer import Given, Tokenizers
@@ -314,10 +314,7 @@ class TextData(pl.LightningDataModule):
         )
 
     def _ids(self, split: str) -> tuple[TokenIds, TokenIds]:
-        if split not in self._splits:
-            raise UserError(
-                f"There is no split {split!r} in this corpus; it has {', '.join(self._splits)}."
-            )
+        check_split(split, self._splits)
         return self._cache.split(split)
 
     def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:

@@ -8,7 +8,7 @@ import hashlib
 from pathlib import Path
 
 from ablate.data.download import download
-from ablate.data.pairs import Corpus, Pairs
+from ablate.data.pairs import SPLITS, Corpus, Pairs, check_split
 from ablate.data.text import read_pair, sha256_of
 from ablate.errors import UserError
 
@@ -50,19 +50,13 @@ class Multi30k(Corpus):
         """Codes of the source and the target language."""
         return self._languages
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Names of the splits of the corpus: train, validation and test."""
-        return tuple(FILES)
-
     def read(self, split: str) -> Pairs:
         """Return the raw lines of a split.
 
         Raises:
             UserError: there is no such split, a file is missing or changed, or the download failed.
         """
-        if split not in FILES:
-            raise UserError(f"There is no split {split!r} in Multi30k; it has {', '.join(FILES)}.")
+        check_split(split, SPLITS, "Multi30k")
         src, tgt = (self._path(f"{FILES[split]}.{language}") for language in self._languages)
         return read_pair(src, tgt)
 

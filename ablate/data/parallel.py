@@ -13,14 +13,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ablate.config.limits import Seed
-from ablate.data.pairs import TRAINED, Corpus, Pairs
+from ablate.data.pairs import SPLITS, TRAINED, Corpus, Pairs, check_split
 from ablate.data.text import Chosen, read_names, read_pair, read_tsv
 from ablate.errors import UserError
 from ablate.record.files import digest_of
 
 ENDINGS = ("", ".gz", ".txt", ".txt.gz")
 COLUMNS = tuple(f"{name}{packed}" for name in (".tsv", ".txt") for packed in ("", ".gz"))
-SPLITS = ("train", "validation", "test")
 Rows = npt.NDArray[np.integer[Any]]
 DRAWN = "families of pairs"  # part of the fingerprint; names the rule that draws splits from train
 # size of a drawn split whose size is not given: a fraction of train, and a maximum
@@ -92,21 +91,13 @@ class Parallel(Corpus):
         verb = "are" if len(drawn) > 1 else "is"
         return f"{' and '.join(drawn)} {verb} drawn from train (say {sizes})" if drawn else ""
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Names of the splits of the corpus: train, validation and test."""
-        return SPLITS
-
     def read(self, split: str) -> Pairs:
         """Return the raw lines of a split.
 
         Raises:
             UserError: there is no such split or file, or its text is not usable.
         """
-        if split not in SPLITS:
-            raise UserError(
-                f"There is no split {split!r} in this corpus; it has {', '.join(SPLITS)}."
-            )
+        check_split(split, SPLITS)
         if split in self._sampled or (split == "train" and self._sampled):
             return self._sample(split)
         return self._read_files(split)

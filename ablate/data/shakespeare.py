@@ -16,7 +16,7 @@ from typing import Annotated
 
 from ablate.config.limits import OneOf
 from ablate.data.documents import SEPARATORS, Documents, Segment, split_documents
-from ablate.errors import UserError
+from ablate.data.pairs import SPLITS, check_split
 
 FILE = Path(__file__).with_name("tinyshakespeare.txt.xz")
 TRAIN = 0.9
@@ -37,17 +37,13 @@ class Shakespeare(Documents):
         """The language codes: "" for the missing source language, and "en" for the text."""
         return "", "en"
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Names of the splits of the corpus: train, validation and test."""
-        return "train", "validation", "test"
-
     def segments(self, split: str) -> Iterator[Segment]:
         """Yield the documents of a split.
 
         Raises:
             UserError: there is no such split.
         """
+        check_split(split, SPLITS, "Shakespeare")
         total = len(self._text)
         end = int(TRAIN * total)
         ranges = {
@@ -55,10 +51,6 @@ class Shakespeare(Documents):
             "validation": slice(end, total),
             "test": slice(end + (total - end) // 2, total),
         }
-        if split not in ranges:
-            raise UserError(
-                f"There is no split {split!r} in Shakespeare; it has {', '.join(ranges)}."
-            )
         return split_documents([self._text[ranges[split]]], SEPARATORS[self._rule])
 
     def fingerprint(self) -> str:
