@@ -134,7 +134,7 @@ def refusal(tmp_path, url: str) -> str:
 def test_interrupted(tmp_path):
     with server(packed(), cut=True) as (url, _):
         message = refusal(tmp_path, url)
-    assert re.search(r"train\.en\.gz broke off after \d+ of \d+ bytes: try again", message)
+    assert re.search(r"train\.en\.gz cannot be downloaded .* ended before .* try again", message)
 
 
 def test_wrong_text(tmp_path):
@@ -146,12 +146,16 @@ def test_wrong_text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"<html>no gzip</html>", gzip.compress(b"text" * 99, mtime=0)[:-10]]
+    ("content", "reason"),
+    [
+        (b"<html>no gzip</html>", "Not a gzipped file"),
+        (gzip.compress(b"text" * 99, mtime=0)[:-10], "ended before the end-of-stream marker"),
+    ],
 )
-def test_no_gzip(tmp_path, content):
+def test_no_gzip(tmp_path, content, reason):
     with server(packed() | {"train.en.gz": content}) as (url, _):
         message = refusal(tmp_path, url)
-    assert re.search(r"train\.en\.gz is not a whole gzip file", message)
+    assert re.search(rf"train\.en\.gz cannot be downloaded and unpacked \(.*{reason}", message)
 
 
 def test_a_bomb(tmp_path):
@@ -165,7 +169,7 @@ def test_a_bomb(tmp_path):
 def test_no_such_file(tmp_path):
     with server({}) as (url, _):
         message = refusal(tmp_path, url)
-    assert re.search(r"train\.en\.gz cannot be downloaded, .* 404 Not Found", message)
+    assert re.search(r"train\.en\.gz cannot be downloaded .* 404: Not Found.*data\.url", message)
 
 
 def test_no_network(tmp_path):
@@ -173,7 +177,7 @@ def test_no_network(tmp_path):
         unused.bind(("127.0.0.1", 0))  # bound, but nobody listens
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         message = refusal(tmp_path, url)
-    assert re.search(r"cannot be reached .*without a network", message)
+    assert re.search(r"cannot be downloaded .*Connection refused.*check the network", message)
 
 
 def test_a_connection_reset_in_the_middle(tmp_path):
@@ -191,7 +195,7 @@ def test_a_connection_reset_in_the_middle(tmp_path):
     thread.start()
     with listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        assert "broke off" in refusal(tmp_path, url)
+        assert re.search("reset by peer|ended before|IncompleteRead", refusal(tmp_path, url))
         thread.join()
 
 
