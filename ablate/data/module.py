@@ -121,7 +121,7 @@ class TextData(pl.LightningDataModule):
                 f"batch.max_length={self._batch.max_length} with batch.too_long=skip leaves no "
                 "training pair; make it longer, or truncate."
             )
-        self._check_budget("train", "tokens", self._batch.tokens)
+        self._check_longest("train", "tokens", self._batch.tokens, self._sizes("train"))
         for split in self._splits:
             if split != "train":
                 self.check_evaluation(split)
@@ -133,7 +133,7 @@ class TextData(pl.LightningDataModule):
         Raises:
             UserError: the text or the token budget is not usable.
         """
-        self._check_budget(split, "eval_tokens", self._batch.eval_tokens)
+        self._check_longest(split, "eval_tokens", self._batch.eval_tokens, self._sizes(split))
 
     def check_test(self, split: str) -> None:
         """Raise UserError unless the text of a split can be used for a test.
@@ -169,11 +169,6 @@ class TextData(pl.LightningDataModule):
     def tgt_vocab(self) -> int:
         """Size of the target vocabulary."""
         return self.tokenizers.tgt.size
-
-    @property
-    def joint_vocab(self) -> bool:
-        """Whether both languages share one vocabulary."""
-        return self.tokenizers.joint
 
     @cached_property
     def counts(self) -> dict[str, Counts]:
@@ -266,10 +261,6 @@ class TextData(pl.LightningDataModule):
     def val_dataloader(self) -> EvaluationLoader:
         """Return a data loader of the validation batches of this process (rank)."""
         return self._loader("validation", bucket=True, padding=0)
-
-    def test_dataloader(self) -> EvaluationLoader:
-        """Return a data loader of the test batches of this process (rank)."""
-        return self.evaluation_loader("test")
 
     def evaluation_loader(self, split: str) -> EvaluationLoader:
         """Return a data loader of the batches of a split that this process (rank) tests.
@@ -371,9 +362,6 @@ class TextData(pl.LightningDataModule):
         n_too_long = int(too_long.sum())
         skipped, truncated = (n_too_long, 0) if self._skips(split) else (0, n_too_long)
         return Counts(len(too_long), skipped, truncated)
-
-    def _check_budget(self, split: str, key: str, tokens: int) -> None:
-        self._check_longest(split, key, tokens, self._sizes(split))
 
     def _check_longest(self, split: str, key: str, tokens: int, sizes: Sizes) -> None:
         longest = int(sizes.width.max())

@@ -82,7 +82,7 @@ def build_model(node: DictConfig, data: TextData) -> Model:
         node,
         src_vocab=data.src_vocab,
         tgt_vocab=data.tgt_vocab,
-        joint_vocab=data.joint_vocab,
+        joint_vocab=data.tokenizers.joint,
     )
 
 

@@ -55,7 +55,7 @@ def test_what_a_run_asks_for(prepared):
     assert data.languages == ("en", "de")
     assert data.src_vocab == 4 + 41
     assert data.tgt_vocab == 4 + 43
-    assert not data.joint_vocab
+    assert not data.tokenizers.joint
     assert list(data.sources("validation")) == [src for src, _ in PAIRS[:6]]
     assert list(data.references("test")) == [*(tgt for _, tgt in PAIRS[-3:]), LONG[1]]
     data.prepare()
@@ -90,7 +90,7 @@ def test_counts_when_long_pairs_are_truncated(prepared):
 @pytest.mark.parametrize("too_long", ["skip", "truncate"])
 def test_evaluation_keeps_every_sentence_and_its_whole_reference(prepared, too_long):
     data = prepared(max_length=5, too_long=too_long)
-    for loader, count in ((data.val_dataloader(), 6), (data.test_dataloader(), 4)):
+    for loader, count in ((data.val_dataloader(), 6), (data.evaluation_loader("test"), 4)):
         batches = list(loader)
         assert sorted(row for batch in batches for row in batch.lines.tolist()) == list(
             range(count)
@@ -120,7 +120,7 @@ def test_rank_and_world_size_come_from_the_trainer(prepared):
     for rank in range(2):
         data.trainer = SimpleNamespace(global_rank=rank, world_size=2)
         shares.append(rows(data.train_dataloader()))
-        test_shares.append(rows(data.test_dataloader()))
+        test_shares.append(rows(data.evaluation_loader("test")))
     dealt = [batch for turn in zip(*shares, strict=True) for batch in turn]
     assert dealt == alone[: len(alone) // 2 * 2]
     assert [batch for turn in zip(*test_shares, strict=True) for batch in turn][: len(test)] == test
@@ -145,7 +145,8 @@ def test_testing_alone_may_go_without_buckets(prepared):
 
 def test_testing_alone_may_add_padding_to_sources(prepared):
     plain, padded = prepared(), prepared(test_padding=3)
-    for batch, other in zip(plain.test_dataloader(), padded.test_dataloader(), strict=True):
+    tests = (data.evaluation_loader("test") for data in (plain, padded))
+    for batch, other in zip(*tests, strict=True):
         assert batch.lines.equal(other.lines) and batch.targets.equal(other.targets)
         assert batch.inputs.src.equal(other.inputs.src[:, :-3])
         assert (other.inputs.src[:, -3:] == PAD).all()
@@ -164,7 +165,7 @@ def test_first_lines_and_longest(prepared):
 
 def test_a_joint_vocabulary(prepared):
     data = prepared(Char(vocab_size=None, joint=True), max_length=99, eval_tokens=99)
-    assert data.joint_vocab
+    assert data.tokenizers.joint
     assert data.src_vocab == data.tgt_vocab
 
 
