@@ -291,7 +291,7 @@ def _read_journal(campaign: Campaign) -> Row:
     if not campaign.journal.exists():
         first = {"arm": campaign.baseline, "skip": 0}
         return {"rules": rules, "first": campaign.baseline, "baseline": first, "candidates": {}}
-    state: Row = read_sealed(campaign.journal)
+    state: Row = read_sealed(campaign.journal, "restore it from a copy")
     begun = {**state["rules"], "baseline": state["first"]}
     now = {**rules, "baseline": campaign.baseline}
     if begun != now:

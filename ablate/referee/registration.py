@@ -62,7 +62,7 @@ def register(study: Path, now: float | None = None) -> Path:
     """
     question, path = read_question(study), copy_of(study)
     if path.exists():
-        same = read_sealed(path)["decides"] == _deciding(question)
+        same = read_sealed(path, "restore it from a copy")["decides"] == _deciding(question)
         changed = "" if same else ", in another form"
         raise UserError(
             f"{path} exists, so the question was registered before{changed}: write a new question "
@@ -86,7 +86,7 @@ def registration(study: Path | None, question: Question, runs: Runs) -> Register
         return Registered(
             False, f"{NOT_REGISTERED}{how}: the question may be younger than the runs."
         )
-    sealed = read_sealed(copy_of(study))
+    sealed = read_sealed(copy_of(study), "restore it from a copy")
     moment = float(sealed["registered"])
     if changes := _changes(sealed["decides"], _deciding(question)):
         return Registered(
