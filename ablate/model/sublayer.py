@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ablate.model.cache import Cache, Nothing
 from ablate.model.laws import Law
-from ablate.model.position.base import Position
+from ablate.model.position.base import Heads, Newest, Position, Positions, Tokens
 
 # torch's CPU kernels compute the exponentials of rows below 16 floats one by one, about ten times
 # slower per key; attention kernels extend such rows by keys of weight 0
@@ -27,14 +27,14 @@ class Memory(NamedTuple):
 class LayerContext(NamedTuple):
     """Data about the tokens that a sub-layer receives, such as positions and padding."""
 
-    positions: Int[Tensor, "#B L"]
+    positions: Positions
     position: Position  # position option of the stack, for self-attention
     real: Bool[Tensor, "B L"] | None  # False at padding; None in decoding, without padding
     memory: Memory | None  # the encoded source; in decoding, caches replace it
     prefix: int = 0  # number of tokens at the start that all tokens may read; not in decoding
     documents: Int[Tensor, "B L"] | None = None  # each token's document; None: a single document
     # attention values that earlier layers have stored for the same tokens
-    earlier: list[Float[Tensor, "B H L E"]] | None = None
+    earlier: list[Heads] | None = None
     padded: bool = True  # whether `real` may be False anywhere
 
 
@@ -143,7 +143,7 @@ class Sublayer(nn.Module, ABC):
         return
 
     @abstractmethod
-    def forward(self, x: Float[Tensor, "B L D"], at: LayerContext) -> Float[Tensor, "B L D"]:
+    def forward(self, x: Tokens, at: LayerContext) -> Tokens:
         """Return the output of the sub-layer for whole sequences."""
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
@@ -153,9 +153,7 @@ class Sublayer(nn.Module, ABC):
         """
         return Nothing()
 
-    def step(
-        self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
-    ) -> Float[Tensor, "M N D"]:
+    def step(self, x: Newest, at: LayerContext, slots: Slots, cache: Cache) -> Newest:
         """Return the output of the sub-layer for the newest tokens; add the tokens to the cache."""
         return self(x, at)
 

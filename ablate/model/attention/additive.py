@@ -8,10 +8,9 @@ What to expect: the quality of scaled dot-product attention (arXiv:1706.03762, s
     takes more time, and d_head times as much memory for scores.
 """
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask
 
@@ -34,14 +33,7 @@ class Additive(Kernel):
         self.softmax = Explicit(d_head=d_head, dropout=dropout, scale="none", fill=fill)
         self.score = nn.Linear(d_head, 1, bias=False)
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         hidden = (q[:, :, :, None] + k[:, :, None]).tanh()
         return self.softmax.mix(self.score(hidden).squeeze(-1), v, mask, bias)

@@ -17,6 +17,16 @@ from ablate.model.laws import Law
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import Slots
 
+# The tensors of a kernel, each with a dimension for sentences and a dimension for heads.
+Queries = Float[Tensor, "B H Q E"]  # a vector for each query, as wide as a head
+Keys = Float[Tensor, "B H K E"]  # a vector for each key, as wide as a query
+Values = Float[Tensor, "B H K W"]  # a vector for each key, of any width
+Outputs = Float[Tensor, "B H Q W"]  # a vector for each query, as wide as a value
+Bias = Float[Tensor, "#B #H #Q #K"]  # a number for each query and key; dimensions may have size 1
+# In a step of decoding, the queries are the newest tokens, and there are as many new keys.
+New = Queries  # new queries or keys
+NewValues = Outputs
+
 
 class Kernel(nn.Module, ABC):
     """Computes the outputs of attention heads from queries, keys, values and a mask.
@@ -36,14 +46,7 @@ class Kernel(nn.Module, ABC):
     reads_positions = False  # whether it needs the positions of queries and keys
 
     @abstractmethod
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return the outputs of the heads; `bias` is added to the scores of queries and keys."""
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
@@ -62,9 +65,7 @@ class Kernel(nn.Module, ABC):
         """
         return False
 
-    def finish(
-        self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
-    ) -> Float[Tensor, "B H Q W"]:
+    def finish(self, heads: Outputs, x: Float[Tensor, "B Q D"]) -> Outputs:
         """Return the input of the output projection, given the outputs of the heads.
 
         `x` is the input of the sub-layer.
@@ -88,14 +89,8 @@ class Kernel(nn.Module, ABC):
         return KeysValues(slots)
 
     def step(
-        self,
-        q: Float[Tensor, "M H N E"],
-        k: Float[Tensor, "M H N E"],
-        v: Float[Tensor, "M H N W"],
-        slots: Slots,
-        cache: Any,
-        bias: Float[Tensor, "#M #H #N #K"] | None,
-    ) -> Float[Tensor, "M H N W"]:
+        self, q: New, k: New, v: NewValues, slots: Slots, cache: Any, bias: Bias | None
+    ) -> Outputs:
         """Return the output for the newest token of each hypothesis; add the token to the cache."""
         keys, values = cache.extend(k, v)
         mask = Mask(pairs=slots.pairs)

@@ -13,12 +13,11 @@ What to expect: scores stay within +-g, so vectors of large norm cannot saturate
 from typing import Annotated
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask
 
@@ -49,14 +48,7 @@ class Cosine(Kernel):
         """Set the factor g to its initial value, in place."""
         nn.init.constant_(parameter, self.initial)
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         cosines = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
         return self.softmax.mix(self.strength * cosines, v, mask, bias)

@@ -16,7 +16,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.model.attention.base import Kernel, refuse_bias
+from ablate.model.attention.base import (
+    Bias,
+    Kernel,
+    Keys,
+    New,
+    NewValues,
+    Outputs,
+    Queries,
+    Values,
+    refuse_bias,
+)
 from ablate.model.cache import State
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import Slots
@@ -45,14 +55,7 @@ class DeltaRule(Kernel):
         if biased:
             refuse_bias("delta_rule")
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return the values that the queries read from the matrix S of each head.
 
         Keys and values are written to S one after the other. Under a causal mask, a query reads S
@@ -77,14 +80,8 @@ class DeltaRule(Kernel):
         return State()
 
     def step(
-        self,
-        q: Float[Tensor, "M H N E"],
-        k: Float[Tensor, "M H N E"],
-        v: Float[Tensor, "M H N W"],
-        slots: Slots,
-        cache: State,
-        bias: Float[Tensor, "#M #H #N #K"] | None,
-    ) -> Float[Tensor, "M H N W"]:
+        self, q: New, k: New, v: NewValues, slots: Slots, cache: State, bias: Bias | None
+    ) -> Outputs:
         """Return the values that the newest queries read, after the newest keys are written."""
         queries, keys, values, strength = (
             x.transpose(1, 2)[:, :, :, None]

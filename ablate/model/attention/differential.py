@@ -24,7 +24,7 @@ from torch.nn import functional as F
 
 from ablate.config.limits import Range
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.fused import Fused
 from ablate.model.padding.base import Mask
 
@@ -81,14 +81,7 @@ class Differential(Kernel):
         first, second = (a * b).sum(1).exp().unbind()
         return first - second + self.initial
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return the normalised outputs of the heads, times (1 - lambda_0)."""
         parts = zip(halves(q), halves(k), strict=True)
         kept, noise = (self.fused(*part, v, mask, bias) for part in parts)

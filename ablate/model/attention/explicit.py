@@ -17,10 +17,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel, scale_factor
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, scale_factor
 from ablate.model.dropout import Dropout
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import VECTOR
+
+Scores = Float[Tensor, "B H Q K"]  # a number for each query and key
 
 FILLS = ("minus_inf", "large_negative", "zero_output")
 
@@ -48,24 +50,11 @@ class Explicit(Kernel):
         self.fill = fill
         self.dropout = Dropout(dropout)
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         return self.mix(q @ k.transpose(-2, -1), v, mask, bias)
 
-    def mix(
-        self,
-        scores: Float[Tensor, "B H Q K"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def mix(self, scores: Scores, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return the outputs of the heads, given the scores before the mask and the bias."""
         # exponentials of bfloat16 are slow and inaccurate
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
@@ -82,14 +71,14 @@ class Explicit(Kernel):
 
     def blocked(
         self, keep: Bool[Tensor, "#B 1 #Q #K"], dtype: torch.dtype, bias: Tensor | None
-    ) -> Float[Tensor, "#B #H #Q #K"]:
+    ) -> Bias:
         """Return the bias to add to the scores, with the fill value wherever a key is masked."""
         lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(dtype).min
         added = torch.zeros_like(keep, dtype=dtype) if bias is None else bias.to(dtype)
         return added.masked_fill(~keep, lowest)
 
 
-def softmax(scores: Float[Tensor, "B H Q K"]) -> Float[Tensor, "B H Q K"]:
+def softmax(scores: Scores) -> Scores:
     """Return the softmax over keys; rows of fewer than VECTOR keys are padded to be faster."""
     n_keys = scores.size(-1)
     if n_keys >= VECTOR:

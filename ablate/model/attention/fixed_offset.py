@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel, refuse_bias
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, refuse_bias
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import unread
 
@@ -48,14 +48,7 @@ class FixedOffset(Kernel):
                 "later tokens, so it must be at most 0 there"
             )
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return for each query the value of the key at the offset; zeros if there is no key."""
         queries = positions(mask.query_positions, q)
         keys = positions(mask.key_positions, k)

@@ -10,12 +10,11 @@ What to expect: the results of explicit attention with fill=zero_output, with le
 """
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel, scale_factor
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, scale_factor
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask
 
@@ -55,14 +54,7 @@ class Fused(Kernel):
         drops = self.training and self.rate > 0
         return device.type != "cpu" or not (drops or n_keys <= FEW)
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         if not self.reads_strided(k.size(2), q.device):
             return self.explicit(q, k, v, mask, bias)

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ablate.model.attention.base import Outputs
 from ablate.model.attention.fused import Fused
 from ablate.model.linear import Linear
 
@@ -41,9 +42,7 @@ class Gated(Fused):
         """Create the linear map from tokens to the gates of all heads."""
         self.gate = Linear(d_model, n_heads * self.d_head)
 
-    def finish(
-        self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
-    ) -> Float[Tensor, "B H Q W"]:
+    def finish(self, heads: Outputs, x: Float[Tensor, "B Q D"]) -> Outputs:
         """Return the outputs of the heads, each channel multiplied by its gate."""
         gates = torch.sigmoid(self.gate(x)).view(*x.shape[:2], heads.size(1), heads.size(3))
         return heads * gates.transpose(1, 2)

@@ -10,10 +10,9 @@ What to expect: with the divisor sqrt(d_head) (option general_divided), the resu
     so large that a model may learn nothing at a learning rate that suits the other options.
 """
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask
 
@@ -38,13 +37,6 @@ class General(Kernel):
         self.softmax = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
         self.form = nn.Linear(d_head, d_head, bias=False)
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         return self.softmax(q, self.form(k), v, mask, bias)

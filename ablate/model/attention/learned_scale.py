@@ -10,10 +10,9 @@ What to expect: the results of the fixed divisor, because the projections of que
 """
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask
 
@@ -41,13 +40,6 @@ class LearnedScale(Kernel):
         """Set the factor g to its initial value, 1 / sqrt(d_head), in place."""
         nn.init.constant_(parameter, self.initial)
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         return self.softmax.mix(self.factor * (q @ k.mT), v, mask, bias)

@@ -17,7 +17,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel, refuse_bias
+from ablate.model.attention.base import (
+    Bias,
+    Kernel,
+    Keys,
+    New,
+    NewValues,
+    Outputs,
+    Queries,
+    Values,
+    refuse_bias,
+)
 from ablate.model.cache import State
 from ablate.model.dropout import Dropout
 from ablate.model.padding.base import Mask
@@ -68,14 +78,7 @@ class LinearAttention(Kernel):
         x = x.to(torch.promote_types(x.dtype, torch.float32))
         return F.elu(x) + 1 if self.feature_map == "elu_plus_one" else x
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         weights = self.features(q) @ self.features(k).mT
         keep = mask.dense(q.size(2), k.size(2), q.device)
@@ -90,14 +93,8 @@ class LinearAttention(Kernel):
         return State()
 
     def step(
-        self,
-        q: Float[Tensor, "M H N E"],
-        k: Float[Tensor, "M H N E"],
-        v: Float[Tensor, "M H N W"],
-        slots: Slots,
-        cache: State,
-        bias: Float[Tensor, "#M #H #N #K"] | None,
-    ) -> Float[Tensor, "M H N W"]:
+        self, q: New, k: New, v: NewValues, slots: Slots, cache: State, bias: Bias | None
+    ) -> Outputs:
         """Return the outputs of the heads, after adding the newest keys and values to the sums."""
         queries, keys = (self.features(x).transpose(1, 2) for x in (q, k))
         # with a further value of 1, z is the last column of the sum S

@@ -11,12 +11,11 @@ What to expect: memory and time linear in the number of keys. Each linear combin
 """
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.config.limits import Count
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel, refuse_bias
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, refuse_bias
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask
 
@@ -67,14 +66,7 @@ class Linformer(Kernel):
         if biased:
             refuse_bias("linformer")
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the projected values.
 
         Raises:

@@ -12,11 +12,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import Kernel, Keys
 from ablate.model.cache import Cache
 from ablate.model.linear import stacked_linear
 from ablate.model.padding.base import Mask, Padding
-from ablate.model.position.base import Position
+from ablate.model.position.base import Heads, Newest, Position, Tokens
 from ablate.model.product import stack
 from ablate.model.projections.base import Map, Projections
 from ablate.model.projections.separate import Separate
@@ -80,9 +80,7 @@ class MultiHeadAttention(Sublayer):
         self.padding = padding
         self.query_factor = query_factor
 
-    def project(
-        self, x: Float[Tensor, "B L D"], packed: Packed
-    ) -> tuple[Float[Tensor, "B H L E"], ...]:
+    def project(self, x: Tokens, packed: Packed) -> tuple[Heads, ...]:
         """Return, for each linear map in `packed`, the heads that it computes from x."""
         maps = torch.split(stacked_linear(x, *packed), self.n_heads * self.d_head, -1)
         shape = *x.shape[:2], self.n_heads, self.d_head
@@ -91,13 +89,11 @@ class MultiHeadAttention(Sublayer):
             return tuple(heads)
         return torch.stack(heads).unbind()  # one copy here, or each product would make a copy
 
-    def scaled(self, queries: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
+    def scaled(self, queries: Heads) -> Heads:
         """Return the queries times `query_factor`."""
         return queries if self.query_factor == 1 else queries * self.query_factor
 
-    def merge(
-        self, heads: Float[Tensor, "B H L E"], x: Float[Tensor, "B L D"]
-    ) -> Float[Tensor, "B L D"]:
+    def merge(self, heads: Heads, x: Tokens) -> Tokens:
         """Return the output projection of the concatenated heads.
 
         x is the input of the sub-layer.
@@ -147,7 +143,7 @@ class SelfAttention(MultiHeadAttention):
         biased = type(position).bias is not Position.bias
         self.kernel.check(causal=self.causal, biased=biased)
 
-    def forward(self, x: Float[Tensor, "B L D"], at: LayerContext) -> Float[Tensor, "B L D"]:
+    def forward(self, x: Tokens, at: LayerContext) -> Tokens:
         """Return the attention output of each token."""
         q, k, v = self.project(at.position.within(x, at.positions), self.packed())
         q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
@@ -171,9 +167,7 @@ class SelfAttention(MultiHeadAttention):
         """
         return SelfCache(self.packed().stacked(), self.kernel.cache(slots))
 
-    def step(
-        self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
-    ) -> Float[Tensor, "M N D"]:
+    def step(self, x: Newest, at: LayerContext, slots: Slots, cache: Cache) -> Newest:
         """Return the attention output of each hypothesis's newest token over its past tokens."""
         assert isinstance(cache, SelfCache)
         q, k, v = self.project(at.position.within(x, at.positions), cache.packed)
@@ -222,27 +216,19 @@ class CrossAttention(MultiHeadAttention):
         mask = self.padding.mask(queries, memory.real)
         return CrossCache(keys, values, mask.dense(slots.beams, keys.size(2), keys.device))
 
-    def step(
-        self, x: Float[Tensor, "M N D"], at: LayerContext, slots: Slots, cache: Cache
-    ) -> Float[Tensor, "M N D"]:
+    def step(self, x: Newest, at: LayerContext, slots: Slots, cache: Cache) -> Newest:
         """Return the attention output of each hypothesis's newest token over the memory."""
         assert isinstance(cache, CrossCache)
         mask = Mask(pairs=cache.pairs, query_positions=at.positions)
         return self.attend(x, cache.keys, cache.values, mask)
 
-    def keys_values(
-        self, memory: Float[Tensor, "B K D"]
-    ) -> tuple[Float[Tensor, "B H K E"], Float[Tensor, "B H K E"]]:
+    def keys_values(self, memory: Float[Tensor, "B K D"]) -> tuple[Keys, Keys]:
         """Return the keys and values of the memory (the encoded source)."""
         keys, values = self.project(memory, pack(self.key, self.value))
         return keys, values
 
     def attend(
-        self,
-        x: Float[Tensor, "B Q D"],
-        keys: Float[Tensor, "B H K E"],
-        values: Float[Tensor, "B H K E"],
-        mask: Mask,
+        self, x: Float[Tensor, "B Q D"], keys: Keys, values: Keys, mask: Mask
     ) -> Float[Tensor, "B Q D"]:
         """Return the attention output of each token in x over the given keys and values."""
         queries = self.query(x).view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)

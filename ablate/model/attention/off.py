@@ -9,10 +9,8 @@ What to expect: in cross-attention, a language model that does not see the sourc
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import unread
 
@@ -30,14 +28,7 @@ class Off(Kernel):
     def __init__(self, *, d_head: int, dropout: float) -> None:
         super().__init__()
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return zeros."""
         zeros = torch.zeros(*q.shape[:3], v.size(3), dtype=v.dtype, device=v.device)
         return unread(zeros, q, k, v)

@@ -14,12 +14,11 @@ What to expect: scores are bounded by the gains, so that attention does not coll
 from typing import Annotated
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.fused import Fused
 from ablate.model.padding.base import Mask
 
@@ -58,14 +57,7 @@ class QKNorm(Kernel):
         """Set a gain of the norms to ones, in place."""
         nn.init.ones_(parameter)
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         normal = (
             F.layer_norm(x, gain.shape, gain.to(x.dtype), eps=self.eps).to(x.dtype)

@@ -12,11 +12,10 @@ What to expect: a head that has nothing to attend to puts its weight on the sink
 """
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.fused import Fused
 from ablate.model.padding.base import Mask
 
@@ -47,14 +46,7 @@ class Sink(Kernel):
         """Create the learned key of each head."""
         self.sink = nn.Parameter(torch.empty(n_heads, self.d_head))
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         sink = self.sink[:, None].to(k.dtype).expand(len(k), -1, -1, -1)
         keys, values = torch.cat([k, sink], 2), F.pad(v, (0, 0, 0, 1))

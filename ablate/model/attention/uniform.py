@@ -10,10 +10,8 @@ What to expect: attention cannot select tokens by order or content, so only the 
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from ablate.model.attention.base import Kernel, refuse_bias
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, refuse_bias
 from ablate.model.dropout import Dropout
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import unread
@@ -39,14 +37,7 @@ class Uniform(Kernel):
         if biased:
             refuse_bias("uniform")
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return for each query the mean of its allowed values."""
         keep = mask.dense(q.size(2), k.size(2), q.device)
         if keep is None:

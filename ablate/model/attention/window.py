@@ -12,11 +12,11 @@ What to expect: nearly the same loss if some layers have no window, or if there 
     for their windows together to reach far enough. This implementation saves no time or memory.
 """
 
-from jaxtyping import Float
 from torch import Tensor
 
 from ablate.config.limits import Count
 from ablate.errors import UserError
+from ablate.model.attention.base import Bias, Keys, Outputs, Queries, Values
 from ablate.model.attention.fused import Fused
 from ablate.model.padding.base import Mask
 
@@ -72,14 +72,7 @@ class Window(Fused):
                 f"must be smaller than the context, at most {tokens - 1}"
             )
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K W"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q W"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         queries, keys = mask.query_positions, mask.key_positions
         if self.local and queries is not None and keys is not None:

@@ -16,12 +16,12 @@ What to expect: worse than layer_norm, as statistics of text vary between batche
 from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.config.limits import Range
 from ablate.errors import UserError
-from ablate.model.norm.base import Norm
+from ablate.model.norm.base import Norm, Real, Vectors
 
 PADDING = ("left_out", "counted")
 
@@ -61,9 +61,7 @@ class BatchNorm(Norm):
         self.register_buffer("mean", torch.zeros(d_model))
         self.register_buffer("var", torch.ones(d_model))
 
-    def forward(
-        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
-    ) -> Float[Tensor, "*N D"]:
+    def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors; in training, also update the running averages."""
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         mean, var = self.mean, self.var

@@ -11,11 +11,10 @@ What to expect: the quality of layer_norm if alpha is tuned. There is no mean or
 from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from ablate.config.limits import Range
-from ablate.model.norm.base import Norm
+from ablate.model.norm.base import Norm, Real, Vectors
 
 
 class DynamicTanh(Norm):
@@ -38,8 +37,6 @@ class DynamicTanh(Norm):
         values = {id(self.alpha): self.initial, id(self.gain): 1.0, id(self.bias): 0.0}
         nn.init.constant_(parameter, values[id(parameter)])
 
-    def forward(
-        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
-    ) -> Float[Tensor, "*N D"]:
+    def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return gain * tanh(alpha x) + bias, in the dtype of x; `real` has no effect."""
         return (self.gain * torch.tanh(self.alpha * x) + self.bias).to(x.dtype)

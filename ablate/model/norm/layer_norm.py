@@ -8,12 +8,11 @@ Equation: gain * (x - mean) / sqrt(var + eps) + bias, where var is the sum of sq
 from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.model.norm.base import Norm
+from ablate.model.norm.base import Norm, Real, Vectors
 
 
 class LayerNorm(Norm):
@@ -25,9 +24,7 @@ class LayerNorm(Norm):
         self.gain = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
 
-    def forward(
-        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
-    ) -> Float[Tensor, "*N D"]:
+    def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""
         normal = F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)
         return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32

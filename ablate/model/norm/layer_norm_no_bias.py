@@ -10,12 +10,11 @@ What to expect: the quality of layer_norm, because the linear maps after the nor
 from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.model.norm.base import Norm
+from ablate.model.norm.base import Norm, Real, Vectors
 
 
 class LayerNormNoBias(Norm):
@@ -26,9 +25,7 @@ class LayerNormNoBias(Norm):
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d_model))
 
-    def forward(
-        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
-    ) -> Float[Tensor, "*N D"]:
+    def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""
         normal = F.layer_norm(x, self.gain.shape, self.gain.to(x.dtype), eps=self.eps)
         return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32

@@ -9,12 +9,10 @@ What to expect: the quality of layer_norm or slightly better. According to the p
 
 from typing import Annotated
 
-from jaxtyping import Bool, Float
-from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.model.norm.base import Norm
+from ablate.model.norm.base import Norm, Real, Vectors
 
 
 class LayerNormPlain(Norm):
@@ -24,8 +22,6 @@ class LayerNormPlain(Norm):
         super().__init__()
         self.eps = eps
 
-    def forward(
-        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
-    ) -> Float[Tensor, "*N D"]:
+    def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""
         return F.layer_norm(x, x.shape[-1:], eps=self.eps).to(x.dtype)

@@ -7,10 +7,7 @@ What to expect: the norm of the residual stream grows with depth; at a learning 
     normalised models, training is slower or diverges.
 """
 
-from jaxtyping import Bool, Float
-from torch import Tensor
-
-from ablate.model.norm.base import Norm
+from ablate.model.norm.base import Norm, Real, Vectors
 
 
 class NoNorm(Norm):
@@ -19,8 +16,6 @@ class NoNorm(Norm):
     def __init__(self, *, d_model: int) -> None:
         super().__init__()
 
-    def forward(
-        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
-    ) -> Float[Tensor, "*N D"]:
+    def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return x."""
         return x

@@ -9,12 +9,11 @@ What to expect: the quality of layer_norm with half its parameters.
 from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.model.norm.base import Norm
+from ablate.model.norm.base import Norm, Real, Vectors
 
 
 class RMSNorm(Norm):
@@ -25,9 +24,7 @@ class RMSNorm(Norm):
         self.eps = eps
         self.gain = nn.Parameter(torch.ones(d_model))
 
-    def forward(
-        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
-    ) -> Float[Tensor, "*N D"]:
+    def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""
         normal = F.rms_norm(x, self.gain.shape, self.gain.to(x.dtype), self.eps)
         return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32

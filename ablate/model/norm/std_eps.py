@@ -13,11 +13,10 @@ What to expect: the results of layer_norm, except for vectors of almost no varia
 from typing import Annotated
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import nn
 
 from ablate.config.limits import Range
-from ablate.model.norm.base import Norm
+from ablate.model.norm.base import Norm, Real, Vectors
 
 
 class StdEps(Norm):
@@ -29,9 +28,7 @@ class StdEps(Norm):
         self.gain = nn.Parameter(torch.ones(d_model))
         self.bias = nn.Parameter(torch.zeros(d_model))
 
-    def forward(
-        self, x: Float[Tensor, "*N D"], real: Bool[Tensor, "*N"] | None = None
-    ) -> Float[Tensor, "*N D"]:
+    def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""
         centred = x - x.mean(-1, keepdim=True)
         # at a deviation of 0, torch's vector norm has a gradient, but a square root has none

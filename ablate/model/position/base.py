@@ -10,6 +10,11 @@ from ablate.errors import UserError
 from ablate.model.cache import Cache, Nothing
 from ablate.model.laws import Law
 
+Tokens = Float[Tensor, "B L D"]  # for each sentence, a vector for each token
+Newest = Float[Tensor, "M N D"]  # for each sentence, the newest token of each hypothesis
+Heads = Float[Tensor, "B H L E"]  # for each sentence and head, a vector for each token
+Positions = Int[Tensor, "#B L"]  # the position of each token; sentences may share a single row
+
 
 class Position(nn.Module, ABC):
     """Gives a stack the positions of its tokens; encoder and decoder have one object each.
@@ -32,7 +37,7 @@ class Position(nn.Module, ABC):
         """Raise UserError if `rotate` cannot rotate heads of this width."""
         return
 
-    def embed(self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]) -> Tensor:
+    def embed(self, x: Tokens, positions: Positions) -> Tensor:
         """Return the input of the stack: the embeddings, with positions added."""
         return x
 
@@ -40,18 +45,18 @@ class Position(nn.Module, ABC):
         """Return the cache of decoding that `step` needs, before the first step."""
         return Nothing()
 
-    def step(self, x: Float[Tensor, "M N D"], positions: Int[Tensor, "#M N"], cache: Any) -> Tensor:
+    def step(self, x: Newest, positions: Int[Tensor, "#M N"], cache: Any) -> Tensor:
         """Return the input of the stack for the newest token of each hypothesis.
 
         There are N hypotheses of each of M sentences.
         """
         return self.embed(x, positions)
 
-    def within(self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]) -> Tensor:
+    def within(self, x: Tokens, positions: Positions) -> Tensor:
         """Return the input of self-attention in every layer: the tokens x, with positions added."""
         return x
 
-    def rotate(self, heads: Float[Tensor, "B H L E"], positions: Int[Tensor, "#B L"]) -> Tensor:
+    def rotate(self, heads: Heads, positions: Positions) -> Tensor:
         """Return queries or keys of self-attention, rotated by their positions."""
         return heads
 

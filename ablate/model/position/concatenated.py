@@ -14,11 +14,10 @@ What to expect: the results of the sum, although no channel has to represent wor
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.model.linear import Linear
-from ablate.model.position.base import Position, vectors
+from ablate.model.position.base import Position, Positions, Tokens, vectors
 
 
 class Concatenated(Position):
@@ -42,9 +41,7 @@ class Concatenated(Position):
         """The largest number of positions that have vectors; None: there is no limit."""
         return self.of.longest
 
-    def embed(
-        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
-    ) -> Float[Tensor, "B L D"]:
+    def embed(self, x: Tokens, positions: Positions) -> Tokens:
         """Return W [x; p] + b."""
         p = self.of.embed(torch.zeros_like(x), positions)
         mapped: Tensor = self.map(torch.cat([x, p], -1))

@@ -9,10 +9,9 @@ What to expect: the results of `model/position=none`. A difference from `none` w
 """
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
-from ablate.model.position.base import Position
+from ablate.model.position.base import Position, Positions, Tokens
 
 
 class Constant(Position):
@@ -24,8 +23,6 @@ class Constant(Position):
         super().__init__()
         self.register_buffer("vector", (torch.arange(d_model) % 2).float(), persistent=False)
 
-    def embed(
-        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
-    ) -> Float[Tensor, "B L D"]:
+    def embed(self, x: Tokens, positions: Positions) -> Tokens:
         """Return x plus the sinusoids of position 0."""
         return x + self.vector

@@ -13,10 +13,7 @@ What to expect: in shallow models, the quality of vectors that are added once; i
 
 from collections.abc import Callable
 
-from jaxtyping import Float, Int
-from torch import Tensor
-
-from ablate.model.position.base import Position, vectors
+from ablate.model.position.base import Position, Positions, Tokens, vectors
 
 
 class EveryLayer(Position):
@@ -39,8 +36,6 @@ class EveryLayer(Position):
         """The largest number of positions that have vectors; None: there is no limit."""
         return self.of.longest
 
-    def within(
-        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
-    ) -> Float[Tensor, "B L D"]:
+    def within(self, x: Tokens, positions: Positions) -> Tokens:
         """Return x plus the position vectors."""
         return self.of.embed(x, positions)

@@ -13,11 +13,11 @@ What to expect: most of the benefit of sinusoids, because positions can be told 
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from ablate.config.limits import Seed
-from ablate.model.position.base import Position
+from ablate.model.position.base import Position, Positions, Tokens
 
 
 class FixedRandom(Position):
@@ -42,9 +42,7 @@ class FixedRandom(Position):
         unit = normal / np.linalg.norm(normal, axis=1, keepdims=True)
         return torch.tensor(unit * (d_model / 2) ** 0.5, dtype=torch.float32)
 
-    def embed(
-        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
-    ) -> Float[Tensor, "B L D"]:
+    def embed(self, x: Tokens, positions: Positions) -> Tokens:
         """Return x plus the random vector of each position."""
         end = int(positions.max()) + 1
         if end > self.table.size(0):

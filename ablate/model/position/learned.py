@@ -9,12 +9,11 @@ What to expect: as good as sinusoids at lengths seen in training (25.7 against 2
 """
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.position.base import Position
+from ablate.model.position.base import Position, Positions, Tokens
 
 
 class Learned(Position):
@@ -45,9 +44,7 @@ class Learned(Position):
         """Fill the table in place with normal random values of standard deviation d_model^-0.5."""
         nn.init.normal_(parameter, std=parameter.size(1) ** -0.5, generator=generator)
 
-    def embed(
-        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
-    ) -> Float[Tensor, "B L D"]:
+    def embed(self, x: Tokens, positions: Positions) -> Tokens:
         """Return x plus the learned vectors.
 
         Raises:

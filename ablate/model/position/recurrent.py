@@ -10,11 +10,11 @@ What to expect: the GRU represents word order also in sentences that are longer 
     d_model^2 weights for each stack, and its steps cannot run in parallel.
 """
 
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from ablate.model.cache import State
-from ablate.model.position.base import Position
+from ablate.model.position.base import Newest, Position, Positions, Tokens
 from ablate.model.rnn import Layer
 
 
@@ -29,9 +29,7 @@ class Recurrent(Position):
         super().__init__()
         self.layer = Layer("gru", d_model, directions=1, forget_bias=0.0)
 
-    def embed(
-        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
-    ) -> Float[Tensor, "B L D"]:
+    def embed(self, x: Tokens, positions: Positions) -> Tokens:
         """Return the GRU's state after each token of whole sequences."""
         states, _ = self.layer(x, (x.new_zeros(1, len(x), x.size(2)),))
         return states
@@ -40,9 +38,7 @@ class Recurrent(Position):
         """Return an empty cache for the state of the GRU."""
         return State()
 
-    def step(
-        self, x: Float[Tensor, "M N D"], positions: Int[Tensor, "#M N"], cache: State
-    ) -> Float[Tensor, "M N D"]:
+    def step(self, x: Newest, positions: Int[Tensor, "#M N"], cache: State) -> Newest:
         """Return the GRU's states after the newest tokens, and store them in the cache."""
         before = x.new_zeros(x.shape) if cache.value is None else cache.value
         states, _ = self.layer(x.flatten(0, 1)[:, None], (before.flatten(0, 1)[None],))

@@ -12,12 +12,11 @@ What to expect: at least the quality of sinusoids; relative distances need not b
 from typing import Annotated
 
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.config.limits import Range
 from ablate.errors import UserError
-from ablate.model.position.base import Position
+from ablate.model.position.base import Heads, Position, Positions
 
 
 class Rotary(Position):
@@ -40,15 +39,13 @@ class Rotary(Position):
                 "must be even"
             )
 
-    def rotate(
-        self, heads: Float[Tensor, "B H L E"], positions: Int[Tensor, "#B L"]
-    ) -> Float[Tensor, "B H L E"]:
+    def rotate(self, heads: Heads, positions: Positions) -> Heads:
         """Return the queries or keys, each pair of channels rotated by its angle."""
         cos, sin = self.turns(positions, heads.size(3), heads.dtype)
         even, odd = heads[..., 0::2], heads[..., 1::2]
         return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
-    def turns(self, positions: Int[Tensor, "#B L"], d_head: int, dtype: torch.dtype) -> Tensor:
+    def turns(self, positions: Positions, d_head: int, dtype: torch.dtype) -> Tensor:
         """Return the cosines and sines of the angles, as a tensor of shape "2 #B 1 L E/2"."""
         # float64: at position 500 a float32 angle is already wrong in the fifth decimal
         pair = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.model.position.base import Position
+from ablate.model.position.base import Position, Positions, Tokens
 
 LAYOUTS = ("interleaved", "halves")
 SPACINGS = ("half", "half_minus_one")
@@ -67,9 +67,7 @@ class Sinusoidal(Position):
         axis = 2 if self.layout == "interleaved" else 1
         return torch.stack([angle.sin(), angle.cos()], axis).flatten(1)
 
-    def embed(
-        self, x: Float[Tensor, "B L D"], positions: Int[Tensor, "#B L"]
-    ) -> Float[Tensor, "B L D"]:
+    def embed(self, x: Tokens, positions: Positions) -> Tokens:
         """Return x plus the sinusoids."""
         end = int(positions.max()) + 1
         if end > self.table.size(0):
