@@ -44,6 +44,8 @@ class Kernel(nn.Module, ABC):
     keeps_pairs = True  # whether it can hide any single key from any single query
     longest: int | None = None  # largest number of keys; None: there is no limit
     reads_positions = False  # whether it needs the positions of queries and keys
+    # its option of model/attention, if it has no scores that a bias could be added to
+    without_scores: str | None = None
 
     @abstractmethod
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
@@ -82,7 +84,12 @@ class Kernel(nn.Module, ABC):
         `causal`: whether the mask will be causal. `biased`: whether the position option, such as
         ALiBi, adds a bias to the scores.
         """
-        return
+        if biased and self.without_scores:
+            raise UserError(
+                f"model/attention={self.without_scores} has no scores that the biases of "
+                "model/position could be added to: choose positions without biases, such as "
+                "model/position=sinusoidal"
+            )
 
     def cache(self, slots: Slots) -> Cache:
         """Return the empty cache of self-attention for step-by-step decoding."""
@@ -128,18 +135,6 @@ class KeysValues:
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Keep the given sentences in the cache and drop all other sentences."""
         self.past = [past.index_select(0, sentences) for past in self.past]
-
-
-def refuse_bias(level: str) -> None:
-    """Raise UserError because a kernel without scores cannot add the bias of a position option.
-
-    `level` is the kernel's option of model/attention, for the message. An example of such a
-    position option is ALiBi.
-    """
-    raise UserError(
-        f"model/attention={level} has no scores that the biases of model/position could be added "
-        "to: choose positions without biases, such as model/position=sinusoidal"
-    )
 
 
 def scale_factor(scale: str, d_head: int) -> float:

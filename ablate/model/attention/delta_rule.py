@@ -16,17 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.model.attention.base import (
-    Bias,
-    Kernel,
-    Keys,
-    New,
-    NewValues,
-    Outputs,
-    Queries,
-    Values,
-    refuse_bias,
-)
+from ablate.model.attention.base import Bias, Kernel, Keys, New, NewValues, Outputs, Queries, Values
 from ablate.model.cache import State
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import Slots
@@ -42,18 +32,11 @@ class DeltaRule(Kernel):
 
     has_shares = False
     keeps_pairs = False
+    without_scores = "delta_rule"
 
     def __init__(self, *, d_head: int, dropout: float) -> None:
         super().__init__()
         self.strength = nn.Linear(d_head, 1)
-
-    def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if the position option, such as ALiBi, adds a bias to attention scores.
-
-        This kernel computes no scores.
-        """
-        if biased:
-            refuse_bias("delta_rule")
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return the values that the queries read from the matrix S of each head.

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, refuse_bias
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import unread
 
@@ -28,6 +28,7 @@ class FixedOffset(Kernel):
 
     has_shares = False  # the first queries may have no key
     reads_positions = True
+    without_scores = "fixed_offset"
 
     def __init__(self, *, d_head: int, dropout: float, offset: int) -> None:
         super().__init__()
@@ -40,8 +41,7 @@ class FixedOffset(Kernel):
             UserError: the key is a later token, which a causal mask hides, or the position option
                 adds a bias to attention scores, which this kernel does not compute.
         """
-        if biased:
-            refuse_bias("fixed_offset")
+        super().check(causal=causal, biased=biased)
         if causal and self.offset > 0:
             raise UserError(
                 f"model.attention.offset is {self.offset}: the causal mask of the decoder hides "

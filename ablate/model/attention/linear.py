@@ -17,17 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.errors import UserError
-from ablate.model.attention.base import (
-    Bias,
-    Kernel,
-    Keys,
-    New,
-    NewValues,
-    Outputs,
-    Queries,
-    Values,
-    refuse_bias,
-)
+from ablate.model.attention.base import Bias, Kernel, Keys, New, NewValues, Outputs, Queries, Values
 from ablate.model.cache import State
 from ablate.model.dropout import Dropout
 from ablate.model.padding.base import Mask
@@ -51,6 +41,8 @@ class LinearAttention(Kernel):
         UserError: `feature_map` has another value.
     """
 
+    without_scores = "linear"
+
     def __init__(self, *, d_head: int, dropout: float, feature_map: str, normalised: bool) -> None:
         super().__init__()
         if feature_map not in FEATURE_MAPS:
@@ -61,14 +53,6 @@ class LinearAttention(Kernel):
         self.normalised = normalised
         self.has_shares = normalised and feature_map == "elu_plus_one"
         self.dropout = Dropout(dropout)
-
-    def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if the position option, such as ALiBi, adds a bias to attention scores.
-
-        This kernel computes no scores.
-        """
-        if biased:
-            refuse_bias("linear")
 
     def features(self, x: Float[Tensor, "B H L E"]) -> Float[Tensor, "B H L E"]:
         """Return the features f(x), in float32 or wider.

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ablate.config.limits import Count
 from ablate.errors import UserError
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, refuse_bias
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask
 
@@ -37,6 +37,7 @@ class Linformer(Kernel):
 
     has_shares = False
     keeps_pairs = False
+    without_scores = "linformer"
 
     def __init__(
         self, *, d_head: int, dropout: float, scale: str, rank: Count, max_length: Count
@@ -63,8 +64,7 @@ class Linformer(Kernel):
                 "model/attention@model.encoder.attention=linformer or "
                 "model/attention@model.cross.attention=linformer"
             )
-        if biased:
-            refuse_bias("linformer")
+        super().check(causal=causal, biased=biased)
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the projected values.

@@ -11,7 +11,7 @@ What to expect: attention cannot select tokens by order or content, so only the 
 
 import torch
 
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, refuse_bias
+from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.dropout import Dropout
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import unread
@@ -25,17 +25,11 @@ class Uniform(Kernel):
         dropout: dropout probability of the attention weights.
     """
 
+    without_scores = "uniform"
+
     def __init__(self, *, d_head: int, dropout: float) -> None:
         super().__init__()
         self.dropout = Dropout(dropout)
-
-    def check(self, *, causal: bool, biased: bool) -> None:
-        """Raise UserError if the position option, such as ALiBi, adds a bias to attention scores.
-
-        This kernel computes no scores.
-        """
-        if biased:
-            refuse_bias("uniform")
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return for each query the mean of its allowed values."""
