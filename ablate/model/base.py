@@ -8,9 +8,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ablate.model.attention.base import Kernel
+from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.cache import Cache
 from ablate.model.head.base import Head
 from ablate.model.laws import Law
+from ablate.model.stack import Stack
 
 
 class Seq2Seq(NamedTuple):
@@ -118,9 +120,25 @@ class Model(nn.Module, ABC):
         return {"source": None, "target": None, "both": None}
 
     def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield each attention's name, such as "decoder.0.cross", and its kernel."""
-        yield from ()
+        """Yield each attention's name, such as "decoder.0.cross", and its kernel.
+
+        A layer whose weights are shared occurs once.
+        """
+        for stack, part in stacks_of(self):
+            for name, module in part.layers.named_modules():
+                if isinstance(module, MultiHeadAttention):
+                    number, kind = name.split(".")[:2]
+                    yield f"{stack}.{number}.{kind.removesuffix('_attention')}", module.kernel
 
     def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
         """Yield each layer's name, such as "encoder.0", and the list of its parameters."""
-        yield from ()
+        for stack, part in stacks_of(self):
+            for number, parameters in enumerate(part.parameters_by_layer()):
+                yield f"{stack}.{number}", parameters
+
+
+def stacks_of(model: Model) -> Iterator[tuple[str, Stack]]:
+    """Yield the name of each stack of Transformer layers in a model, and the stack."""
+    for name, part in model.named_children():
+        if isinstance(part, Stack):
+            yield name, part

@@ -4,13 +4,8 @@
 inputs.
 """
 
-from collections.abc import Iterator
 from typing import ClassVar
 
-from torch import nn
-
-from ablate.model.attention.base import Kernel
-from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Model
 from ablate.model.components import Components, Sizes, Vocabularies
 from ablate.model.laws import WITHOUT_CAUSAL_MASK
@@ -82,14 +77,3 @@ class OneStack(Model):
         stack = getattr(self, self.name)
         assert isinstance(stack, Stack)
         return stack
-
-    def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield each attention's name, such as "decoder.0.self", and its kernel."""
-        for name, part in self.stack.layers.named_modules():
-            if isinstance(part, SelfAttention):
-                yield f"{self.name}.{name.partition('.')[0]}.self", part.kernel
-
-    def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield each layer's name, such as "decoder.0", and the list of its parameters."""
-        for number, parameters in enumerate(self.stack.parameters_by_layer()):
-            yield f"{self.name}.{number}", parameters

@@ -1,18 +1,15 @@
 """The encoder-decoder Transformer (arXiv:1706.03762), assembled from factories of components."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from ablate.config.arguments import Arguments
 from ablate.data.vocabulary import PAD
 from ablate.model.attention.base import Kernel
-from ablate.model.attention.multi_head import (
-    MultiHeadAttention,
-)
 from ablate.model.base import Model, Seq2Seq
 from ablate.model.components import Components, Sizes, Vocabularies
 from ablate.model.laws import WITHOUT_CAUSAL_MASK
@@ -170,20 +167,3 @@ class Transformer(Model):
         readers += [k.longest for name, k in self.attentions() if name.endswith("cross")]
         sources = [n for n in (self.encoder.position.longest, *readers) if n is not None]
         return {"source": min(sources, default=None), "target": self.decoder.position.longest}
-
-    def attentions(self) -> Iterator[tuple[str, Kernel]]:
-        """Yield each attention's name, such as "decoder.0.cross", and its kernel.
-
-        A layer whose weights are shared occurs once.
-        """
-        for stack in ("encoder", "decoder"):
-            for name, part in getattr(self, stack).layers.named_modules():
-                if isinstance(part, MultiHeadAttention):
-                    number, kind = name.split(".")[:2]
-                    yield f"{stack}.{number}.{kind.removesuffix('_attention')}", part.kernel
-
-    def layers(self) -> Iterator[tuple[str, list[nn.Parameter]]]:
-        """Yield each layer's name, such as "encoder.0", and the list of its parameters."""
-        for stack in ("encoder", "decoder"):
-            for number, parameters in enumerate(getattr(self, stack).parameters_by_layer()):
-                yield f"{stack}.{number}", parameters
