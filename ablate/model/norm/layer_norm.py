@@ -5,24 +5,15 @@ Equation: gain * (x - mean) / sqrt(var + eps) + bias, where var is the sum of sq
     this is the reference option of the factor.
 """
 
-from typing import Annotated
-
-import torch
-from torch import nn
 from torch.nn import functional as F
 
-from ablate.config.limits import Range
-from ablate.model.norm.base import Norm, Real, Vectors
+from ablate.model.norm.base import GainNorm, Real, Vectors
 
 
-class LayerNorm(Norm):
+class LayerNorm(GainNorm):
     """Normalises vectors to zero mean and unit variance, then applies a learned gain and bias."""
 
-    def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
-        super().__init__()
-        self.eps = eps
-        self.gain = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
+    has_bias = True
 
     def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""

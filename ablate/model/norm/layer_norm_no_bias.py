@@ -7,23 +7,13 @@ What differs: nothing.
 What to expect: the quality of layer_norm, because the linear maps after the norm have biases.
 """
 
-from typing import Annotated
-
-import torch
-from torch import nn
 from torch.nn import functional as F
 
-from ablate.config.limits import Range
-from ablate.model.norm.base import Norm, Real, Vectors
+from ablate.model.norm.base import GainNorm, Real, Vectors
 
 
-class LayerNormNoBias(Norm):
+class LayerNormNoBias(GainNorm):
     """Normalises each vector to zero mean and unit variance, then applies a learned gain."""
-
-    def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
-        super().__init__()
-        self.eps = eps
-        self.gain = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""

@@ -6,23 +6,13 @@ What differs: eps is added to the mean square; the paper has no eps.
 What to expect: the quality of layer_norm with half its parameters.
 """
 
-from typing import Annotated
-
-import torch
-from torch import nn
 from torch.nn import functional as F
 
-from ablate.config.limits import Range
-from ablate.model.norm.base import Norm, Real, Vectors
+from ablate.model.norm.base import GainNorm, Real, Vectors
 
 
-class RMSNorm(Norm):
+class RMSNorm(GainNorm):
     """Normalises each vector to unit root mean square, then applies a learned gain."""
-
-    def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
-        super().__init__()
-        self.eps = eps
-        self.gain = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""

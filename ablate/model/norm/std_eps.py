@@ -10,23 +10,15 @@ What differs: the unbiased standard deviation makes outputs smaller by sqrt(1 - 
 What to expect: the results of layer_norm, except for vectors of almost no variance.
 """
 
-from typing import Annotated
-
 import torch
-from torch import nn
 
-from ablate.config.limits import Range
-from ablate.model.norm.base import Norm, Real, Vectors
+from ablate.model.norm.base import GainNorm, Real, Vectors
 
 
-class StdEps(Norm):
+class StdEps(GainNorm):
     """Layer norm with the unbiased standard deviation and eps outside the root."""
 
-    def __init__(self, *, d_model: int, eps: Annotated[float, Range(0)]) -> None:
-        super().__init__()
-        self.eps = eps
-        self.gain = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
+    has_bias = True
 
     def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""
