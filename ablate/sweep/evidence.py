@@ -1,4 +1,4 @@
-"""Load the evidence of a finished sweep, from W&B or from its folder."""
+"""Load the evidence of a finished sweep from its folder."""
 
 from pathlib import Path
 
@@ -6,25 +6,6 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.record.files import check_links
 from ablate.verdict.load import load_evidence
-
-
-def from_wandb(project: str, group: str) -> Evidence:
-    """Return the evidence of the latest sweep in a W&B group, and print how many results were read
-    from its runs.
-
-    Raises:
-        UserError: W&B cannot be reached, or does not have the sweep.
-    """
-    from ablate.wandb.fetch import connect, fetch
-
-    fetched = fetch(connect(), project, group)
-    runs = len(fetched.evidence.runs)
-    direct = fetched.n_from_runs
-    print(
-        f"{fetched.analysis}: {direct} of {runs} results were read from the W&B runs themselves, "
-        f"and {runs - direct} from the evidence that was logged with the verdict."
-    )
-    return fetched.evidence
 
 
 def from_folder(folder: Path) -> Evidence:

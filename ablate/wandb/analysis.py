@@ -96,7 +96,6 @@ def send_analysis(
             "regime": evidence.regime,
             "registration": evidence.registration,
             "logged": time.time(),
-            "runs": {str(cell): link["id"] for cell, link in links.items()},
         },
     )
     failed = True

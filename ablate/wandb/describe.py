@@ -18,7 +18,7 @@ from ablate.record.label import cut
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure, TrainingParts
 from ablate.wandb.connection import as_tags
-from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE, RESULT, STEP
+from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE, STEP
 from ablate.wandb.note import NOTE
 from ablate.wandb.start import finish
 
@@ -29,6 +29,8 @@ SUMMARIES = {
     **{name: BEST[metric.better] for name, metric in METRICS.items() if metric.better},
     "gradient_norm": "max",
 }
+# prefix of every metric of the result; without it, a curve is summarised by its best value
+RESULT = "result/"
 CURVES = ("train", "val")  # splits that are measured repeatedly
 PLAIN = ("status", "error", "identity", "wall_seconds", "ended")  # keys of result.json
 

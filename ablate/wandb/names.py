@@ -1,8 +1,6 @@
 """Keys and length limits of names in W&B, used for logging and for loading."""
 
 STEP = "trainer/global_step"  # name of the step in Lightning's logger
-# prefix of every metric of the result; without it, a curve is summarised by its best value
-RESULT = "result/"
 ANALYSIS = "analysis"  # job type of the analysis run of a sweep
 EVIDENCE = "evidence"  # type of the artifact of the analysis run
 LONGEST_NAME = 64  # maximum length of a tag or a job type

@@ -119,11 +119,7 @@ class StandIn(Run):
         super().__init__(None, team, project, started["run_id"], attrs=shown, lazy=False)
         self.records = records
         self.media = records["folder"] / "files"
-        self.history_rows = [dict(row["item"]) for row in records.get("history", [])]
         self.artifacts = [Artifact(made) for made in records.get("artifact", [])]
-
-    def scan_history(self, keys):
-        return [{k: row[k] for k in keys} for row in self.history_rows if set(keys) <= row.keys()]
 
     def logged_artifacts(self):
         return iter(self.artifacts)
@@ -173,10 +169,3 @@ class Api:
         if path != PROJECT:
             raise ValueError(f"Could not find project {path.rpartition('/')[2]}")
         return (run for run in self.all if run.group == filters["group"])
-
-    def run(self, path):
-        project, _, identity = path.rpartition("/")
-        for run in self.all:
-            if (project, identity) == (PROJECT, run.id):
-                return run
-        raise ValueError(f"Could not find run {path}")

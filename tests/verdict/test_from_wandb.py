@@ -1,6 +1,7 @@
 """The verdict from W&B is that of the local records."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -25,15 +26,8 @@ def ask(command, monkeypatch, uploaded):
     return asked
 
 
-def cell(uploaded, evidence, number):
-    """The W&B run of a cell."""
-    identity = evidence.runs[number]["identity"]
-    return next(run for run in uploaded.all if run.id == identity)
-
-
 def test_wandb_and_the_local_records_give_the_same_files(ask, swept, tmp_path):
     printed = ask("wandb", f"project={PROJECT}", f"group={GROUP}", f"to={tmp_path / 'a'}")
-    assert "4 of 4 results" in printed
     verdict = json.loads((swept / "verdict.json").read_text())
     assert any(claim["effect"] for claim in verdict["claims"])  # there is something to compare
     for claim in verdict["claims"]:
@@ -45,37 +39,23 @@ def test_wandb_and_the_local_records_give_the_same_files(ask, swept, tmp_path):
         assert (folder / "report.md").read_bytes() == (swept / "report.md").read_bytes()
 
 
-def test_a_run_that_another_sweep_made_is_found_there(uploaded, swept):
-    cell(uploaded, Evidence.load(swept), 1).group = "earlier"
-    assert fetch(uploaded, PROJECT, GROUP).n_from_runs == 4
-
-
-def test_results_are_those_of_the_runs(uploaded, swept):
+def test_the_evidence_is_that_of_the_analysis_alone(uploaded, analysis, swept):
     evidence = Evidence.load(swept)
-    run = cell(uploaded, evidence, 1)
-    run.summary_metrics["result/test_long/nll"] = 1.5
-    next(row for row in run.history_rows if "val/nll" in row)["val/nll"] = 7.25
-    changed = fetch(uploaded, PROJECT, GROUP).evidence.runs[1]
-    assert changed["metrics"]["test_long/nll"] == 1.5
-    assert changed["curve"]["val/nll"][0] == 7.25
-    assert changed["metrics"]["test/bleu"] == evidence.runs[1]["metrics"]["test/bleu"]
-
-
-@pytest.mark.parametrize("what", ["deleted", "repeated since", "still running"])
-def test_without_its_run_a_cell_has_the_result_that_the_artifact_has(uploaded, swept, what):
-    evidence = Evidence.load(swept)
-    run = cell(uploaded, evidence, 1)
-    if what == "deleted":
-        uploaded.all.remove(run)
-    elif what == "repeated since":
-        ended = run.summary_metrics["ended"] + 60
-        run.summary_metrics.update({"ended": ended, "result/test/bleu": 9.0})
-    else:
-        run.summary_metrics.clear()
+    uploaded.all = [analysis]
     fetched = fetch(uploaded, PROJECT, GROUP)
-    assert fetched.n_from_runs == 3
-    assert fetched.evidence.runs == evidence.runs
-    assert conclude(fetched.evidence) == conclude(evidence)
+    assert fetched.runs == evidence.runs
+    assert conclude(fetched) == conclude(evidence)
+
+
+def test_evidence_that_was_changed_is_refused(uploaded, analysis, tmp_path):
+    (evidence,) = (made for made in analysis.artifacts if made.type == "evidence")
+    evidence.contents = [dict(file) for file in evidence.contents]
+    (runs,) = (file for file in evidence.contents if file["path"] == "runs.jsonl")
+    changed = Path(runs["local_path"]).read_text().replace('"seed":0', '"seed":5')
+    (tmp_path / "changed").write_text(changed)
+    runs["local_path"] = str(tmp_path / "changed")
+    with pytest.raises(UserError, match="has changed since its checksum"):
+        fetch(uploaded, PROJECT, GROUP)
 
 
 def test_the_latest_analysis_of_a_group_counts(uploaded, analysis):
@@ -84,7 +64,7 @@ def test_the_latest_analysis_of_a_group_counts(uploaded, analysis):
         older.config["logged"] = logged
         older.artifacts = []
         uploaded.all.insert(place, older)
-    assert fetch(uploaded, PROJECT, GROUP).n_from_runs == 4
+    assert len(fetch(uploaded, PROJECT, GROUP).runs) == 4
 
 
 def test_what_wandb_does_not_have_is_named(uploaded, analysis):
@@ -112,7 +92,7 @@ def test_an_artifact_writes_nothing_beside_its_own_files(uploaded, analysis, tmp
     (evidence,) = (made for made in analysis.artifacts if made.type == "evidence")
     harm = {"path": path.format(folder=tmp_path), "local_path": __file__}
     evidence.contents = [*evidence.contents, harm]
-    assert fetch(uploaded, PROJECT, GROUP).n_from_runs == 4
+    assert len(fetch(uploaded, PROJECT, GROUP).runs) == 4
     assert not [*tmp_path.parent.rglob("harm.json")]
 
 
@@ -122,16 +102,6 @@ def test_an_artifact_does_not_point_at_files_of_this_machine(uploaded, analysis)
     evidence.contents[0]["ref"] = "file:///etc/passwd"
     with pytest.raises(UserError, match=r"'file:///etc/passwd'"):
         fetch(uploaded, PROJECT, GROUP)
-
-
-def test_an_analysis_names_runs_of_its_own_project_only(uploaded, analysis, swept):
-    run = cell(uploaded, Evidence.load(swept), 1)
-    uploaded.all.remove(run)
-    asked = []
-    uploaded.run = lambda path: asked.append(path) or run
-    analysis.config["runs"]["1"] = f"../../other/project/{run.id}"
-    assert fetch(uploaded, PROJECT, GROUP).n_from_runs == 3
-    assert not asked
 
 
 def test_without_key_or_network_nothing_waits(monkeypatch):

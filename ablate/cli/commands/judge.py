@@ -118,14 +118,16 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     from ablate.config.smoke import NO_VERDICT, SMOKE
     from ablate.evidence.piece import is_part, seed_count_phrase
     from ablate.evidence.seal import ABOUT, read_parts
-    from ablate.sweep.evidence import from_folder, from_wandb
+    from ablate.sweep.evidence import from_folder
 
     source = arguments.source
     for key in ("project", "group"):
         if bool(getattr(arguments, key)) != (source == WANDB):
             raise UserError(f"{source} {'needs' if source == WANDB else 'takes no'} {key}=")
     if source == WANDB:
-        return from_wandb(arguments.project, arguments.group), arguments.to
+        from ablate.wandb.fetch import connect, fetch  # imports W&B
+
+        return fetch(connect(), arguments.project, arguments.group), arguments.to
     folder = Path(source).expanduser()
     if (folder / ABOUT).exists() and read_parts(folder)["regime"].get("scale") == SMOKE:
         raise UserError(f"{folder}: {NO_VERDICT}")
