@@ -8,9 +8,8 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import wandb
 from omegaconf import DictConfig
@@ -20,13 +19,11 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.seal import FILES
 from ablate.evidence.types import Answer, Spread, Verdict
 from ablate.record.files import finite
-from ablate.record.links import read_links
 from ablate.report.figures import figures
 from ablate.report.selection import shown
 from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import as_tags
 from ablate.wandb.names import ANALYSIS, EVIDENCE, LOGGER, LONGEST_NAME
-from ablate.wandb.note import NOTE
 from ablate.wandb.start import finish, start
 
 CLAIM = (
@@ -35,16 +32,6 @@ CLAIM = (
 )
 ENDINGS = ("finished", "diverged", "collapsed", "failed")
 DOTS = 120  # resolution of a figure in dots per inch
-
-
-class Note(TypedDict):
-    """The location of a run in W&B, as read from the file wandb.json of the run."""
-
-    id: str
-    url: str | None  # None until the run is uploaded
-
-
-Links = dict[int, Note]  # locations of a sweep's runs, by cell number
 
 
 def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
@@ -77,7 +64,6 @@ def send_analysis(
         Exception: any error of W&B.
     """
     verdict = finite(verdict)
-    links = read_notes(folder)
     ids = (claim["id"][:LONGEST_NAME] for claim in verdict["claims"])
     run = start(
         logger.mode,
@@ -100,7 +86,7 @@ def send_analysis(
     )
     failed = True
     try:
-        run.log(dict(pages(evidence, verdict, folder, links)))
+        run.log(dict(pages(evidence, verdict, folder)))
         run.summary.update(summary(verdict))
         run.log_artifact(bundle(evidence.name, folder))
         failed = False
@@ -118,26 +104,10 @@ def analysis_identity(evidence: Evidence, folder: Path) -> str:
     return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
 
 
-def read_notes(sweep: Path) -> Links:
-    """Return the locations in W&B of a sweep's runs by cell number; runs that are not logged are
-    left out.
-    """
-    by_cell = {}
-    for link in read_links(sweep):
-        folder = link.get("evaluation", link.get("folder"))
-        if folder and (note := Path(folder) / NOTE).exists():
-            with suppress(ValueError):  # damaged: the table of runs will lack this link
-                by_cell[link["cell"]] = json.loads(note.read_text(encoding="utf-8"))
-    return by_cell
-
-
-def pages(
-    evidence: Evidence, verdict: Verdict, folder: Path, links: Links
-) -> Iterator[tuple[str, Any]]:
+def pages(evidence: Evidence, verdict: Verdict, folder: Path) -> Iterator[tuple[str, Any]]:
     """Yield the tables, the figures and the report of a sweep, each with its key in W&B."""
     yield "claims", claims_table(verdict)
     yield "arms", arms_table(evidence, verdict)
-    yield "runs", runs_table(evidence, verdict, links)
     for name, picture in pictures(evidence, verdict):
         yield f"figures/{name}", wandb.Image(picture)
     yield "report", wandb.Html((folder / "report.html").read_text(encoding="utf-8"), inject=False)
@@ -174,23 +144,6 @@ def _spread(spread: Spread | None) -> tuple[float | None, float | None]:
     metric.
     """
     return (spread["mean"], spread["sd"]) if spread else (None, None)
-
-
-def runs_table(evidence: Evidence, verdict: Verdict, links: Links) -> wandb.Table:
-    """Return a W&B table with a row per run, with its URL in W&B, or its id until it is
-    uploaded.
-    """
-    metrics = shown(evidence, verdict)
-    rows = []
-    for run in evidence.runs:
-        link = links.get(run["cell"])
-        where = link["url"] or link["id"] if link else ""
-        made = "reused" if run["reused"] else "run here"
-        values = [run["metrics"].get(metric) for metric in metrics]
-        rows.append([run["arm"], run["seed"], run["status"], made, where, *values, run["command"]])
-    return wandb.Table(
-        columns=["arm", "seed", "status", "made", "W&B run", *metrics, "command"], data=rows
-    )
 
 
 def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.Image]]:

@@ -9,7 +9,7 @@ from PIL import Image
 
 from ablate.evidence.folder import Evidence
 from ablate.wandb import analysis as logged
-from ablate.wandb.analysis import log_analysis, runs_table
+from ablate.wandb.analysis import log_analysis
 
 UNSAID = dict.fromkeys(("entity", "name", "group", "notes"))
 LOGGER = {"project": "ablate", **UNSAID, "tags": [], "mode": "offline", "_target_": logged.LOGGER}
@@ -55,16 +55,12 @@ def test_it_is_a_run_of_the_group_that_says_the_verdict(analysis, swept):
         assert analysis.summary_metrics[f"high/{name}"] == high
 
 
-def test_its_tables(analysis, uploaded, swept):
+def test_its_tables(analysis, swept):
     verdict = json.loads((swept / "verdict.json").read_text())
     claims = [(row["id"], row["verdict"], row["evidence"]) for row in table(analysis, "claims")]
     assert claims == [(c["id"], c["verdict"], c["evidence"]) for c in verdict["claims"]]
     means = {row["arm"]: row["test/bleu mean"] for row in table(analysis, "arms")}
     assert means == {arm["arm"]: arm["metrics"]["test/bleu"]["mean"] for arm in verdict["arms"]}
-    rows = table(analysis, "runs")
-    assert {row["made"] for row in rows} == {"run here"}
-    ids = {run.id for run in uploaded.all if run.job_type != "analysis"}
-    assert {row["W&B run"] for row in rows} == ids  # no address before they are uploaded
 
 
 def test_its_figures_report_and_evidence(analysis, swept):
@@ -88,18 +84,6 @@ def test_repeated_it_is_the_same_run(log, capsys):
     log(mode="offline")
     (second,) = (folder / "wandb").glob("offline-run-*")
     assert first.name.rpartition("-")[2] == second.name.rpartition("-")[2]
-
-
-def test_online_the_table_has_addresses_also_of_runs_of_other_groups(swept):
-    verdict = json.loads((swept / "verdict.json").read_text())
-    evidence = Evidence.load(swept)
-    evidence.runs[0]["reused"] = True
-    links = {0: {"id": "abc", "url": "https://host/team/ablate/runs/abc"}}
-    wandb_table = runs_table(evidence, verdict, links)
-    where = [wandb_table.columns.index(column) for column in ("made", "W&B run")]
-    first, second, *_ = ([row[column] for column in where] for row in wandb_table.data)
-    assert first == ["reused", links[0]["url"]]
-    assert second == ["run here", ""]
 
 
 def test_where_runs_are_not_logged_nothing_is(log):
