@@ -17,6 +17,7 @@ from ablate.console import make_console
 from ablate.engine.base import LOGS, Engine, elsewhere
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
+from ablate.evidence.piece import replicate
 from ablate.evidence.tuned import screening_seeds
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.sweep.apart import check_swept
@@ -26,7 +27,7 @@ from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
 from ablate.sweep.share import alone, expect, once, state_of
 from ablate.sweep.stages import analyse_and_select_arms, run_stages, stages
-from ablate.sweep.tuning import WIDENINGS, replicate, screening_jobs, tuned_jobs, wider_jobs
+from ablate.sweep.tuning import WIDENINGS, screening_jobs, tuned_jobs, wider_jobs
 from ablate.sweep.view import View
 from ablate.sweep.watch import Watch
 from ablate.sweep.without import leave_out

@@ -6,7 +6,6 @@ for all seeds, identical arms would differ significantly in 10 to 18 % of sweeps
 (docs/explanation/statistics.md).
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -14,9 +13,9 @@ from omegaconf import OmegaConf
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import value
+from ablate.evidence.piece import replicate
 from ablate.evidence.tuned import ordered
-from ablate.evidence.types import Levels, Run, Tune
-from ablate.record.label import key
+from ablate.evidence.types import Run, Tune
 from ablate.record.types import Link
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
@@ -106,11 +105,6 @@ def _beyond(best: Any, values: Sequence[Any]) -> float | None:
     if best not in neighbours:
         return None
     return float(f"{best * best / neighbours[best]:.{DIGITS}g}")
-
-
-def replicate(levels: Levels, seed: int) -> str:
-    """Return a text that identifies a run by the levels of its arm and by its seed."""
-    return json.dumps([key(levels), seed])
 
 
 def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:
