@@ -26,7 +26,7 @@ from ablate.sweep.parts import is_part, replicates, without_made
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
 from ablate.sweep.share import alone, expect, once, state_of
-from ablate.sweep.stages import analyse_and_select_arms, run_stages, stages
+from ablate.sweep.stages import analyse_and_select_arms, stages
 from ablate.sweep.tuning import WIDENINGS, screening_jobs, tuned_jobs, wider_jobs
 from ablate.sweep.view import View
 from ablate.sweep.watch import Watch
@@ -153,16 +153,14 @@ def _work(
     context: HydraContext, config: DictConfig, planned: Planned, pool: Pool, *, stay: bool
 ) -> None:
     """Execute the runs of a sweep in this worker process, with the planned interim analyses."""
-    cells, tune = planned.cells, planned.tune
+    cells = planned.cells
     with View(config.name, len(cells) + len(planned.screening)) as view, pool:
         runner = Runner(context, config, pool, view, planned.checked.data, stay)
-        worker = Worker(runner, planned)
-        each = 1 + len(tune["values"]) if tune else 1
         # a part of a study has no interim analyses
         waves = [cells] if is_part(config) else stages(cells, planned.study)
-        ran = run_stages(waves, worker.run, worker.look, lambda left: view.leave_out(each * left))
+        n_executed = Worker(runner, planned).run_stages(waves)
     with alone(config):
-        expect(config, len(ran))
+        expect(config, n_executed)
 
 
 @dataclass(frozen=True)
@@ -180,6 +178,25 @@ class Worker:
     def sweep(self) -> Path:
         """The folder with the outcomes of the runs."""
         return Path(self.runner.config.hydra.sweep.dir)
+
+    def run_stages(self, waves: Sequence[Sequence[Cell]]) -> int:
+        """Execute the stages one after the other, and return the number of runs that were executed.
+
+        Args:
+            waves: the runs of each stage.
+        """
+        tune = self.planned.tune
+        each = 1 + len(tune["values"]) if tune else 1
+        arms = [cell.levels for cell in self.planned.cells]
+        n_executed = 0
+        for number, stage in enumerate(waves):
+            wanted = [cell for cell in stage if cell.levels in arms]
+            self.runner.view.leave_out(each * (len(stage) - len(wanted)))
+            if wanted:
+                self.run(number, wanted)
+                n_executed += len(wanted)
+                arms = self.look(number) if stage is not waves[-1] else arms
+        return n_executed
 
     def run(self, number: int, cells: Sequence[Cell]) -> None:
         """Execute the runs of a stage; if the study tunes a nuisance parameter, tune it for these

@@ -1,6 +1,6 @@
-"""Divide a sweep with planned interim analyses into stages, and run one stage after the other."""
+"""Divide a sweep with planned interim analyses into stages, and analyse a finished stage."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -27,34 +27,6 @@ def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
     for cell in cells:
         by_stage[place[cell.seed]].append(cell)
     return [stage for stage in by_stage if stage]
-
-
-def run_stages(
-    waves: Sequence[Sequence[Cell]],
-    run: Callable[[int, list[Cell]], object],
-    look: Callable[[int], list[Levels]],
-    leave_out: Callable[[int], object],
-) -> list[Cell]:
-    """Execute the stages of a sweep one after the other, and return the runs that were executed.
-
-    A stage has the runs before a planned interim analysis.
-
-    Args:
-        waves: the runs of each stage.
-        run: executes runs, given the number of the stage and the runs.
-        look: analyses the runs up to a stage, and returns the levels of the arms that continue.
-        leave_out: called for each stage with the number of its runs that are not executed.
-    """
-    going = [cell.levels for stage in waves for cell in stage]
-    ran: list[Cell] = []
-    for number, stage in enumerate(waves):
-        wanted = [cell for cell in stage if cell.levels in going]
-        leave_out(len(stage) - len(wanted))
-        if wanted:
-            run(number, wanted)
-            ran += wanted
-            going = look(number) if stage is not waves[-1] else going
-    return ran
 
 
 def analyse_and_select_arms(config: DictConfig, sweep: Path) -> list[Levels]:

@@ -1,10 +1,13 @@
 """A sweep in stages: which cells run, and when it is looked at."""
 
+from types import SimpleNamespace
+
 import pytest
 from omegaconf import OmegaConf
 
 from ablate.sweep.cell import Cell
-from ablate.sweep.stages import run_stages, stages
+from ablate.sweep.launch import Worker
+from ablate.sweep.stages import stages
 
 CLAIM = {"kind": "superiority"}
 
@@ -40,12 +43,14 @@ def test_a_stage_has_the_same_seeds_of_every_arm(cells):
 def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     done, left = [], []
     answers = iter([[{"arm": "a"}], []])
-    ran = run_stages(
-        stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]}),
-        lambda number, wanted: done.append([run.number for run in wanted]),
-        lambda number: done.append(f"look {number}") or next(answers),
-        left.append,
+    worker = SimpleNamespace(
+        runner=SimpleNamespace(view=SimpleNamespace(leave_out=left.append)),
+        planned=SimpleNamespace(cells=cells, tune=None),
+        run=lambda number, wanted: done.append([run.number for run in wanted]),
+        look=lambda number: done.append(f"look {number}") or next(answers),
     )
+    planned = stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]})
+    ran = Worker.run_stages(worker, planned)
     assert done == [[0, 1, 2, 3, 12, 13, 14, 15], "look 0", [4, 5, 6, 7], "look 1"]
     assert left == [0, 4, 8]
-    assert [run.number for run in ran] == [*done[0], *done[2]]
+    assert ran == len([*done[0], *done[2]])
