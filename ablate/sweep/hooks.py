@@ -2,7 +2,8 @@
 
 import sys
 import traceback
-from contextlib import redirect_stderr
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,21 @@ from hydra.core.utils import JobReturn
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig
+
+from ablate.errors import UserError
+
+
+@contextmanager
+def _exiting() -> Iterator[None]:
+    """End the process with status 2 after a UserError, and with status 3 after any other error."""
+    try:
+        yield
+    except UserError as error:
+        print(f"ablate: {error}", file=sys.stderr)
+        sys.exit(2)
+    except Exception:  # Hydra would only print a warning, and continue or exit with status 0
+        traceback.print_exc()
+        sys.exit(3)
 
 
 class SweepHooks(Callback):
@@ -25,17 +41,10 @@ class SweepHooks(Callback):
         after an unexpected error.
         """
         print(f"{config.name}: preparing the study", file=sys.stderr, flush=True)
-        from ablate.errors import UserError
         from ablate.sweep.begin import begin
 
-        try:
+        with _exiting():
             begin(config)
-        except UserError as error:
-            print(f"ablate: {error}", file=sys.stderr)
-            sys.exit(2)
-        except Exception:  # Hydra would only print a warning and continue
-            traceback.print_exc()
-            sys.exit(3)
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
         """Store the outcome of a run of a sweep; Hydra calls this in the process that ran it."""
@@ -58,18 +67,11 @@ class SweepHooks(Callback):
         status 3 after any other error.
         """
         from ablate.config.construct import construct
-        from ablate.errors import UserError
         from ablate.sweep.end import end, show
         from ablate.sweep.share import conclude
 
-        try:
+        with _exiting():
             works_here = construct(config.engine).works_here
             failed = conclude(config, end, None if works_here else show)
-        except UserError as error:
-            print(f"ablate: {error}", file=sys.stderr)
-            sys.exit(2)
-        except Exception:  # Hydra would only print a warning and exit with status 0
-            traceback.print_exc()
-            sys.exit(3)
         if failed:
             sys.exit(1)
