@@ -12,7 +12,7 @@ import argparse
 from itertools import groupby
 from pathlib import Path
 
-from ablate.cli.parser import FOLDER, PATH, TEXT, Parser, several
+from ablate.cli.parser import FOLDER, PATH, TEXT, Parser, one_of, several
 from ablate.errors import UserError
 
 FIRST = "reading the results"
@@ -25,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_key("cache", "folder of the token caches", PATH, "cache")
     kinds = "kinds to show or remove; default: all that are no longer needed"
     parser.add_key("what", kinds, several(TEXT))
-    parser.add_key("delete", "true removes the files that are shown", TEXT, "false")
+    parser.add_key("delete", "remove the files that are shown", one_of("true", "false"), "false")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -35,13 +35,10 @@ def run(arguments: argparse.Namespace) -> None:
     The files are grouped by kind, such as weights, with the reason why a kind is not needed.
 
     Raises:
-        UserError: a kind does not exist, `delete` is neither true nor false, a folder has no
-            results, or a path cannot be removed.
+        UserError: a kind does not exist, a folder has no results, or a path cannot be removed.
     """
     from ablate.sweep.leftovers import KINDS, Folders, find_leftovers, remove
 
-    if arguments.delete not in ("true", "false"):
-        raise UserError(f"delete={arguments.delete}: it must be true or false")
     kinds = arguments.what or [name for name, kind in KINDS.items() if not kind.asked]
     if unknown := [name for name in kinds if name not in KINDS]:
         raise UserError(f"what={unknown[0]}: it must be one or several of {', '.join(KINDS)}")

@@ -14,7 +14,7 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
-from ablate.cli.parser import Kind, Parser, whole
+from ablate.cli.parser import Parser, one_of, whole
 from ablate.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 FIRST = "composing and checking the runs"
 
 
-def _parse_bool(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ValueError
-    return text == "true"
-
-
 def add_arguments(parser: Parser) -> None:
     """Declare the available time; all other arguments are overrides of the config."""
     parser.take_overrides()
@@ -37,8 +31,8 @@ def add_arguments(parser: Parser) -> None:
         "minutes", "also plan the seeds that fit into so many minutes of wall time", whole(1)
     )
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
-    truth = Kind("BOOL", "true or false", _parse_bool)
-    parser.add_key("sample", "time a few steps of each arm without a timed run", truth)
+    about = "time a few steps of each arm without a timed run"
+    parser.add_key("sample", about, one_of("true", "false"))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -104,7 +98,7 @@ def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensiti
     earlier_runs = rows(results, plan.tuned)
     plan = priced(plan, earlier_runs)
     untimed = [*plan.unknown, *plan.guessed]
-    if arguments.sample and untimed:
+    if arguments.sample == "true" and untimed:
         time_arms(untimed, n_jobs(plan.config))
         earlier_runs = rows(results, plan.tuned)
         plan = priced(plan, earlier_runs)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ablate.cli.parser import FOLDER, TEXT, Parser, several
+from ablate.cli.parser import FOLDER, TEXT, Parser, one_of, several
 from ablate.errors import UserError
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_key("name", "first part of the names of the runs")
     parser.add_key("notes", "notes on the runs")
     parser.add_key("tags", "tags in addition to the claims", several(TEXT))
-    parser.add_key("mode", "auto, online or offline", default="auto")
+    about = "auto: online if there is a key and W&B answers, else offline"
+    parser.add_key("mode", about, one_of("auto", "online", "offline"), "auto")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -50,11 +51,8 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: a folder has no runs, a record is damaged, or W&B does not accept a name.
         SystemExit: W&B failed; the status is 1.
     """
-    from ablate.wandb.connection import MODES
     from ablate.wandb.upload import check, settled_mode
 
-    if arguments.mode not in MODES:
-        raise UserError(f"mode={arguments.mode}: it must be {', '.join(MODES)}")
     folders = [_existing(source) for source in arguments.source]
     given = {key: value for key in SETTINGS if (value := getattr(arguments, key))}
     mode = settled_mode(arguments.mode)
