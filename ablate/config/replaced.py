@@ -7,19 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.leaves import leaves
 from ablate.config.notice import say_once
-from ablate.config.warmup import overridden
+from ablate.config.warmup import hydra_node, overridden
 
 
 def announce(config: DictConfig) -> None:
     """Print a message, once, for each option of the command whose keys are overridden."""
-    node: Any = config.get("hydra")
-    if node is None and HydraConfig.initialized():
-        node = HydraConfig.get()
+    node = hydra_node(config)
     if node is None or not GlobalHydra.instance().is_initialized():
         return
     choices = node.runtime.choices

@@ -60,13 +60,17 @@ def check_short(config: DictConfig) -> None:
         )
 
 
+def hydra_node(config: DictConfig) -> Any:
+    """Return Hydra's node of a config, or of this process; None without Hydra."""
+    node = config.get("hydra")
+    return HydraConfig.get() if node is None and HydraConfig.initialized() else node
+
+
 def overridden(config: DictConfig) -> set[str]:
     """Return the config keys that were set on the command line of a run.
 
     For a run of a sweep, these include the keys that the sweep sets for this run.
     """
-    node: Any = config.get("hydra")
-    if node is None and HydraConfig.initialized():
-        node = HydraConfig.get()
+    node = hydra_node(config)
     words = [] if node is None else node.overrides.task
     return {word.lstrip("+~").partition("=")[0] for word in words}
