@@ -4,7 +4,8 @@ import importlib.metadata
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -15,7 +16,7 @@ from ablate.doctor.diagnosis import Diagnosis, size
 
 SHOWN = ("torch", "pytorch-lightning", "hydra-core", "wandb", "numpy")
 EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
-FOR_DEVELOPERS = ("dev", "docs", "browser")
+NO_EXTRAS = ("", "dev", "docs", "browser")  # required libraries, and libraries for developers
 INSTALL = "pip install --upgrade ablate, or make setup in a clone"
 
 
@@ -61,14 +62,8 @@ def look_at_packages() -> Diagnosis:
     have a required version.
     """
     seen = ", ".join(f"{name} {_version(name) or 'missing'}" for name in SHOWN)
-    wrong = [
-        _wrong(requirement)
-        for requirement in _requirements()
-        if not EXTRA.search(str(requirement.marker or ""))
-    ]
-    if wrong := [sentence for sentence in wrong if sentence]:
-        return Diagnosis("packages", seen, "; ".join(wrong), INSTALL)
-    return Diagnosis("packages", seen)
+    wrong = _problems(_requirements().get("", []))
+    return Diagnosis("packages", seen, wrong, INSTALL if wrong else "")
 
 
 def look_at_extras() -> Diagnosis:
@@ -76,52 +71,45 @@ def look_at_extras() -> Diagnosis:
 
     A missing extra is not a problem.
     """
-    needed: dict[str, list[Requirement]] = {}
-    for requirement in _requirements():
-        if match := EXTRA.search(str(requirement.marker or "")):
-            needed.setdefault(match[1], []).append(requirement)
-    names = [name for name in needed if name not in FOR_DEVELOPERS]
-    there = [
-        name for name in names if all(_version(requirement.name) for requirement in needed[name])
-    ]
-    missing = [name for name in names if name not in there]
-    old = [s for name in there for requirement in needed[name] if (s := _wrong(requirement, name))]
-    hint = f"; missing: {', '.join(missing)} (pip install 'ablate[NAME]')" if missing else ""
-    seen = f"{', '.join(there) or 'none'}{hint}"
-    return Diagnosis("extras", seen, "; ".join(old), INSTALL if old else "")
+    extras = {name: needed for name, needed in _requirements().items() if name not in NO_EXTRAS}
+    there = [name for name in extras if all(_version(needed.name) for needed in extras[name])]
+    missing = ", ".join(name for name in extras if name not in there)
+    hint = f"; missing: {missing} (pip install 'ablate[NAME]')" if missing else ""
+    old = _problems(needed for name in there for needed in extras[name])
+    return Diagnosis("extras", f"{', '.join(there) or 'none'}{hint}", old, INSTALL if old else "")
 
 
-def _requirements() -> Iterator[Requirement]:
-    """Return an iterator over the requirements of the installed package.
-
-    The iterator is empty if ablate runs without installation.
+def _requirements() -> dict[str, list[Requirement]]:
+    """Return the requirements of the installed package that apply to this system, by extra, with
+    "" for the required libraries; {} if ablate runs without installation.
     """
-    try:
-        declared = importlib.metadata.requires("ablate") or []
-    except importlib.metadata.PackageNotFoundError:
-        declared = []
-    return map(Requirement, declared)
+    by_extra: dict[str, list[Requirement]] = {}
+    with suppress(importlib.metadata.PackageNotFoundError):
+        for needed in map(Requirement, importlib.metadata.requires("ablate") or []):
+            extra = match[1] if (match := EXTRA.search(str(needed.marker or ""))) else ""
+            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                by_extra.setdefault(extra, []).append(needed)
+    return by_extra
 
 
 def _version(name: str) -> str | None:
-    try:
+    with suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    return None
 
 
-def _wrong(needed: Requirement, extra: str = "") -> str:
-    """Return the problem of a required library: it is missing, or has a version that the
-    requirement excludes; "" without a problem, or if the requirement does not apply here.
-    """
-    if needed.marker and not needed.marker.evaluate({"extra": extra}):
-        return ""
-    version = _version(needed.name)
-    if version is None:
-        return f"{needed.name} is missing"
-    if not needed.specifier.contains(version, prereleases=True):
-        return f"{needed.name} is {version}, but {needed.name}{needed.specifier} is needed"
-    return ""
+def _problems(requirements: Iterable[Requirement]) -> str:
+    """Return which required libraries are missing, or have a version that is excluded."""
+    problems = []
+    for needed in requirements:
+        version = _version(needed.name)
+        if version is None:
+            problems.append(f"{needed.name} is missing")
+        elif not needed.specifier.contains(version, prereleases=True):
+            problems.append(
+                f"{needed.name} is {version}, but {needed.name}{needed.specifier} is needed"
+            )
+    return "; ".join(problems)
 
 
 def nearest(path: Path) -> Path:
