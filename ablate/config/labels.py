@@ -1,6 +1,7 @@
 """Readable labels of config options and values: "Pre-LN", "no warm-up", "8 heads".
 
-The YAML file of an option contains its label in a comment, `# label: Pre-LN`. A comment affects
+The YAML file of an option contains its label in a comment, `# label: Pre-LN`. The options of probes
+may also label values of a key, such as `# label work=flash: FlashAttention`. A comment affects
 neither the constructor nor the identity (config digest) of a run. An option without a label, such
 as an option of the user, is named by its file. A key that is not listed in this module is named by
 key and value.
@@ -14,6 +15,7 @@ from typing import Any
 from ablate.config.location import CONF
 
 LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
+VALUE_LABEL = re.compile(r"^# label (\w+)=(\w+): (.+)$", re.MULTILINE)
 PLACED = re.compile(r"(.+) in (the encoder|the decoder|cross-attention)$")
 SPLIT = re.compile(r"[./_]+")
 
@@ -89,27 +91,6 @@ SINGULAR = {
     **{"1 heads": "1 head", "1 layers": "1 layer", "1 decoder layers": "1 decoder layer"},
     **{"1 sentences": "1 sentence"},
 }
-LISTINGS = (  # tutorials with code, and the parts of a Transformer whose code they print
-    ("illustrated", "Illustrated Transformer", ("multi_head",)),
-    (
-        *("mt", "Machine translation with the Transformer"),
-        ("embedder", "feed_forward", "multi_head", "norm", "positions"),
-    ),
-    ("notes", "Transformer notes", ("padding_mask",)),
-    (
-        *("paper", "Transformer paper explained"),
-        (
-            *("attention", "embedding", "feed_forward", "layer_norm", "multi_head"),
-            *("padding_mask", "positions", "sequence_mask", "sublayer"),
-        ),
-    ),
-)
-IN_TUTORIALS = {
-    **{"embedder": "embeddings", "embedding": "embeddings", "norm": "layer norm"},
-    **{"feed_forward": "the feed-forward network", "multi_head": "multi-head attention"},
-    **{"padding_mask": "the padding mask", "sequence_mask": "the mask of later words"},
-    **{"sublayer": "a sub-layer"},
-}
 # Labels of values of a key that "key: value" would not explain.
 VALUES: dict[str, dict[Any, str]] = {
     "batch.bucket": {True: "batches of similar lengths", False: "batches of random lengths"},
@@ -135,46 +116,6 @@ VALUES: dict[str, dict[Any, str]] = {
     "model.causal": {True: "causal mask", False: "no causal mask"},
     "model.embedding.scaled": {True: "scaled embeddings", False: "unscaled embeddings"},
     "model.share_layers": {"none": "separate layers", "all": "one shared layer"},
-    "probe.batching": {
-        **{"random": "random batches", "one_by_one": "single sentences"},
-        **{"bucketed": "batches of similar lengths"},
-        **{"to_longest": "batches padded to the longest sentence"},
-    },
-    "probe.listing": {
-        f"{document}_{part}": (
-            f"the code for {IN_TUTORIALS.get(part, part.replace('_', ' '))} in the tutorial "
-            f'"{title}"'
-        )
-        for document, title, parts in LISTINGS
-        for part in parts
-    },
-    "probe.maps": {
-        "unit": "queries and keys of variance 1",
-        "linear": "projections with PyTorch's default initialisation",
-        "xavier": "projections with Xavier initialisation",
-        "fused_xavier": "one fused projection with Xavier initialisation",
-    },
-    "probe.example": {
-        "attention": "the worked example of one head",
-        "feed_forward": "the worked example of a feed-forward network",
-    },
-    "probe.position": {
-        **{"none": "no positions", "learned": "learned positions"},
-        **{"rotary": "rotary positions", "sinusoidal": "sinusoidal positions"},
-    },
-    "probe.stack": {"encoder": "the encoder", "decoder": "the decoder"},
-    "probe.work": {
-        **{"additive": "additive attention", "batch_norm_folded": "folded batch norm"},
-        **{"batch_norm_step": "a training step of batch norm"},
-        **{"explicit": "attention that stores its scores"},
-        **{"flash": "FlashAttention", "general": "attention with bilinear scores"},
-        **{"layer_norm_linear": "layer norm and a matrix", "loop": "attention in a loop"},
-        **{"layer_norm_step": "a training step of layer norm"},
-        **{"linformer_32": "Linformer of rank 32", "linformer_128": "Linformer of rank 128"},
-        **{"multi_head": "multi-head attention", "rest": "a layer without attention"},
-        **{"third_order": "attention to pairs of tokens"},
-        **{"third_order_factorised": "factorised attention to pairs of tokens"},
-    },
     "task.gold": {
         **{0.0: "predicted tokens as inputs", 0.5: "half of the inputs from the reference"},
         **{1.0: "reference tokens as inputs"},
@@ -220,8 +161,9 @@ def level_label(factor: str, level: Any) -> str:
         group, _, place = factor.partition("@")
         part = place.removeprefix("model.").partition(".")[0]
         return f"{label} in {PARTS.get(part, f'the {part}')}" if part else label
-    if isinstance(level, Hashable) and level in VALUES.get(factor, {}):
-        return VALUES[factor][level]
+    labels = _labels_of_values().get(factor, {})
+    if isinstance(level, Hashable) and level in labels:
+        return labels[level]
     if level is None and factor in NULLS:
         return NULLS[factor]
     value = _value(level)
@@ -230,6 +172,16 @@ def level_label(factor: str, level: Any) -> str:
         return SINGULAR.get(label, label)
     words = " ".join(SPLIT.split(factor)[-2:] if factor.startswith("probe") else _last(factor))
     return f"{words} {value}"
+
+
+@cache
+def _labels_of_values() -> dict[str, dict[Any, str]]:
+    """Return the labels of values by key: `VALUES`, and the labels in the options of probes."""
+    by_key = {**VALUES}
+    for path in sorted((CONF / "probe").glob("*.yaml")):
+        for key, value, label in VALUE_LABEL.findall(path.read_text(encoding="utf-8")):
+            by_key.setdefault(f"probe.{key}", {})[value] = label
+    return by_key
 
 
 def option_name(factor: str, level: Any) -> str:

@@ -74,7 +74,7 @@ def _read(path: Path) -> tuple[str, dict[str, object]]:
 def _summary(path: Path) -> str:
     text, node = _read(path)
     comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
-    skipped = ("@package", "label:", "purpose:")
+    skipped = ("@package", "label:", "label ", "purpose:")
     comments = [line for line in comments if not line.startswith(skipped)]
     if comments:
         return comments[0].removeprefix("title: ")
