@@ -8,10 +8,10 @@ same setting (data, device, sizes and budget).
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float
@@ -23,8 +23,6 @@ from ablate.evidence.sentence_scores import BLEU, contributions
 from ablate.evidence.types import Run
 from ablate.plan.registry import Row
 from ablate.stats.estimate import sentence_variance
-
-METRICS = ("val/nll", "test/nll", "test/bleu")
 
 
 @dataclass(frozen=True)
@@ -42,28 +40,6 @@ class Noise:
     sentence: float
     sentences: int
     runs: int
-
-    def entry(self) -> dict[str, int | float]:
-        """Return the standard deviations and counts, with the keys of the registry of earlier runs.
-
-        Later sweeps are planned from this file.
-        """
-        return {
-            "between_seeds": round(self.seed, 5),
-            "difference_between_seeds": round(self.difference, 5),
-            "difference_over_sentences": round(self.sentence, 5),
-            "sentences": self.sentences,
-            "runs": self.runs,
-        }
-
-
-class RegistryEntry(TypedDict):
-    """A setting in the registry of earlier runs: description, number of runs, speed and noise."""
-
-    about: dict[str, object]
-    runs: int
-    seconds_per_update: float
-    noise: dict[str, dict[str, int | float]]  # by metric
 
 
 def noise(earlier: Sequence[Row], metric: str) -> Noise | None:
@@ -94,26 +70,6 @@ def noise(earlier: Sequence[Row], metric: str) -> Noise | None:
         sentences=max(sizes),
         runs=sum(map(len, repeated)),
     )
-
-
-def regimes(earlier: Iterable[Row]) -> dict[str, RegistryEntry]:
-    """Return the registry of earlier runs as plain data, with an entry for each setting.
-
-    The keys are digests of the settings. Short runs, which were only timed, do not count.
-    """
-    by_regime: dict[str, list[Row]] = {}
-    for row in earlier:
-        if not row.sample:
-            by_regime.setdefault(row.kin.regime, []).append(row)
-    return {
-        regime: {
-            "about": runs[0].about,
-            "runs": len(runs),
-            "seconds_per_update": statistics.median(row.per_update for row in runs),
-            "noise": {m: n.entry() for m in METRICS if (n := noise(runs, m)) is not None},
-        }
-        for regime, runs in by_regime.items()
-    }
 
 
 def _scores(runs: dict[int, Row], metric: str) -> dict[int, float]:

@@ -105,11 +105,9 @@ class Row:
     """
 
     kin: RunSignature
-    about: dict[str, object]  # readable description of the setting
     seed: int
     status: str
     metrics: Metrics
-    steps: int
     per_update: float
     per_validation: float
     rest: float
@@ -143,7 +141,7 @@ def _row(folder: Path, tuned: str) -> Row | None:
         result: Result = read_sealed(folder / "result.json")
         parts = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
         machine: Environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
-        kin, about = RunSignature.of(parts, tuned), _about(parts)
+        kin = RunSignature.of(parts, tuned)
         steps = int(result["metrics"].get("steps") or 0)
         alone = _idle_core_factor(result, parts)
         pace = _pace(folder / "metrics.jsonl") if steps else Pace(0.0, 0.0, 0)
@@ -154,11 +152,9 @@ def _row(folder: Path, tuned: str) -> Row | None:
         return None
     return Row(
         kin=kin,
-        about=about,
         seed=result["seed"],
         status=result["status"],
         metrics=result["metrics"],
-        steps=steps,
         per_update=alone * pace.update,
         per_validation=alone * pace.validation,
         rest=alone * max(0.0, result["wall_seconds"] - pace.seconds(steps)),
@@ -228,10 +224,3 @@ def _tests(folder: Path, parts: TrainingParts) -> Iterator[tuple[str, Evaluated]
             continue
         seconds = _idle_core_factor(result, parts) * result["wall_seconds"]
         yield digest(asked), Evaluated(seconds, result["metrics"], result["identity"], path.parent)
-
-
-def _about(parts: TrainingParts) -> dict[str, object]:
-    config = parts["config"]
-    sizes = {key: config["model"][key] for key in SIZES if key in config["model"]}
-    tokens = {"tokens_per_step": config["batch"]["tokens"], **config["budget"]}
-    return {"data": parts["data"], "device": parts["device"], **sizes, **tokens}

@@ -3,7 +3,6 @@
 `pytest -m slow -n 0 -s tests/faults/test_kills.py` prints where every kill fell.
 """
 
-import json
 import os
 import random
 import signal
@@ -81,7 +80,6 @@ def left(kind, case):
     A short run that is timed already is not opened again, which would clear it.
     """
     if kind == "plan":
-        assert json.loads((case / "registry.json").read_text()) == {}  # samples are no noise
         timed = (records(folder) for folder in (case / "samples").iterdir())  # one of each variant
         return {name: record for sample in timed for name, record in sample.items()}
     assert not [*case.rglob(".*@*")]

@@ -17,9 +17,7 @@ def row(seed=0, metrics=None, **given):
     tested = {"beam": Evaluated(7.0, {}, "", Path())}
     defaults = {
         "kin": kin(),
-        "about": {},
         "status": "finished",
-        "steps": 100,
         "per_update": 0.5,
         "per_validation": 2.0,
     }

@@ -1,8 +1,7 @@
 """Estimate how long a sweep takes and which effects it can detect. Nothing is trained.
 
 The command takes the overrides of the sweep, composes the configs of all its runs and checks them.
-Times and run-to-run variation come from earlier runs in paths.results on a similar machine. Every
-call writes these numbers to results/registry.json, for all settings of which there are runs.
+Times and run-to-run variation come from earlier runs in paths.results on a similar machine.
 
 example:
   ablate plan +experiment=preln_vs_postln minutes=30
@@ -81,10 +80,8 @@ def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensiti
         from ablate.plan.plan import claims, make, priced  # torch, which errors need not wait for
 
         plan = make(sweep)
-    from ablate.plan.noise import regimes
     from ablate.plan.registry import rows
     from ablate.plan.sample import time_arms
-    from ablate.record.files import write_json
     from ablate.sweep.launch import n_jobs
 
     results = Path(plan.config.paths.results)
@@ -95,7 +92,6 @@ def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensiti
         time_arms(untimed, n_jobs(plan.config))
         earlier_runs = rows(results, plan.tuned)
         plan = priced(plan, earlier_runs)
-    write_json(results / "registry.json", regimes(earlier_runs))
     plans = {"plan": (plan, claims(plan, earlier_runs))}
     if arguments.minutes and plan.seconds is not None:
         fitting = plan.with_seeds(plan.within(arguments.minutes))
