@@ -1,65 +1,17 @@
 """Convert the plan of a sweep to plain data, for `ablate plan --json`."""
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import Sensitivity
 
 
-class PlannedArm(TypedDict):
-    """An arm of a planned sweep, as plain data; unknown values are None.
+def as_data(planned: Plan, seen: Sequence[Sensitivity]) -> dict[str, object]:
+    """Return the plan of a sweep, with the sensitivity of each claim, as plain data.
 
-    `cells` is the number of runs, and `done` the number of runs that earlier runs already cover.
-    `seconds_each` is the estimated time of a run, and `known_by` says where the estimate comes
-    from.
+    Times are in seconds, and unknown values are None. `tuned` is the config key that the screening
+    runs tune, or "". `bytes` is the disk space that the sweep needs.
     """
-
-    name: str
-    cells: int
-    done: int | None
-    seconds_each: float | None
-    known_by: str | None
-
-
-class PlannedClaim(TypedDict):
-    """A claim of a planned study, as plain data.
-
-    `least_effect` is the smallest effect that the sweep detects with power 0.8. `seeds_needed` is
-    the number of seeds that decide the claim with this power. `noise` is the source of the assumed
-    run-to-run variation. `doubt` says why the claim can have only one outcome; "" if it can have
-    several.
-    """
-
-    id: str
-    kind: str
-    metric: str
-    least_effect: float | None
-    seeds_needed: int | None
-    noise: str
-    doubt: str
-
-
-class PlanData(TypedDict):
-    """A sweep that has not started, as `ablate plan --json` prints it; times are in seconds.
-
-    `tuned` is the config key that the screening runs tune, or "". `bytes` is the disk space that
-    the sweep needs.
-    """
-
-    name: str
-    seeds: int
-    tuned: str
-    screening: list[PlannedArm]
-    arms: list[PlannedArm]
-    core_seconds: float | None
-    wall_seconds: float | None
-    bytes: int
-    claims: list[PlannedClaim]
-
-
-def as_data(planned: Plan, seen: Sequence[Sensitivity]) -> PlanData:
-    """Return the plan of a sweep, with the sensitivity of each claim, as plain data."""
     return {
         "name": planned.config.name,
         "seeds": planned.seeds,
@@ -73,7 +25,13 @@ def as_data(planned: Plan, seen: Sequence[Sensitivity]) -> PlanData:
     }
 
 
-def _arm(arm: Arm) -> PlannedArm:
+def _arm(arm: Arm) -> dict[str, object]:
+    """Return an arm of a planned sweep as plain data.
+
+    `cells` is the number of runs, and `done` the number of runs that earlier runs already cover.
+    `seconds_each` is the estimated time of a run, and `known_by` says where the estimate comes
+    from.
+    """
     return {
         "name": arm.name,
         "cells": arm.cells,
@@ -83,7 +41,14 @@ def _arm(arm: Arm) -> PlannedArm:
     }
 
 
-def _claim(sight: Sensitivity) -> PlannedClaim:
+def _claim(sight: Sensitivity) -> dict[str, object]:
+    """Return a claim of a planned study as plain data.
+
+    `least_effect` is the smallest effect that the sweep detects with power 0.8. `seeds_needed` is
+    the number of seeds that decide the claim with this power. `noise` is the source of the assumed
+    run-to-run variation. `doubt` says why the claim can have only one outcome; "" if it can have
+    several.
+    """
     return {
         "id": sight.claim["id"],
         "kind": sight.claim["kind"],
