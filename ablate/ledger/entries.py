@@ -10,17 +10,17 @@ from pathlib import Path
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.ledger.claims import Claim, read_claims, read_documents
-from ablate.ledger.family import with_family
-from ablate.ledger.gone import Gone, missing_evidence
-from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
-from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
-from ablate.ledger.standings import (
+from ablate.ledger.annotations import (
     NotTestableReason,
     read_real_text,
     read_standings,
     read_unasked,
 )
+from ablate.ledger.claims import Claim, read_claims, read_documents
+from ablate.ledger.family import with_family
+from ablate.ledger.gone import Gone, missing_evidence
+from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
+from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
 from ablate.ledger.verdicts import Finding, collect, latest
 
 TESTED = "tested"

@@ -14,8 +14,8 @@ from ablate.evidence.analysis_log import ANALYSIS_LOG, Sweep, in_order, read_lin
 from ablate.evidence.manifest import KeptStudy, digest_of_runs, read_manifest
 from ablate.evidence.seal import ABOUT, RUNS, read_parts
 from ablate.ledger import places
+from ablate.ledger.annotations import read_readings
 from ablate.ledger.places import COMMITTED, KEPT, LOCAL, SWEEP, VERDICT
-from ablate.ledger.readings import read_readings
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.registration import departures
 from ablate.evidence.types import Entry, Levels, Regime, Verdict
+from ablate.ledger.annotations import Reading, read_readings
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
-from ablate.ledger.readings import Reading, read_readings
 from ablate.progress import track
 from ablate.verdict.decision import at_each_budget, needs_no_training, read_verdict, was_trained
 from ablate.verdict.replication import Replication

@@ -4,9 +4,9 @@ interesting claims, and common questions.
 
 from dataclasses import dataclass
 
+from ablate.ledger.annotations import Question, read_questions
 from ablate.ledger.entries import Entry
 from ablate.ledger.headline import MIXED
-from ablate.ledger.questions import Question, read_questions
 from ablate.site.claim import View, clearest, views
 from ablate.site.documents import places
 from ablate.site.forest import Forest, forests

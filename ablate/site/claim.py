@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ablate.evidence.types import ReportedClaim
+from ablate.ledger.annotations import Pair
 from ablate.ledger.entries import Entry
 from ablate.ledger.headline import MIXED
-from ablate.ledger.pairs import Pair
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
 from ablate.site.documents import linked

@@ -5,9 +5,9 @@ from functools import cached_property
 from pathlib import Path
 
 from ablate.evidence.types import ReportedClaim
+from ablate.ledger.annotations import Pair, read_pairs
 from ablate.ledger.claims import Document, read_documents
 from ablate.ledger.entries import Entry
-from ablate.ledger.pairs import Pair, read_pairs
 from ablate.ledger.places import ORIGINS
 from ablate.ledger.verdicts import Finding
 from ablate.progress import track

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from ablate.config.location import CONF
+from ablate.ledger.annotations import Reading, read_real_text, read_unasked
 from ablate.ledger.claims import read_claims
 from ablate.ledger.entries import Entry, read_entries
 from ablate.ledger.headline import Headline, distance, headline, is_artificial
 from ablate.ledger.places import PROJECT
-from ablate.ledger.readings import Reading
-from ablate.ledger.standings import read_real_text, read_unasked
 from ablate.ledger.verdicts import Finding, collect
 from ablate.ledger.wording import bounds, detail, limits, marked
 
