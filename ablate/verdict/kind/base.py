@@ -8,7 +8,7 @@ is multiplied so that it is compared with alpha.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from ablate.stats.power import has_spread
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import Contrast, contrast
 from ablate.verdict.decidable import one_way
-from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold
+from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold, side
 from ablate.verdict.exact import Exact
 from ablate.verdict.failures import FEWEST, failures, rates_of_failure
 from ablate.verdict.sides import ContrastError
@@ -178,14 +178,16 @@ class Kind(ABC):
         """
         return {side: x if side in self.whole else min(1.0, 2 * x) for side, x in p.items()}
 
-    @abstractmethod
     def decide(self, p: Tests, alpha: float) -> Decision:
         """Return the decision on a claim from its p-values.
+
+        By default, the decision has no grade.
 
         Args:
             p: p-values on the scale of alpha, by name of the decision, corrected by Holm or not.
             alpha: the significance level.
         """
+        return Decision(side(p, alpha))
 
     def alone(self, estimate: Any, margin: float, alpha: float) -> Decision:
         """Return the decision on an estimate without Holm's correction for other claims."""
@@ -202,14 +204,14 @@ class Kind(ABC):
         """Return the values, such as the margin, to compare with the ends of an interval."""
         return (margin,)
 
-    @abstractmethod
     def named(self, claim: Claim) -> dict[str, float]:
         """Return the true effect for which seeds are planned, by name of the decision.
 
-        This effect comes from the claim and never from the measurement.
+        This effect comes from the claim and never from the measurement. By default, seeds are not
+        planned.
         """
+        return {}
 
-    @abstractmethod
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
@@ -223,6 +225,7 @@ class Kind(ABC):
             pairs: number of paired seeds.
             alpha: the level.
         """
+        raise NotImplementedError
 
     def planned(self, estimate: Any) -> bool:
         """Return whether the estimate has a known standard deviation, so that seeds can be
@@ -263,7 +266,10 @@ class Kind(ABC):
             def enough(pairs: int) -> bool:
                 return self.power(side, estimate, claim["margin"], effect, pairs, alpha) >= POWER
 
-            return first(enough, 2, self.most_seeds)
+            if not enough(self.most_seeds):
+                return None
+            # the power grows with the number of pairs
+            return 2 + bisect_left(range(2, self.most_seeds), True, key=enough)
 
         return {side: Plan(x, seeds(side, x)) for side, x in self.named(claim).items()}
 
@@ -319,16 +325,3 @@ def distinct(turns: list[MarginThreshold]) -> list[MarginThreshold]:
 
 def _wide(turn: MarginThreshold, after: MarginThreshold | None) -> bool:
     return after is None or after.margin > max(0.0, turn.margin)
-
-
-def first(enough: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Return the smallest number from `low` to `high` for which `enough` is true; None if none is.
-
-    `enough` must stay true for all larger numbers.
-    """
-    if not enough(high):
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle + 1, high)
-    return low

@@ -10,7 +10,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
-from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold, side
+from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold
 from ablate.verdict.exact import examine
 from ablate.verdict.kind.base import Finding, Kind, check_arms, distinct
 from ablate.verdict.trained import TrainedValue, trained_value
@@ -70,23 +70,9 @@ class ExactKind(Kind):
         """
         return estimate.tests(margin) if isinstance(estimate, TrainedValue) else {}
 
-    def decide(self, p: Tests, alpha: float) -> Decision:
-        """Return the decision for p-values of a claim about trained models."""
-        return Decision(side(p, alpha))
-
     def planned(self, estimate: Any) -> bool:
         """Return False, because an exact claim states no effect for which to plan seeds."""
         return False
-
-    def named(self, claim: Claim) -> dict[str, float]:
-        """Return {}, because an exact claim states no effect for which seeds could be planned."""
-        return {}
-
-    def power(
-        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
-    ) -> float:
-        """Raise NotImplementedError, because an exact claim has no statistical power."""
-        raise NotImplementedError
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
         """Return the tolerances or margins at which the decision changes.

@@ -38,7 +38,14 @@ class NonInferiority(Sameness):
 
         They are the ends of the confidence interval of the difference, with the opposite sign.
         """
-        return losses(*estimate.interval(1 - alpha))
+        low, high = estimate.interval(1 - alpha)
+        return distinct(
+            [
+                MarginThreshold(0.0, Decision(REFUTED)),
+                MarginThreshold(-high, Decision(INCONCLUSIVE)),
+                MarginThreshold(-low, Decision(SUPPORTED)),
+            ]
+        )
 
     def bounds(self, margin: float) -> tuple[float, ...]:
         """Return minus the margin, to compare with the ends of an interval."""
@@ -55,21 +62,3 @@ class NonInferiority(Sameness):
         error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
         bound = half_widths(estimate, pairs, alpha / 2)[0] - margin
         return float(special.ndtr((effect - bound) / error).mean())
-
-
-def losses(low: float, high: float) -> list[MarginThreshold]:
-    """Return the margins at which the decision changes, each with the decision from there on.
-
-    The decision is on the claim that the deterioration is below the margin. The first margin is 0.
-
-    Args:
-        low: lower end of the confidence interval of the difference; negative values are worse.
-        high: upper end of this interval.
-    """
-    return distinct(
-        [
-            MarginThreshold(0.0, Decision(REFUTED)),
-            MarginThreshold(-high, Decision(INCONCLUSIVE)),
-            MarginThreshold(-low, Decision(SUPPORTED)),
-        ]
-    )

@@ -7,8 +7,7 @@ runs could detect a loss.
 """
 
 from ablate.evidence.types import Claim
-from ablate.stats.holm import Tests
-from ablate.verdict.decision import SUPPORTED, Decision, side
+from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.kind.base import Kind
 
 
@@ -19,14 +18,6 @@ class Sameness(Kind):
 
     needs_margin = True
     controlled = True
-
-    def decide(self, p: Tests, alpha: float) -> Decision:
-        """Return the decision on the claim: supported, refuted or inconclusive.
-
-        The claim is refuted if the tests show a difference beyond the margin, and supported if they
-        exclude such a difference.
-        """
-        return Decision(side(p, alpha))
 
     def named(self, claim: Claim) -> dict[str, float]:
         """Return the true difference for which seeds are planned, for the decision "supported".
