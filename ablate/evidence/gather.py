@@ -2,16 +2,16 @@
 
 import json
 import statistics
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from jaxtyping import Num
 
 from ablate.errors import UserError
 from ablate.evidence.command import command
-from ablate.evidence.folder import Evidence, Groups, Rows
+from ablate.evidence.folder import Evidence, Rows
 from ablate.evidence.form import check_arms, check_runs
 from ablate.evidence.outcome import required_metrics
 from ablate.evidence.registration import digest
@@ -35,6 +35,7 @@ STATISTICS = ".stats.npz"
 IDENTITY = "identity.json"
 # keys of this file that are part of `Run.code`, in addition to the hashes of the source
 BESIDE_CODE = ("libraries", "data", "device", "initial", "bleu")
+Array = Num[np.ndarray, "sentences ..."]
 SCREENING = "screening"  # subfolder of a sweep with the runs that tuned a nuisance parameter
 
 
@@ -55,7 +56,8 @@ def gather(sweep: Path) -> Evidence:
     ends = [end for link in links for end in _ends(link)]
     statistics = {end["identity"]: rows for end in ends if (rows := _statistics(end))}
     sentences: dict[str, int] = {}
-    for split, count in sorted(tested for end in ends for tested in _tested(end)):
+    tested = (statistics_of(end.get("evaluation", ""), None) for end in ends)
+    for split, count in sorted((split, len(x)) for test in tested for split, x in test.items()):
         sentences[split] = count  # sorted, so the largest count of a split remains
     corpora = dict.fromkeys(name for link in links if (name := _corpus(link)))
     regime = about["regime"] | {"test_sentences": sentences}
@@ -78,7 +80,11 @@ def gather(sweep: Path) -> Evidence:
             for link in read_links(sweep / SCREENING)
         ],
         statistics=statistics,
-        groups={split: numbers for link in links for split, numbers in _groups(link).items()},
+        groups={
+            split: numbers
+            for link in links
+            for split, numbers in statistics_of(link.get("evaluation", ""), "groups").items()
+        },
     )
 
 
@@ -279,22 +285,7 @@ def _statistics(link: Link | Outcome) -> dict[str, Rows]:
     if "evaluation" not in link:
         return {}
     _check(Path(link["evaluation"]), link["identity"])
-    paths = sorted(Path(link["evaluation"]).glob(f"*{STATISTICS}"))
-    rows_of = {path.name.removesuffix(STATISTICS): read_rows(path) for path in paths}
-    return {split: rows for split, rows in rows_of.items() if rows is not None}
-
-
-def _tested(link: Link | Outcome) -> Iterator[tuple[str, int]]:
-    """Yield the name and the number of sentences of each split on which a run was tested.
-
-    Args:
-        link: the outcome of the run: content of its file cells/NUMBER.json, or the value of the key
-            `short` in this file.
-    """
-    for path in Path(link["evaluation"]).glob(f"*{STATISTICS}") if "evaluation" in link else ():
-        with np.load(path, allow_pickle=False) as arrays:
-            for name in [name for name in arrays.files if name != "groups"][:1]:
-                yield path.name.removesuffix(STATISTICS), len(arrays[name])
+    return statistics_of(link["evaluation"])
 
 
 def _corpus(link: Link) -> str:
@@ -307,35 +298,37 @@ def _corpus(link: Link) -> str:
     return str(read_json(path).get("corpus", "")) if path else ""
 
 
-def _groups(link: Link) -> dict[str, Groups]:
-    """Return the group number of each test sentence, by split; {} if the corpus has no groups.
+def statistics_of(folder: Path | str, name: str | None = "bleu") -> dict[str, Array]:
+    """Return an array of the statistics that a test stored, by split.
 
-    A group is, for example, a document; its sentences are not independent of each other.
+    Splits without this array are left out.
 
     Args:
-        link: content of the file cells/NUMBER.json of a run on this corpus.
+        folder: folder of the test; "" for a run that was not tested.
+        name: name of the array. The statistics of BLEU are counts of n-grams in each sentence.
+            "groups" has the group number of each sentence: a group is, for example, a document, and
+            its sentences are not independent of each other. None stands for the first array with a
+            row for each sentence.
     """
-    by_split = {}
-    for path in sorted(Path(link.get("evaluation", "")).glob(f"*{STATISTICS}")):
-        with np.load(path, allow_pickle=False) as arrays:
-            if "groups" in arrays:
-                by_split[path.name.removesuffix(STATISTICS)] = arrays["groups"]
-    return by_split
+    paths = sorted(Path(folder).glob(f"*{STATISTICS}")) if folder else []
+    by_split = {path.name.removesuffix(STATISTICS): read_rows(path, name) for path in paths}
+    return {split: rows for split, rows in by_split.items() if rows is not None}
 
 
-def read_rows(path: Path) -> Rows | None:
-    """Return an array with the BLEU statistics of every sentence; None for a task without
-    translations.
+def read_rows(path: Path, name: str | None = "bleu") -> Array | None:
+    """Return an array of the statistics of every sentence; None if the file lacks the array.
 
     Args:
         path: a file TEST_SET.stats.npz, which an evaluation wrote.
+        name: name of the array; None for the first array apart from "groups".
 
     Raises:
         UserError: the file is damaged.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return arrays["bleu"] if "bleu" in arrays.files else None
+            names = [name] if name else [other for other in arrays.files if other != "groups"]
+            return next((arrays[other] for other in names if other in arrays.files), None)
     except Exception as error:  # zipfile, lzma, zlib and numpy raise many types for damaged bytes
         raise UserError(
             f"{path} is damaged ({type(error).__name__}): restore it, or start the sweep again"

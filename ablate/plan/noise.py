@@ -10,13 +10,11 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 import numpy as np
 from jaxtyping import Float
 
-from ablate.evidence.folder import Rows
 from ablate.evidence.gather import STATISTICS, read_rows
 from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import BLEU, contributions
@@ -127,14 +125,3 @@ def as_run(row: Row, asked: str = "") -> Run:
         "metrics": {**row.metrics, **(test.metrics if test else {})},
     }
     return cast(Run, run)
-
-
-def statistics_of(folder: Path) -> dict[str, Rows]:
-    """Return the statistics of each sentence that a test stored in `folder`, by split.
-
-    For BLEU, the statistics of a sentence are counts of n-grams.
-    """
-    by_split = {
-        p.name.removesuffix(STATISTICS): read_rows(p) for p in folder.glob(f"*{STATISTICS}")
-    }
-    return {split: rows for split, rows in by_split.items() if rows is not None}

@@ -12,10 +12,11 @@ from omegaconf import DictConfig
 from ablate.config.construct import construct
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence, Rows
+from ablate.evidence.gather import statistics_of
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Levels, Run, Study
 from ablate.plan.cost import Cost, cost, wall
-from ablate.plan.noise import as_run, noise, statistics_of
+from ablate.plan.noise import as_run, noise
 from ablate.plan.power import Sensitivity, reason, sensitivities
 from ablate.plan.registry import Row, RunSignature
 from ablate.record.types import Fingerprints

@@ -7,7 +7,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import _groups
+from ablate.evidence.gather import statistics_of
 from ablate.evidence.sentence_scores import by_group
 from ablate.record.arrays import write_arrays
 from ablate.report.selection import claims as with_details
@@ -81,7 +81,7 @@ def test_the_groups_that_a_test_kept_are_gathered(tmp_path):
     rows = np.zeros((200, 10), dtype=np.int64)
     write_arrays(tmp_path / "test.stats.npz", {"bleu": rows, "groups": DOCUMENTS})
     write_arrays(tmp_path / "test_long.stats.npz", {"bleu": rows})
-    groups = _groups({"evaluation": str(tmp_path)})
+    groups = statistics_of(str(tmp_path), "groups")
     assert list(groups) == ["test"]
     np.testing.assert_array_equal(groups["test"], DOCUMENTS)
-    assert _groups({}) == {}
+    assert statistics_of("", "groups") == {}
