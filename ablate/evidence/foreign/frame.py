@@ -39,8 +39,7 @@ def read(frame: Any, wanted: Iterable[str] = ()) -> Table:
         raise UserError("the data frame has no rows: a table of runs has one row per run")
     columns = {name: _column(frame.iloc[:, place]) for place, name in enumerate(names)}
     kept = {n: c for n, c in columns.items() if n in wanted or len(c.texts) <= MOST_TEXTS}
-    unread = tuple(name for name in names if name not in kept)
-    return Table("the data frame", kept, len(frame), _digests(frame), unread=unread)
+    return Table("the data frame", kept, len(frame), _digests(frame))
 
 
 def _name(name: Any) -> str:

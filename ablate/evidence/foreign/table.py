@@ -105,7 +105,6 @@ class Table:
         rows: number of rows.
         digests: hash of each row; empty if the source has none.
         notes: remarks about the source that are shown with a verdict.
-        unread: names of columns that were dropped because they have too many different texts.
     """
 
     source: str
@@ -113,7 +112,6 @@ class Table:
     rows: int
     digests: Codes = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
 
     def column(self, name: str, key: str) -> Column:
         """Return the column that is called `name`.
@@ -154,7 +152,7 @@ class Table:
         columns = {name: column.take(rows) for name, column in self.columns.items()}
         digests = self.digests[rows] if len(self.digests) else self.digests
         count = int(rows.sum()) if rows.dtype == bool else len(rows)
-        return Table(self.source, columns, count, digests, self.notes, self.unread)
+        return Table(self.source, columns, count, digests, self.notes)
 
 
 def number_text(number: float) -> str:
@@ -237,9 +235,8 @@ class TableBuilder:
         if not self.count:
             raise UserError(f"{self.source} has no rows: a table needs at least one row per run")
         kept = {name: c.column() for name, c in self.columns.items() if not c.dropped}
-        unread = tuple(name for name, c in self.columns.items() if c.dropped)
         digests = np.concatenate(self.digests)
-        return Table(self.source, kept, self.count, digests, tuple(notes), unread)
+        return Table(self.source, kept, self.count, digests, tuple(notes))
 
 
 class Collector:
