@@ -4,35 +4,14 @@ The control is an arm that should lose more than the margin. If the control lose
 could have shown the loss that the claim denies.
 """
 
-from dataclasses import dataclass
-
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, ControlOutcome
 from ablate.verdict.contrast import contrast
 
 
-@dataclass(frozen=True)
-class Control:
-    """The difference between the control arm and the baseline of a claim, with its interval."""
-
-    arm: str
-    effect: float
-    interval: tuple[float, float]
-    loses: bool  # whether the whole interval is below minus the margin
-
-    def entry(self) -> ControlOutcome:
-        """Return the control as it is stored in verdict.json."""
-        return {
-            "arm": self.arm,
-            "effect": self.effect,
-            "interval": [*self.interval],
-            "loses": self.loses,
-        }
-
-
-def control(claim: Claim, evidence: Evidence) -> Control | None:
-    """Return the positive control of a claim.
+def control(claim: Claim, evidence: Evidence) -> ControlOutcome | None:
+    """Return the positive control of a claim, as it is stored in verdict.json.
 
     The result is None if the claim names no control, or if the control has too few runs.
     """
@@ -45,4 +24,9 @@ def control(claim: Claim, evidence: Evidence) -> Control | None:
     if difference.pairs < 2:
         return None
     low, high = difference.interval(1 - claim["alpha"])
-    return Control(arm_label(loses), difference.effect, (low, high), high < -claim["margin"])
+    return {
+        "arm": arm_label(loses),
+        "effect": difference.effect,
+        "interval": [low, high],
+        "loses": high < -claim["margin"],
+    }

@@ -124,7 +124,7 @@ def _at_ceiling(
     if any(abs(metric.best - mean) > near for mean in means):
         return ""
     shown = control(claim, evidence)
-    if shown and shown.loses:
+    if shown and shown["loses"]:
         return ""
     return f"both arms are at the ceiling of {metric.name}, and no arm shows that it could be lost"
 

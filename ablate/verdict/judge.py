@@ -10,6 +10,7 @@ from ablate.evidence.types import (
     Cases,
     Claim,
     ClaimResult,
+    ControlOutcome,
     Entry,
     Question,
     Registration,
@@ -20,7 +21,7 @@ from ablate.stats.holm import Tests
 from ablate.stats.rates import Rates
 from ablate.stats.signs import sign_flip
 from ablate.stats.spending import ONCE, nominal
-from ablate.verdict.control import Control, control
+from ablate.verdict.control import control
 from ablate.verdict.decide import decision as decide
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, MarginThreshold
 from ablate.verdict.exact import Exact
@@ -126,7 +127,7 @@ def _cases(exact: Exact) -> Cases:
 
 
 def _effect(
-    finding: Finding, p_adjusted: Tests, undecided: int, outcome: Control | None
+    finding: Finding, p_adjusted: Tests, undecided: int, outcome: ControlOutcome | None
 ) -> ClaimResult:
     claim, estimate, paired = finding.claim, finding.result, finding.paired
     assert not isinstance(estimate, Exact)
@@ -199,7 +200,7 @@ def _counts(finding: Finding) -> dict[str, Any]:
     return entry
 
 
-def _of_kind(finding: Finding, outcome: Control | None) -> dict[str, Any]:
+def _of_kind(finding: Finding, outcome: ControlOutcome | None) -> dict[str, Any]:
     """Return the fields of verdict.json that only some kinds of claims have.
 
     Args:
@@ -218,7 +219,7 @@ def _of_kind(finding: Finding, outcome: Control | None) -> dict[str, Any]:
     if SUPPORTED in kind.whole:
         entry["interval_equivalence"] = _bounded(estimate.interval(1 - 2 * claim["alpha"]))
     if kind.controlled:
-        entry["control"] = outcome.entry() if outcome else None
+        entry["control"] = outcome
     return entry
 
 
