@@ -13,6 +13,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED_BLEU, value
 from ablate.evidence.types import Claim, Run
 from ablate.metric.table import METRICS, metric_in_words
+from ablate.verdict.decision import UNTRAINED
 from ablate.verdict.sides import Side
 
 INITIAL = "initial"  # value of `weights` that tests the weights before training
@@ -24,17 +25,7 @@ AGAINST_BASELINE = ("equivalence", "non_inferiority")
 # training sentences is below this fraction of the unigram model's nll has memorised them.
 PLATEAU = 0.5
 # metrics without a floor
-UNLEARNED = (
-    "probe",
-    "gap",
-    "gradient",
-    "parameters",
-    "steps",
-    "unigram_nll",
-    "unigram_bpb",
-    "chance",
-    "bound",
-)
+UNLEARNED = (*UNTRAINED, "gap", "gradient")
 
 
 def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
