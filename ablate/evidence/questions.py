@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ablate.evidence.registration import class_name, digest
-from ablate.evidence.types import Claim, Levels, Study
+from ablate.evidence.types import Claim, Levels, Question, Study
 
 SIDES = ("where", "minus", "over")
 ARMS = ("treatment", "baseline", "where", "minus")  # keys of a claim that name the compared levels
@@ -56,7 +56,7 @@ def family(claim: Claim) -> str:
     levels in `where`, are the setting of the contrast. They are not part of the key.
     """
     arms = [claim["treatment"], claim["baseline"]]
-    shared = {key for key in arms[0].keys() & arms[1].keys() if arms[0][key] == arms[1][key]}
+    shared = shared_levels(claim)
     apart = [{key: arm[key] for key in arm.keys() - shared} for arm in arms]
     contrast = sorted(json.dumps(arm, sort_keys=True) for arm in apart)
     return f"family {digest([contrast, claim['minus'], claim['over']])}"
@@ -66,9 +66,13 @@ def place(claim: Claim) -> Rule:
     """Return the metric of a claim under the key `metric`, and the levels that both arms share
     under the key `where`.
     """
-    treatment, baseline = claim["treatment"], claim["baseline"]
-    shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
-    return {"metric": claim["metric"], "where": claim["where"] | shared}
+    return {"metric": claim["metric"], "where": claim["where"] | shared_levels(claim)}
+
+
+def shared_levels(claim: Question) -> Levels:
+    """Return the levels that both arms of a claim have."""
+    baseline = claim["baseline"]
+    return {k: v for k, v in claim["treatment"].items() if k in baseline and baseline[k] == v}
 
 
 def concerns(claim: Claim, level: str) -> bool:

@@ -7,6 +7,7 @@ from typing import cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
+from ablate.evidence.questions import shared_levels
 from ablate.evidence.registration import departures
 from ablate.evidence.types import Entry, Levels, Regime, Verdict
 from ablate.ledger.annotations import Reading, read_readings
@@ -267,8 +268,7 @@ def _conditions(claim: Entry) -> Pairs:
     """Return the factor levels that both compared arms of a claim have, as (config key, level)
     pairs.
     """
-    treatment, baseline = claim.get("treatment") or {}, claim.get("baseline") or {}
-    shared = {key: treatment[key] for key in treatment if baseline.get(key) == treatment[key]}
+    shared = shared_levels(claim) if claim.get("treatment") else {}
     return _pairs({**(claim.get("where") or {}), **shared})
 
 

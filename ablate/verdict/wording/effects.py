@@ -3,6 +3,7 @@
 from typing import cast
 
 from ablate.config.labels import MEASURED, arm_label, factor_label
+from ablate.evidence.questions import shared_levels
 from ablate.evidence.types import Answer, Claim, Levels
 from ablate.metric.table import MILLION, Metric, metric_in_words
 from ablate.phrases import in_sentence, listed
@@ -51,12 +52,6 @@ def _shortest(claim: Claim, answer: Answer) -> str:
     if "rates" in answer:
         return _rates(claim, answer)[-1]
     return _effect(claim, answer, "sentences, unit, shared levels")
-
-
-def shared_levels(claim: Claim) -> Levels:
-    """Return the levels that both arms of a claim have."""
-    baseline = claim["baseline"]
-    return {k: v for k, v in claim["treatment"].items() if k in baseline and baseline[k] == v}
 
 
 def condition_text(levels: Levels) -> str:

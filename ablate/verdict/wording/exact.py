@@ -1,5 +1,6 @@
 """Write the evidence on an exact claim: the worst value, the limit, and the control."""
 
+from ablate.evidence.questions import shared_levels
 from ablate.evidence.types import Answer, Claim
 from ablate.verdict.contrast import CHANGED
 from ablate.verdict.decision import (
@@ -15,7 +16,6 @@ from ablate.verdict.wording.effects import (
     claim_metric,
     condition_text,
     interval_text,
-    shared_levels,
 )
 
 
