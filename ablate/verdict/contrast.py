@@ -20,7 +20,7 @@ from ablate.stats.estimate import GROUPS, Estimate, estimate
 from ablate.stats.spending import Fractions
 from ablate.verdict.floor import has_learned
 from ablate.verdict.interim import looks_of
-from ablate.verdict.sides import Side, ended_in, names, sides
+from ablate.verdict.sides import Side, ended_in, sides
 
 CHANGED = "changed"  # metric of a pair of runs: fraction of sentences translated differently
 SAME_SCORE = 1e-6  # allowed difference between a recorded BLEU and the BLEU of its statistics
@@ -44,7 +44,6 @@ class Contrast:
     grouped: bool  # whether each column of `parts` is a group of sentences
     learned: Bool[np.ndarray, " seeds"]  # whether all runs of the pair have learned
     sides: list[Side]  # the compared arms, with all of their runs
-    arms: list[str]
     unpaired: list[int]  # seeds that lack a run, or whose run lacks the metric
     # interim analyses of these arms as fractions of the seeds; the current one is last
     looks: Fractions
@@ -111,7 +110,6 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
         grouped=groups is not None,
         learned=np.array([_learned(arms, seed, claim["metric"]) for seed in seeds], dtype=bool),
         sides=arms,
-        arms=names(claim),
         unpaired=sorted(every - measured.keys()),
         looks=looks_of(claim, evidence, ended_in(arms)),
     )

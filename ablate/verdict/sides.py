@@ -63,12 +63,7 @@ def ended_in(sides: list[Side]) -> set[int]:
 
 def has(run: Run, levels: Levels) -> bool:
     """Return whether the arm of a run has these levels."""
-    return within(run["levels"], levels)
-
-
-def within(arm: Levels, levels: Levels) -> bool:
-    """Return whether an arm, given by its levels, has the level of each factor in `levels`."""
-    return all(factor in arm and arm[factor] == level for factor, level in levels.items())
+    return run["levels"].items() >= levels.items()
 
 
 def slope_levels(claim: Question, arms: Iterable[Levels]) -> list[int | float]:
@@ -78,7 +73,8 @@ def slope_levels(claim: Question, arms: Iterable[Levels]) -> list[int | float]:
         claim: the claim, with the factor in `over`.
         arms: the levels of every arm.
     """
-    values = [levels.get(claim["over"]) for levels in arms if within(levels, claim["where"])]
+    where = claim["where"].items()
+    values = [levels.get(claim["over"]) for levels in arms if levels.items() >= where]
     return sorted({v for v in values if isinstance(v, int | float) and not isinstance(v, bool)})
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.verdict.contrast import contrast
-from ablate.verdict.sides import ContrastError
+from ablate.verdict.sides import ContrastError, names
 
 SCHEDULE = {"factors": ["model/residual", "schedule"]}
 WARM, COLD = {"schedule": "noam"}, {"schedule": "no_warmup"}
@@ -31,7 +31,7 @@ def test_pairs_are_matched_by_seed_not_by_order(claim, arms, evidence):
     pairs = contrast(claim(), evidence(runs[::-1]))
     assert pairs.seeds == [0, 1, 2]
     assert pairs.differences.tolist() == [2.0, 1.5, 2.0]
-    assert pairs.arms == ["pre_ln", "post_ln"]
+    assert names(claim()) == ["pre_ln", "post_ln"]
 
 
 def test_lower_is_better_turns_the_sign(claim, arms, evidence):
@@ -126,7 +126,7 @@ def test_a_trend_is_the_least_squares_slope_of_every_seed(claim, run, evidence, 
     runs = heads(run, values)
     slopes = contrast(claim(**TREND, scale=scale), evidence(runs, **HEADS))
     assert slopes.differences == pytest.approx([2.0, 2.0])
-    assert slopes.arms == []
+    assert names(claim(**TREND, scale=scale)) == []
 
 
 def test_a_slope_agrees_with_polyfit(claim, run, evidence):
