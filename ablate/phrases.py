@@ -60,7 +60,7 @@ ARTICLES = {
 }
 
 
-def in_sentence(levels: Mapping[str, Any]) -> str:
+def in_sentence(levels: Mapping[str, object]) -> str:
     """Return the label of an arm as part of a sentence: "the LSTM", "6 layers and no warm-up".
 
     If the arm names a stack (encoder or decoder) of its model, the text is such as "the encoder of

@@ -190,12 +190,12 @@ def option_name(factor: str, level: Any) -> str:
     return option_label(group, level) if isinstance(level, str) and (CONF / group).is_dir() else ""
 
 
-def arm_label(levels: Mapping[str, Any]) -> str:
+def arm_label(levels: Mapping[str, object]) -> str:
     """Return a readable label for an arm: the labels of its factor levels, separated by commas."""
     return ", ".join(arm_labels(levels))
 
 
-def arm_labels(levels: Mapping[str, Any]) -> list[str]:
+def arm_labels(levels: Mapping[str, object]) -> list[str]:
     """Return the labels of the levels of an arm.
 
     A level of `budget.short` is the number of steps of a second, shorter training budget, for which

@@ -34,7 +34,7 @@ def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
     return {str(name): overrides or {} for name, overrides in plain.items()}
 
 
-def changed_keys(changes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def changed_keys(changes: Mapping[str, Mapping[str, object]]) -> list[str]:
     """Return the config keys that at least one variant changes, in the order of the variants."""
     return [*dict.fromkeys(key for overrides in changes.values() for key in overrides)]
 
@@ -84,7 +84,7 @@ def _check_no_variant(config: DictConfig) -> None:
         )
 
 
-def _check(changes: Mapping[str, Mapping[str, Any]], screen: DictConfig) -> None:
+def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> None:
     if missing := OmegaConf.missing_keys(screen):
         raise UserError(f"{min(missing)} has no value; give one in the experiment")
     for name, overrides in changes.items():

@@ -148,7 +148,7 @@ def _deciding(question: Question) -> Row:
     return plain
 
 
-def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _changes(before: Mapping[str, object], now: Mapping[str, object]) -> str:
     changed = [key for key in now if before.get(key) != now[key]]
     return f"{', '.join(changed)} changed" if changed else ""
 

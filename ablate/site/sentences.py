@@ -59,7 +59,7 @@ def of_runs(evidence: Evidence, tests_by_id: Tests, page: str) -> str:
     return script(f"{page} runs", details_by_run) if details_by_run else ""
 
 
-def _of_run(folder: Path) -> dict[str, Any]:
+def _of_run(folder: Path) -> dict[str, object]:
     """Return the config of a run and its first translations; {} if its files are incomplete."""
     config, read = folder.parents[1] / "config.yaml", _read(folder, "test")
     if not (_whole(folder.parents[1]) and config.exists()):

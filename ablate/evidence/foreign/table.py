@@ -216,7 +216,7 @@ class TableBuilder:
         self.digests.append(np.fromiter(map(hash, zip(*cells, strict=True)), np.int64, rows))
         self.count += rows
 
-    def add_records(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def add_records(self, records: Iterable[Mapping[str, object]]) -> None:
         """Add rows that are given as objects; a missing key is an empty cell."""
         rows = iter(records)
         while piece := [*islice(rows, CHUNK)]:
