@@ -51,6 +51,7 @@ class Cell:
     arm: DictConfig
     first: bool = True  # whether this is the first cell of its arm
     shortened: bool = False  # whether the warm-up was shortened, because it was longer than the run
+    plain: bool = False  # whether the claims of the study have no interpolations
 
     @property
     def config(self) -> DictConfig:
@@ -119,9 +120,11 @@ class Cell:
     def _small_study(self) -> dict[int, DictConfig | ListConfig]:
         """Return replacements for the nodes of the study that a single run does not need, by the id
         of the node.
+
+        Claims with interpolations are not replaced, because their values are checked for every run.
         """
         study = self.arm.get("study")
-        if study is None:
+        if study is None or not self.plain:
             return {}
         small: dict[int, DictConfig | ListConfig] = {
             id(study.claims): OmegaConf.create([]),
@@ -213,17 +216,18 @@ def compose(
         arm = _without(overrides, varied)
         label = " ".join(o for o in overrides if o not in shared) or "the only cell"
         if arm in arms and _differ_in_values(overrides, arms[arm].overrides):
-            cells.append(Cell(number, label, overrides, arms[arm].arm, first=False))
+            base = arms[arm]
+            cells.append(Cell(number, label, overrides, base.arm, first=False, plain=base.plain))
             continue
         composed = _derived(overrides, like)
         if composed is None:
             composed = loader.load_sweep_config(config, list(overrides))
-        shortened = settle(composed)
+        settled = settle(composed)
         with open_dict(composed):
             composed.hydra.sweep.dir = str(sweep)  # the cells share the time stamp of the sweep
             composed.hydra.job.id = str(number)
             composed.hydra.job.num = number
-        cells.append(Cell(number, label, overrides, composed, shortened=shortened))
+        cells.append(Cell(number, label, overrides, composed, **settled._asdict()))
         arms.setdefault(arm, cells[-1])
     return cells
 

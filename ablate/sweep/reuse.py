@@ -15,7 +15,7 @@ The resulting configs are equal to the configs that Hydra composes (tests/sweep/
 import copy
 import pickle
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -70,6 +70,15 @@ def with_cached_files(loader: ConfigLoader) -> ConfigLoader:
     return cached
 
 
+class Settled(NamedTuple):
+    """The result of `Settler` for a config: whether its warm-up was shortened, and whether the
+    claims of its study have no interpolations.
+    """
+
+    shortened: bool
+    plain: bool
+
+
 class Settler:
     """Applies `ablate.config.settle` to each config of a sweep, and builds the study of a screen
     once instead of once per config.
@@ -79,22 +88,23 @@ class Settler:
 
     def __init__(self) -> None:
         self._screen: object = None
+        self._plain = False
         self._expanded = b""  # the expanded study as the only node of a config, pickled
 
-    def __call__(self, config: DictConfig) -> bool:
-        """Set the precision and the warm-up in a config and expand its screen, in place; return
-        whether the warm-up was shortened.
-        """
+    def __call__(self, config: DictConfig) -> Settled:
+        """Set the precision and the warm-up in a config and expand its screen, in place."""
         screen = _screen_of(config)
-        if screen is not None and screen == self._screen:
+        expanded = screen is not None and screen == self._screen
+        if expanded:
             with read_write(config), flag_override(config, "no_deepcopy_set_nodes", True):
                 config.study = pickle.loads(self._expanded).study  # the fastest copy
         given = OmegaConf.select(config, WARMUP)
         settle(config)
+        plain = self._plain if expanded else _has_plain_claims(config.study)
         if screen is not None and self._screen is None:
-            self._screen = screen
+            self._screen, self._plain = screen, plain
             self._expanded = pickle.dumps(OmegaConf.masked_copy(config, "study"))
-        return bool(OmegaConf.select(config, WARMUP) != given)
+        return Settled(bool(OmegaConf.select(config, WARMUP) != given), plain)
 
 
 def _screen_of(config: DictConfig) -> object:
@@ -107,6 +117,22 @@ def _screen_of(config: DictConfig) -> object:
     whole = OmegaConf.to_container(study, resolve=False)
     # expansion resolves these settings, and keeps all other interpolations
     return config.name, whole, [OmegaConf.select(study.screen, key) for key in SHARED]
+
+
+def _has_plain_claims(study: DictConfig | None) -> bool:
+    """Return whether neither the claims of a study nor its screen have interpolations."""
+    nodes = [] if study is None else [study.claims, study.screen]
+    trees = (OmegaConf.to_container(node, resolve=False) for node in nodes if node is not None)
+    return not any(map(_has_interpolations, trees))
+
+
+def _has_interpolations(tree: object) -> bool:
+    """Return whether a nested mapping or list contains an interpolation (`${...}`)."""
+    if isinstance(tree, dict):
+        return any(map(_has_interpolations, tree.values()))
+    if isinstance(tree, list):
+        return any(map(_has_interpolations, tree))
+    return isinstance(tree, str) and "${" in tree
 
 
 def adds_values(overrides: Sequence[str], base: Sequence[str]) -> bool:
