@@ -39,7 +39,7 @@ GROUPS = {
     ),
 }
 RENAMED = {"levels": "options", "contest": "reproduce"}  # former names, for one release
-MOVED_TO_LAB = ("aa", "calibrate", "examples", "index", "listings", "noise", "toy")
+MOVED_TO_LAB = ("calibrate", "examples", "index", "noise", "toy")
 STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ctrl-C, 143 SIGTERM"
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from ablate.claims.listing.child import attempt, refuse, surroundings
 from ablate.claims.listing.exams import EXAMS
-from ablate.claims.listing.page import page
-from ablate.claims.listing.source import FORMS, names, read, source, text
+from ablate.claims.listing.source import names, read, source, text
 from ablate.errors import UserError
 
 DOCUMENTS = Path(__file__).parents[3] / "shared" / "documents"
@@ -101,13 +100,3 @@ def test_an_error_is_a_finding_with_its_line(tried):
     result = tried("x = 1\ny = x.nothing\n", "norm", "Mine", eps_outside=False)
     assert result["error"].startswith("AttributeError") and result["line"] == 2
     assert tried("x = isnot None", "norm", "Mine", eps_outside=False)["line"] == 1
-
-
-def test_a_page_shows_errors_numbers_and_reasons():
-    listing = read("illustrated_multi_head")
-    error = {"error": "SyntaxError: a|b", "line": 376}
-    forms = dict(zip(FORMS, (error, {"gap": 0.25}, {"gap": 0.0, "perturbed": 1.0}), strict=True))
-    shown = page({listing.name: forms}, [listing])
-    assert "| printed | SyntaxError: a/b, line 376 |" in shown
-    assert "| crash only | 0.25 |" in shown and "- line 376: the blanks are missing" in shown
-    assert "perturbed" not in shown

@@ -1,4 +1,4 @@
-"""The noise of a corpus, and an arm against itself."""
+"""The noise of a corpus."""
 
 import json
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from lab.calibration import aa
 from lab.calibration.noise import noise
 
 
@@ -29,28 +28,3 @@ def test_the_command_reads_a_folder_of_evidence(translated, saved, laboratory):
     runs, statistics = translated(2)
     folder = saved(runs, statistics=statistics)
     assert "post_ln - pre_ln" in json.loads(laboratory("noise", folder, "split=test")[1])
-
-
-def test_ten_runs_of_one_arm_are_split_in_all_ways(translated, saved, laboratory):
-    runs, statistics = translated(10, lift=0.0)
-    kept = [run for run in runs if run["arm"] == "post_ln"]
-    folder = saved(kept, statistics=statistics)
-    summary = json.loads(laboratory("aa", folder, "margin=30")[1])
-    assert summary["splits"] == 126
-    false = summary["superiority, margin 0"]
-    assert false["supported"] + false["refuted"] <= 0.15
-    assert summary["equivalence, margin 30"] == {"supported": 1.0, "refuted": 0.0}
-
-
-def test_replicates_are_one_arm(translated, evidence):
-    runs, statistics = translated(5)
-    for run in runs:
-        run["levels"] = {"replicate": int(run["arm"] == "pre_ln")}
-    arm, parts = aa.ten_runs(evidence(runs, statistics=statistics), "test")
-    assert (arm, parts.shape) == ("{}", (10, 200))
-
-
-def test_nine_runs_are_too_few(translated, evidence):
-    runs, statistics = translated(9)
-    with pytest.raises(UserError, match="no arm has 10 finished runs"):
-        aa.ten_runs(evidence(runs, statistics=statistics), "test")
