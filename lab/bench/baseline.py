@@ -4,12 +4,8 @@ Prints one JSON line with the results.
 
 modes
   train    training throughput during --seconds, after a warm-up of --warmup seconds
-  fit      a real training run of --minutes; --curve names the file of validation loss and BLEU
-  greedy   greedy search on the test set; --cached uses a hand-written key/value cache, otherwise
-           the decoder runs on the whole prefix at each step
+  greedy   greedy search on the test set, with a hand-written key/value cache
   beam     the same as greedy with --beam hypotheses
-  profile  torch.profiler over a few training steps: proportion of CPU time by operator
-  gemm     speed of this machine's matrix products in fp32 and bf16
 """
 import argparse
 import json
@@ -25,41 +21,29 @@ ARCHS = {"tiny": dict(d=128, ff=256, heads=4, enc=4, dec=4, drop=0.3),
          "base-ish": dict(d=256, ff=1024, heads=4, enc=3, dec=3, drop=0.3)}
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SYSTEM = "nn.Transformer"
+CHUNK = 256  # rows of a chunk with --loss chunk
 
 
 def options():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("mode", choices=["train", "fit", "greedy", "beam", "profile", "gemm"])
+    p.add_argument("mode", choices=["train", "greedy", "beam"])
     p.add_argument("--data", default="data")
     p.add_argument("--arch", choices=sorted(ARCHS), default="tiny")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--seconds", type=float, default=60)
     p.add_argument("--warmup", type=float, default=15)
-    p.add_argument("--minutes", type=float, default=20)
     p.add_argument("--tokens", type=int, default=4096, help="padded target tokens in a training batch")
-    p.add_argument("--batching", choices=["bucket", "random"], default="bucket")
     p.add_argument("--bf16", action="store_true")
-    p.add_argument("--compile", action="store_true")
-    p.add_argument("--adam", choices=["fused", "foreach", "loop"], default="fused")
-    p.add_argument("--attention", choices=["sdpa", "manual"], default="sdpa",
-                   help="manual: own softmax(QK)V inside the same layers")
-    p.add_argument("--attn-dropout", type=float, default=None, help="default: as the rest")
-    p.add_argument("--loss", choices=["all", "nonpad", "chunk"], default="nonpad",
+    p.add_argument("--loss", choices=["nonpad", "chunk"], default="nonpad",
                    help="nonpad: gather the real positions before the vocabulary projection; "
-                        "chunk: and take projection, softmax and gradient --chunk rows at a time")
-    p.add_argument("--chunk", type=int, default=256)
+                        "chunk: and take projection, softmax and gradient CHUNK rows at a time")
     p.add_argument("--dropout", choices=["torch", "bytes"], default="torch",
                    help="bytes: masks from numpy's SFC64 bytes instead of torch's generator")
-    p.add_argument("--pre-norm", action="store_true")
     p.add_argument("--lr", type=float, default=0.005)
     p.add_argument("--warmup-updates", type=int, default=2000)
     p.add_argument("--beam", type=int, default=5)
     p.add_argument("--batch", type=int, default=100, help="sentences in a decoding batch")
-    p.add_argument("--cached", action="store_true")
-    p.add_argument("--max-len", type=int, default=0, help="0: source length + 10, stop at eos; N>0: exactly N tokens")
     p.add_argument("--load", default="")
-    p.add_argument("--save", default="")
-    p.add_argument("--curve", default="")
     p.add_argument("--bleu", action="store_true")
     p.add_argument("--seed", type=int, default=1)
     return p.parse_args()
@@ -100,11 +84,10 @@ def pad(rows):
     return torch.tensor([r + [PAD] * (width - len(r)) for r in rows])
 
 
-def batches(pairs, tokens, how, rng):
+def batches(pairs, tokens, rng):
     order = list(range(len(pairs)))
     rng.shuffle(order)
-    if how == "bucket":
-        order.sort(key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
+    order.sort(key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
     out, now, widest = [], [], 0
     for i in order:
         width = max(widest, len(pairs[i][1]))
@@ -121,41 +104,15 @@ def batches(pairs, tokens, how, rng):
 
 
 # ---------------------------------------------------------------- model
-class Manual(nn.MultiheadAttention):
-    """nn.MultiheadAttention with the same parameters, but with explicit matrix products."""
-
-    def forward(self, q, k, v, key_padding_mask=None, need_weights=False, attn_mask=None, is_causal=False,
-                average_attn_weights=True):
-        b, n, d = q.shape
-        w, bias = self.in_proj_weight.chunk(3), self.in_proj_bias.chunk(3)
-        q, k, v = (F.linear(x, wi, bi).view(b, -1, self.num_heads, d // self.num_heads).transpose(1, 2)
-                   for x, wi, bi in zip((q, k, v), w, bias))
-        scores = (q / math.sqrt(d // self.num_heads)) @ k.transpose(-2, -1)
-        if key_padding_mask is not None:
-            scores = scores + key_padding_mask[:, None, None, :]
-        if attn_mask is not None:
-            scores = scores + attn_mask
-        weights = F.dropout(scores.softmax(-1), self.dropout, self.training)
-        return self.out_proj((weights @ v).transpose(1, 2).reshape(b, n, d)), None
-
-
 class Net(nn.Module):
-    def __init__(self, vocab, d, ff, heads, enc, dec, drop, pre_norm, attention, attn_dropout):
+    def __init__(self, vocab, d, ff, heads, enc, dec, drop):
         super().__init__()
         self.d = d
         self.embed = nn.Embedding(vocab, d, padding_idx=PAD)
-        self.body = nn.Transformer(d, heads, enc, dec, ff, drop, batch_first=True, norm_first=pre_norm)
-        if not pre_norm:  # the output of the last post-norm layer is already normalised
-            self.body.encoder.norm = self.body.decoder.norm = None
+        self.body = nn.Transformer(d, heads, enc, dec, ff, drop, batch_first=True)
+        # the output of the last post-norm layer is already normalised
+        self.body.encoder.norm = self.body.decoder.norm = None
         self.body.encoder.enable_nested_tensor = False
-        for layer in list(self.body.encoder.layers) + list(self.body.decoder.layers):
-            for name in ("self_attn", "multihead_attn"):
-                if hasattr(layer, name):
-                    att = getattr(layer, name)
-                    if attn_dropout is not None:
-                        att.dropout = attn_dropout
-                    if attention == "manual":
-                        att.__class__ = Manual
         for p in self.body.parameters():
             if p.dim() > 1:
                 nn.init.xavier_uniform_(p)
@@ -202,10 +159,10 @@ class ChunkedLoss(torch.autograd.Function):
     def forward(ctx, h, w, target, smooth):
         n, v = h.size(0), w.size(0)
         dh, dw = torch.empty_like(h), torch.zeros_like(w)
-        buf = torch.empty(min(A.chunk, n), v)
+        buf = torch.empty(min(CHUNK, n), v)
         total = torch.zeros(())
-        for a in range(0, n, A.chunk):
-            x, y = h[a:a + A.chunk], target[a:a + A.chunk, None]
+        for a in range(0, n, CHUNK):
+            x, y = h[a:a + CHUNK], target[a:a + CHUNK, None]
             z = torch.mm(x, w.t(), out=buf[:x.size(0)])
             right, flat = z.gather(1, y), z.mean(1)
             top = z.max(1, keepdim=True)[0]
@@ -214,7 +171,7 @@ class ChunkedLoss(torch.autograd.Function):
             total += ((mass.log() + top)[:, 0] - (1 - smooth) * right[:, 0] - smooth * flat).sum()
             z.div_(mass).sub_(smooth / v)
             z.scatter_add_(1, y, torch.full_like(right, smooth - 1))
-            torch.mm(z, w, out=dh[a:a + A.chunk])
+            torch.mm(z, w, out=dh[a:a + CHUNK])
             dw.addmm_(z.t(), x)
         ctx.save_for_backward(dh.div_(n), dw.div_(n))
         return total / n
@@ -247,16 +204,13 @@ if A.dropout == "bytes":
     F.dropout = lambda x, p=0.5, training=True, inplace=False: BytesDropout.apply(x, p) if training and p else x
 
 
-def loss_of(net, run, src, tin, tout, smooth=0.1):
-    h = run(src, tin)
-    if A.loss == "chunk" and torch.is_grad_enabled():
-        keep = tout.flatten() != PAD
+def loss_of(net, src, tin, tout, smooth=0.1):
+    h = net(src, tin)
+    keep = tout.flatten() != PAD
+    if A.loss == "chunk":
         return ChunkedLoss.apply(h.flatten(0, 1)[keep].float(), net.embed.weight, tout.flatten()[keep], smooth)
-    if A.loss != "all":
-        keep = tout.flatten() != PAD
-        h, tout = h.flatten(0, 1)[keep], tout.flatten()[keep]
-        return F.cross_entropy(net.logits(h), tout, label_smoothing=smooth)
-    return F.cross_entropy(net.logits(h).flatten(0, 1), tout.flatten(), ignore_index=PAD, label_smoothing=smooth)
+    h, tout = h.flatten(0, 1)[keep], tout.flatten()[keep]
+    return F.cross_entropy(net.logits(h), tout, label_smoothing=smooth)
 
 
 # ---------------------------------------------------------------- decoding
@@ -299,7 +253,6 @@ class Steps:
         sents, rows = self.gap.size(0), ids.size(0)
         d = net.d
         for L, kv, cross in zip(self.layers, self.own, self.cross):
-            assert not L.norm_first
             a = L.self_attn
             q, k, v = F.linear(x, a.in_proj_weight, a.in_proj_bias).chunk(3, -1)
             kv[0][:, :, at:at + 1], kv[1][:, :, at:at + 1] = heads(k, self.h), heads(v, self.h)
@@ -314,25 +267,6 @@ class Steps:
         return net.logits(x[:, 0])
 
 
-class Again:
-    """Runs the decoder on the whole prefix at each step, without a cache."""
-
-    def __init__(self, net, memory, gap, beams):
-        self.net, self.memory, self.gap = net, memory.repeat_interleave(beams, 0), gap.repeat_interleave(beams, 0)
-        self.ids = None
-
-    def pick(self, rows):
-        self.ids = self.ids[rows]
-
-    def keep(self, sent, rows):
-        self.ids, self.memory, self.gap = self.ids[rows], self.memory[rows], self.gap[rows]
-
-    def __call__(self, ids):
-        self.ids = ids[:, None] if self.ids is None else torch.cat([self.ids, ids[:, None]], 1)
-        h = self.net.decode(self.ids, self.memory, self.gap)
-        return self.net.logits(h[:, -1])
-
-
 def search(net, src, beams, room):
     """Return the ids of the best translation of each sentence, by beam search.
 
@@ -341,9 +275,9 @@ def search(net, src, beams, room):
     """
     n = src.size(0)
     memory, gap = net.encode(src)
-    limit = A.max_len or src.size(1) + room
-    step = Steps(net, memory.repeat_interleave(1, 0), gap, limit + 1) if A.cached else Again(net, memory, gap, beams)
-    if A.cached and beams > 1:
+    limit = src.size(1) + room
+    step = Steps(net, memory.repeat_interleave(1, 0), gap, limit + 1)
+    if beams > 1:
         step.own = [[torch.empty(n * beams, *t.shape[1:]) for t in kv] for kv in step.own]
     best = [(-1e9, [])] * n
     live = list(range(n))
@@ -354,9 +288,7 @@ def search(net, src, beams, room):
     for t in range(limit):
         lp = step(ids).log_softmax(-1)
         lp[:, PAD] = lp[:, BOS] = -1e9
-        if A.max_len:
-            lp[:, EOS] = -1e9
-        elif t == limit - 1:
+        if t == limit - 1:
             lp[:, :EOS] = lp[:, UNK:] = -1e9
             lp[:, EOS] = 0
         m, V = len(live), lp.size(1)
@@ -387,16 +319,11 @@ def search(net, src, beams, room):
         # a sentence is done when no live hypothesis can beat its best one (greedy: when it ended)
         top = score[:, 0] / (t + 1)
         done = torch.tensor([best[live[i]][0] >= top[i].item() for i in range(m)])
-        if t == limit - 1:
-            if A.max_len:
-                for i in range(m):
-                    best[live[i]] = (0, hyps[i, 0].tolist())
-            break
-        if done.all():
+        if t == limit - 1 or done.all():
             break
         if beams > 1:
             step.pick(rows)
-        if done.any() and (done.sum() * 8 >= m or not A.cached):
+        if done.any() and done.sum() * 8 >= m:
             left = (~done).nonzero()[:, 0]
             r = (left[:, None] * beams + torch.arange(beams)).flatten()
             step.keep(left, r)
@@ -428,37 +355,22 @@ def bleu(text, out):
 
 
 # ---------------------------------------------------------------- runs
-def flops_per_target_token(arch, vocab, ratio, n_src, n_tgt):
-    """Return the floating-point operations of the forward pass per target token.
-
-    A multiplication with an addition counts as two operations. A training step takes three times
-    as many. `ratio` is the number of source tokens per target token.
-    """
-    d, ff = arch["d"], arch["ff"]
-    enc = arch["enc"] * (8 * d * d + 4 * d * ff + 4 * n_src * d)
-    dec = arch["dec"] * (8 * d * d + 4 * d * d + 4 * d * ff + 4 * n_tgt * d + 4 * n_src * d)
-    cross_kv = arch["dec"] * 4 * d * d
-    return ratio * (enc + cross_kv) + dec + 2 * d * vocab
-
-
 def make(text):
     arch = ARCHS[A.arch]
     torch.manual_seed(A.seed)
-    net = Net(len(text.itos), **arch, pre_norm=A.pre_norm, attention=A.attention, attn_dropout=A.attn_dropout)
+    net = Net(len(text.itos), **arch)
     if A.load:
         net.load_state_dict(torch.load(A.load))
-    extra = {"fused": dict(fused=True), "foreach": dict(foreach=True), "loop": dict(foreach=False)}[A.adam]
-    adam = torch.optim.Adam(net.parameters(), lr=A.lr, betas=(0.9, 0.98), eps=1e-9, **extra)
+    adam = torch.optim.Adam(net.parameters(), lr=A.lr, betas=(0.9, 0.98), eps=1e-9, fused=True)
     up = A.warmup_updates
     sched = torch.optim.lr_scheduler.LambdaLR(adam, lambda s: min((s + 1) / up, math.sqrt(up / (s + 1))))
-    run = torch.compile(net, dynamic=True) if A.compile else net
-    return net, run, adam, sched
+    return net, adam, sched
 
 
-def step(net, run, adam, sched, batch):
+def step(net, adam, sched, batch):
     adam.zero_grad(set_to_none=True)
     with torch.autocast("cpu", torch.bfloat16, enabled=A.bf16):
-        loss = loss_of(net, run, *batch)
+        loss = loss_of(net, *batch)
     loss.backward()
     adam.step()
     sched.step()
@@ -468,7 +380,7 @@ def step(net, run, adam, sched, batch):
 def endless(pairs):
     rng = random.Random(A.seed)
     while True:
-        yield from batches(pairs, A.tokens, A.batching, rng)
+        yield from batches(pairs, A.tokens, rng)
 
 
 def rss():
@@ -478,7 +390,7 @@ def rss():
 def steady(text):
     pairs = text.split("train")
     parts = make(text)
-    stream, marks, spent = endless(pairs), [], []
+    stream, marks = endless(pairs), []
     start = time.perf_counter()
     real = padded = src_real = 0
     while True:
@@ -494,48 +406,12 @@ def steady(text):
         if t1 - start > A.warmup + A.seconds:
             break
     took = time.perf_counter() - start - A.warmup
-    ratio = src_real / real
-    mean_src, mean_tgt = (sum(len(p[j]) for p in pairs) / len(pairs) for j in (0, 1))
-    f = 3 * flops_per_target_token(ARCHS[A.arch], len(text.itos), ratio, mean_src, mean_tgt)
     busy = sum(m[2] for m in marks)
     return dict(steps=len(marks), tgt_tok_s=round(statistics.median(m[3] for m in marks)),
                 tgt_tok_s_mean=round(real / busy), tgt_tok_s_wall=round(real / took),
                 all_tok_s=round((real + src_real) / busy), padding=round(1 - (real + src_real) / padded, 3),
                 step_ms=round(1e3 * statistics.median(m[2] for m in marks)),
-                gflops=round(f * real / busy / 1e9, 1), train_mflop_per_tgt_token=round(f / 1e6, 2),
                 params=sum(p.numel() for p in parts[0].parameters()), last_loss=round(loss, 3))
-
-
-def fit(text):
-    pairs, val, test = text.split("train"), text.split("val"), text.split("test")
-    net, run, adam, sched = make(text)
-    rng, points, used, epoch, steps = random.Random(A.seed), [], 0.0, 0, 0
-    while used < A.minutes * 60:
-        t0 = time.perf_counter()
-        for batch in batches(pairs, A.tokens, A.batching, rng):
-            loss = step(net, run, adam, sched, batch)
-            steps += 1
-        used += time.perf_counter() - t0
-        epoch += 1
-        net.eval()
-        with torch.inference_mode():
-            total = count = 0
-            for src, tin, tout in batches(val, A.tokens, "bucket", random.Random(0)):
-                n = (tout != PAD).sum().item()
-                total, count = total + loss_of(net, net, src, tin, tout, 0.0).item() * n, count + n
-        net.train()
-        point = dict(epoch=epoch, steps=steps, train_minutes=round(used / 60, 2), train_loss=round(loss.item(), 3),
-                     val_nll=round(total / count, 4))
-        if epoch % 5 == 0 or used >= A.minutes * 60:
-            t0 = time.perf_counter()
-            point.update(bleu(text, translate(net, test, A.beam)), beam=A.beam,
-                         decode_s=round(time.perf_counter() - t0, 1))
-        points.append(point)
-        if A.curve:
-            open(A.curve, "a", encoding="utf-8").write(json.dumps(point) + "\n")
-        if A.save:
-            torch.save(net.state_dict(), A.save)
-    return dict(curve=points[-1], epochs=epoch)
 
 
 def decode(text):
@@ -549,55 +425,16 @@ def decode(text):
         out = translate(net, pairs, beams)
         times.append(time.perf_counter() - t0)
     t = statistics.median(times)
-    n = sum(len(o) + (0 if A.max_len else 1) for o in out)
+    n = sum(len(o) + 1 for o in out)
     res = dict(beams=beams, runs=len(times), sec=round(t, 2), sent_s=round(len(pairs) / t, 1), out_tok_s=round(n / t))
     res.update(bleu(text, out) if A.bleu else {"hyp_tokens": n})
     return res
 
 
-def profile(text):
-    from torch.profiler import ProfilerActivity
-    from torch.profiler import profile as prof
-    parts, stream = make(text), endless(text.split("train"))
-    for _ in range(5):
-        step(*parts, next(stream))
-    with prof(activities=[ProfilerActivity.CPU]) as p:
-        for _ in range(15):
-            step(*parts, next(stream))
-    rows = sorted(p.key_averages(), key=lambda r: -r.self_cpu_time_total)
-    whole = sum(r.self_cpu_time_total for r in rows)
-    return {"self_share": {r.key: round(r.self_cpu_time_total / whole, 4) for r in rows[:22]}}
-
-
-def gemm():
-    shapes = [(4096, 4096, 4096), (2048, 2048, 2048), (2048, 128, 128), (4096, 128, 128), (4096, 128, 384),
-              (2048, 128, 256), (4096, 256, 128), (2048, 128, 10000), (4096, 128, 8000), (4096, 8000, 128),
-              (4096, 256, 256), (4096, 256, 1024), (4096, 256, 8000), (500, 128, 128), (500, 128, 8000),
-              (100, 128, 128), (100, 128, 8000)]
-    out = {}
-    for kind in (torch.float32, torch.bfloat16):
-        for m, k, n in shapes:
-            x, w = torch.randn(m, k).to(kind), torch.randn(n, k).to(kind)
-            for _ in range(3):
-                F.linear(x, w)
-            best, start, reps = 0.0, time.perf_counter(), max(1, int(2e9 / (2 * m * k * n)))
-            while time.perf_counter() - start < 0.8:
-                t0 = time.perf_counter()
-                for _ in range(reps):
-                    F.linear(x, w)
-                best = max(best, reps * 2 * m * k * n / (time.perf_counter() - t0) / 1e9)
-            out[f"{str(kind)[6:]} {m}x{k}x{n}"] = round(best, 1)
-    return {"gflops": out}
-
-
 def main():
-    if A.mode == "gemm":
-        result = gemm()
-    else:
-        text = Text(A.data)
-        result = {"train": steady, "fit": fit, "greedy": decode, "beam": decode, "profile": profile}[A.mode](text)
-    keep = ("mode", "arch", "threads", "tokens", "lr", "warmup_updates", "batching", "bf16", "compile", "adam", "attention", "attn_dropout",
-            "loss", "dropout", "pre_norm", "cached", "batch", "max_len")
+    text = Text(A.data)
+    result = steady(text) if A.mode == "train" else decode(text)
+    keep = ("mode", "arch", "threads", "tokens", "lr", "warmup_updates", "bf16", "loss", "dropout", "batch")
     print(json.dumps({"system": SYSTEM, "torch": torch.__version__, **{k: getattr(A, k) for k in keep},
                       **result, "peak_rss_mib": rss()}))
     sys.stdout.flush()

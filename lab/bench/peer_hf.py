@@ -45,10 +45,7 @@ def configuration(vocab):
 
 
 def make(text):
-    """Return the model twice, its optimiser and its schedule, as `make` of the baseline does.
-
-    The baseline's second element is the compiled model. Here it is the same model.
-    """
+    """Return the model, its optimiser and its schedule, as `make` of the baseline does."""
     torch.manual_seed(A.seed)
     net = MarianMTModel(configuration(len(text.itos)))
     if A.load:
@@ -60,7 +57,7 @@ def make(text):
     def rate(done):
         return min((done + 1) / up, (up / (done + 1)) ** 0.5)
 
-    return net, net, adam, torch.optim.lr_scheduler.LambdaLR(adam, rate)
+    return net, adam, torch.optim.lr_scheduler.LambdaLR(adam, rate)
 
 
 @torch.inference_mode()
@@ -94,9 +91,9 @@ def forward(net, src, tgt):
     return net(input_ids=src, attention_mask=keep, decoder_input_ids=tgt, use_cache=False).logits
 
 
-def loss_of(net, run, src, tin, tout, smooth=0.1):
+def loss_of(net, src, tin, tout, smooth=0.1):
     """Return the mean label-smoothed cross-entropy of a batch, with the baseline's arguments."""
-    logits = forward(run, src, tin).flatten(0, 1)
+    logits = forward(net, src, tin).flatten(0, 1)
     return F.cross_entropy(logits, tout.flatten(), ignore_index=PAD, label_smoothing=smooth)
 
 

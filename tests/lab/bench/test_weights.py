@@ -30,18 +30,7 @@ def models(baseline, small, compose):
     config = compose(*small, "model/residual=post_ln", "model.n_layers=2")
     ours = build(config.model, src_vocab=VOCABULARY, tgt_vocab=VOCABULARY, joint_vocab=True)
     initialise(ours, 1)
-    theirs = baseline.Net(
-        VOCABULARY,
-        d=16,
-        ff=32,
-        heads=2,
-        enc=2,
-        dec=2,
-        drop=0.1,
-        pre_norm=False,
-        attention="sdpa",
-        attn_dropout=None,
-    )
+    theirs = baseline.Net(VOCABULARY, d=16, ff=32, heads=2, enc=2, dec=2, drop=0.1)
     theirs.load_state_dict(convert(ours.state_dict()))
     return ours.eval(), theirs.eval()
 
