@@ -1,10 +1,11 @@
 """Base class of probes that use random sentences and random weights."""
 
 import copy
-from collections.abc import Collection, Iterator
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import torch
 from jaxtyping import Int
@@ -47,13 +48,37 @@ class RandomModels(Probe):
             yield randomised(model, generator), generator
 
 
-def extremes(draws: list[dict[str, Tensor]], least: Collection[str]) -> dict[str, float]:
+class ExtremesOfModels(RandomModels):
+    """A probe that reports the largest value of each measurement over `draws` random models, or the
+    smallest value if `least` names the measurement.
+    """
+
+    least: ClassVar[Collection[str]] = ()
+    dtype: ClassVar[torch.dtype] = torch.float64  # type of the values that are reported
+
+    def __call__(self, model: Any) -> dict[str, float]:
+        """Return the largest or smallest values of the measurements that `draw` describes."""
+        draws = [self.draw(*drawn) for drawn in self.models(model)]
+        return extremes(draws, self.least, self.dtype)
+
+    @abstractmethod
+    def draw(self, model: Any, generator: torch.Generator) -> Mapping[str, float | Tensor]:
+        """Return the measurements of one random model, whose inputs `generator` draws."""
+
+
+def extremes(
+    draws: Sequence[Mapping[str, float | Tensor]],
+    least: Collection[str],
+    dtype: torch.dtype = torch.float64,
+) -> dict[str, float]:
     """Return for each measurement its largest value over the draws, or its smallest value if
     `least` names it.
 
-    `draws` has the measurements of each random model.
+    `draws` has the measurements of each random model. The values are rounded to `dtype`.
     """
-    values = {name: torch.stack([draw[name] for draw in draws]) for name in draws[0]}
+    values = {
+        name: torch.tensor([float(draw[name]) for draw in draws], dtype=dtype) for name in draws[0]
+    }
     return {k: float(v.min() if k in least else v.max()) for k, v in values.items()}
 
 

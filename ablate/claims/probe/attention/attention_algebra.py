@@ -28,7 +28,7 @@ from ablate.claims.probe.attention.attention_loops import (
     read,
 )
 from ablate.claims.probe.attention.divided_heads import divisibility, with_heads
-from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.config.limits import Range
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
@@ -39,26 +39,26 @@ from ablate.model.transformer import Transformer
 
 APART = 20.0  # difference of two scores: exp(-20) underflows in float16
 DIRECTIONS = 64  # number of directions in which points are compared with the convex hull of values
-LEAST = (
-    "matrix_control",
-    "average_control",
-    "row_control",
-    "dropout_row_error",
-    "left_error",
-    "softmax_spread",
-    "view_error",
-    "free_width_changes",
-    "layer_control",
-)
 
 
 @dataclass(kw_only=True)
-class AttentionAlgebra(RandomModels):
+class AttentionAlgebra(ExtremesOfModels):
     """A probe that computes self-attention, causal self-attention and cross-attention in several
     ways and compares the results.
     """
 
     length: Annotated[int, Range(3)]
+    least = (
+        "matrix_control",
+        "average_control",
+        "row_control",
+        "dropout_row_error",
+        "left_error",
+        "softmax_spread",
+        "view_error",
+        "free_width_changes",
+        "layer_control",
+    )
     measures = (
         "matrix_error",
         "matrix_control",
@@ -96,15 +96,14 @@ class AttentionAlgebra(RandomModels):
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return one value of each measurement over all random models: the smallest value if
-        `LEAST` names the measurement, otherwise the largest value.
+        `least` names the measurement, otherwise the largest value.
 
         The functions of this module and the function `divisibility` describe their measurements.
         """
-        measurements = [self.draw(*drawn) for drawn in self.models(model)]
-        return extremes(measurements, LEAST) | divisibility()
+        return super().__call__(model) | divisibility()
 
     @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
         """Return the measurements for one model with random weights, on random word vectors of two
         sentences of different lengths.
 
@@ -122,17 +121,13 @@ class AttentionAlgebra(RandomModels):
         )
         plain, causal, cross = attentions(model)
         heads, across = projected(plain, x, x), projected(cross, x, y)
-        measurements = {
+        return {
             **forms(plain, causal, cross, x, y),
             **shapes((plain, causal, cross), x, y, with_heads(width, 3, width, generator)),
             **averages(plain, x, heads, generator),
             **rows(plain.kernel, heads, across[0] @ across[1].mT),
             **projections(plain, x[: width - 1], square),
             **means(plain.kernel, heads),
-        }
-        return {
-            name: torch.as_tensor(value, dtype=torch.float64)
-            for name, value in measurements.items()
         }
 
 

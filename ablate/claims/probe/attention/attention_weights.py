@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
@@ -23,12 +23,11 @@ from ablate.model.inspect import attention_weights
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-LEAST = ("past", "padding_source")  # the smallest value over the random models is reported
 
-
-class AttentionWeights(RandomModels):
+class AttentionWeights(ExtremesOfModels):
     """A probe of the attention weights in every attention of encoder and decoder."""
 
+    least = ("past", "padding_source")
     measures = (
         "row_error",
         "future",
@@ -39,26 +38,20 @@ class AttentionWeights(RandomModels):
         "padding_source",
     )
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or the smallest value of each measurement over all random models,
-        layers, heads and rows of attention weights.
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the measurements for one model with random weights: the largest or smallest values
+        over all layers, heads and rows of attention weights.
 
         Returns:
             row_error: largest deviation of a row sum from 1.
             future: largest weight on a later target token.
             past: largest weight of one layer and head on the current or an earlier target token.
-                The smallest such value over all layers, heads and random models is returned.
+                The smallest such value over all layers and heads is returned.
             padding: largest total weight of a row on padding, in any attention.
             padding_cross, padding_target: largest total weight of a row on padding in
                 cross-attention, and in the decoder's self-attention.
             padding_source: smallest total weight of a row on padding of the source, in encoder
                 self-attention and cross-attention.
-        """
-        measurements = [self.draw(*drawn) for drawn in self.models(model)]
-        return extremes(measurements, LEAST)
-
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements that `__call__` describes, for one model with random weights.
 
         Raises:
             UserError: an attention of the model has no weights that sum to 1 over the keys.

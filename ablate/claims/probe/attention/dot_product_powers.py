@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from ablate.claims.probe.attention.attention_loops import projected
 from ablate.claims.probe.attention.hand_set_heads import convolutions, patterns, sharing, two_values
 from ablate.claims.probe.attention.identical_heads import identical_heads
-from ablate.claims.probe.random_models import RandomModels, extremes, randomised
+from ablate.claims.probe.random_models import ExtremesOfModels, randomised
 from ablate.errors import UserError
 from ablate.model.attention.cosine import Cosine
 from ablate.model.attention.multi_head import MultiHeadAttention, SelfAttention
@@ -31,19 +31,19 @@ from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
 
 PRODUCTS = 100_000  # number of products of two normal numbers
-LEAST = (
-    *("separate_asymmetry", "roles_moved", "remixed_queries", "sigmoid_above_half"),
-    *("pattern_moves", "two_heads_move", "conv_fewer_heads", "other_heads"),
-)
 
 
-class DotProductPowers(RandomModels):
+class DotProductPowers(ExtremesOfModels):
     """A probe of the scores of a single-head encoder, and of heads with weights set by hand.
 
     Raises:
         UserError: the model has several heads, or a head width other than the model's.
     """
 
+    least = (
+        *("separate_asymmetry", "roles_moved", "remixed_queries", "sigmoid_above_half"),
+        *("pattern_moves", "two_heads_move", "conv_fewer_heads", "other_heads"),
+    )
     measures = (
         *("equal_excess", "unequal_excess", "tied_excess", "separate_excess", "random_missed"),
         *("equal_order", "unequal_order", "opposed_order", "cosine_order"),
@@ -57,7 +57,7 @@ class DotProductPowers(RandomModels):
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return, for each measurement in `measures`, the largest value over all random weights, or
-        the smallest value if `LEAST` names the measurement.
+        the smallest value if `least` names the measurement.
 
         Each function that makes measurements explains their names.
         """
@@ -68,18 +68,17 @@ class DotProductPowers(RandomModels):
                 f"{attention.n_heads} of width {attention.d_head}: set model.n_heads=1 and "
                 "model.d_head=null"
             )
-        measurements = [self.draw(*drawn) for drawn in self.models(attention)]
-        return extremes(measurements, LEAST)
+        return super().__call__(attention)
 
     @torch.no_grad()
-    def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
+    def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, float]:
         """Return the measurements for one attention with random weights.
 
         Each function that makes measurements explains their names.
         """
         width = attention.d_model
         x = torch.randn(self.length, width, generator=generator, dtype=torch.float64)
-        measurements = {
+        return {
             **largest_with_itself(attention, x),
             **similarity(attention, x, generator),
             **symmetry(attention, x),
@@ -90,10 +89,6 @@ class DotProductPowers(RandomModels):
             **convolutions(generator),
             **identical_heads(x, generator),
             "product_kurtosis": kurtosis(generator),
-        }
-        return {
-            name: torch.as_tensor(value, dtype=torch.float64)
-            for name, value in measurements.items()
         }
 
 

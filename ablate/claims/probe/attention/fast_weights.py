@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.claims.probe.attention.attention_loops import merged, projected, read
-from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.errors import UserError
 from ablate.model.attention.delta_rule import DeltaRule
 from ablate.model.attention.delta_rule import features as delta_features
@@ -30,11 +30,10 @@ from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
 
 UPDATES, RATE = 20, 0.01  # steps and learning rate of Adam
-LEAST = ("softmax_error", "roles_swapped", "gradient_size", "loss_removed")
 CAUSAL = Mask(causal=True)
 
 
-class FastWeights(RandomModels):
+class FastWeights(ExtremesOfModels):
     """A probe that compares the causal self-attention of a decoder with a fast weight programmer
     that reads word by word.
 
@@ -42,6 +41,7 @@ class FastWeights(RandomModels):
         UserError: the attention is not model/attention=linear.
     """
 
+    least = ("softmax_error", "roles_swapped", "gradient_size", "loss_removed")
     measures = (
         "one_matrix_error",
         "two_states_error",
@@ -56,7 +56,7 @@ class FastWeights(RandomModels):
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return one value of each measurement over all random models: the smallest value if
-        `LEAST` names the measurement, otherwise the largest value.
+        `least` names the measurement, otherwise the largest value.
 
         The functions of this module describe their measurements.
         """
@@ -66,10 +66,9 @@ class FastWeights(RandomModels):
             raise UserError(
                 "probe=fast_weights is about linear attention: set model/attention=linear"
             )
-        measurements = [self.draw(*drawn) for drawn in self.models(causal)]
-        return extremes(measurements, LEAST)
+        return super().__call__(causal)
 
-    def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, Tensor]:
+    def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, float]:
         """Return the measurements for one attention with random weights.
 
         The functions of this module describe their measurements.
@@ -78,11 +77,7 @@ class FastWeights(RandomModels):
         x, wanted = torch.randn(2, self.length, width, generator=generator, dtype=torch.float64)
         with torch.no_grad():
             measurements = forms(attention, x) | other_kernels(attention, x)
-        measurements |= gradients(attention, x, wanted) | descent(attention, x, wanted)
-        return {
-            name: torch.as_tensor(value, dtype=torch.float64)
-            for name, value in measurements.items()
-        }
+        return measurements | gradients(attention, x, wanted) | descent(attention, x, wanted)
 
 
 def answers(

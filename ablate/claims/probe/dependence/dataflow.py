@@ -29,25 +29,24 @@ from ablate.claims.probe.dependence.wires import (
     rewired,
     trace,
 )
-from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.claims.probe.random_models import ExtremesOfModels, each_replaced
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
 CROSS = 1  # index of cross-attention among the sub-layers of a decoder layer
-# the measurements of which the smallest value over the random models is reported, not the largest
-LEAST = (
-    *("self_moved", "cross_moved", "query_beside_block", "block_moved", "keys_apart"),
-    *("layerwise", "embedding_everywhere", "own_word", "source_on_first", "first_on_second"),
-    "projection_moves",
-)
 
 
-class Dataflow(RandomModels):
+class Dataflow(ExtremesOfModels):
     """A probe that fixes or replaces the residual stream before every sub-layer, and the encoder
     output.
     """
 
+    least = (
+        *("self_moved", "cross_moved", "query_beside_block", "block_moved", "keys_apart"),
+        *("layerwise", "embedding_everywhere", "own_word", "source_on_first", "first_on_second"),
+        "projection_moves",
+    )
     measures = (
         *("self_bypass", "self_moved"),
         *("cross_bypass", "cross_moved", "query_beside_block", "block_moved", "keys_apart"),
@@ -56,9 +55,9 @@ class Dataflow(RandomModels):
         *("network_moves", "projection_moves"),
     )
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return one value of each measurement over all random models: the smallest value if
-        `LEAST` names the measurement, otherwise the largest value.
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the measurements for one model with random weights.
 
         An edge is the input of a sub-layer in the residual stream, or the encoder output that the
         decoder reads. To fix an edge means that every word of the sentences is replaced while the
@@ -75,15 +74,6 @@ class Dataflow(RandomModels):
                 `words`.
             network_moves, projection_moves: see `scores`.
         """
-        measurements = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {
-            name: torch.stack([draw[name] for draw in measurements]) for name in measurements[0]
-        }
-        return {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
-
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements that `__call__` describes, for one model with random weights."""
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         inputs = Seq2Seq(src, tgt)
         other_inputs = Seq2Seq(*(each_replaced(ids)[1:].diagonal()[None] for ids in inputs))

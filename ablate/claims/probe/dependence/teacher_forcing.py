@@ -12,7 +12,8 @@ What to expect: 0 to 1e-12.
 import torch
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.dependence.wires import moved
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
@@ -21,42 +22,25 @@ from ablate.probe.sentences import random_sentences
 SENTENCES = 4
 
 
-class TeacherForcing(RandomModels):
+class TeacherForcing(ExtremesOfModels):
     """A probe that decodes random sentences at once, prefix by prefix, and token by token with
     caches.
     """
 
+    least = ("control",)
     measures = ("prefix", "step", "control")
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return differences of logits between ways to decode a target, the largest over
-        all random models, each with random sentences.
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return differences of logits between ways to decode a target, the largest over all
+        positions, for one set of random weights and sentences.
 
         Returns:
             prefix: difference between decoding the whole target at once and decoding each prefix of
                 the target from scratch.
             step: difference between decoding the whole target at once and decoding token by token
                 with caches.
-            control: the first difference for a decoder without a causal mask, the smallest over all
-                random models.
-        """
-        measurements = torch.stack([self.draw(*drawn) for drawn in self.models(model)])
-        prefix, step, control = measurements.unbind(1)
-        return {
-            "prefix": float(prefix.max()),
-            "step": float(step.max()),
-            "control": float(control.min()),
-        }
-
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> Tensor:
-        """Return a vector of three differences of logits, each the largest over all positions, for
-        one set of random weights and sentences.
-
-        The first is the difference between decoding the whole target at once and decoding each
-        prefix from scratch. The second is the difference between decoding the whole target at once
-        and decoding token by token with caches. The third is the first difference for a decoder
-        without a causal mask.
+            control: the first difference for a decoder without a causal mask.
         """
         lengths = torch.randint(1, self.length + 1, (SENTENCES,), generator=generator).tolist()
         src = random_sentences(model, lengths, generator)
@@ -67,8 +51,11 @@ class TeacherForcing(RandomModels):
         step = torch.stack([model.head(model.step(tokens, state)) for tokens in tgt.T], 1)
         unmask(model)
         open_whole, open_prefix = read(model, tgt, memory)
-        pairs = ((whole, prefix), (whole, step), (open_whole, open_prefix))
-        return torch.stack([(first - other).abs().max() for first, other in pairs])
+        return {
+            "prefix": moved(whole, prefix),
+            "step": moved(whole, step),
+            "control": moved(open_whole, open_prefix),
+        }
 
 
 def read(model: Transformer, tgt: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:

@@ -16,43 +16,33 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.model.attention.base import Kernel
 from ablate.model.inspect import weights_of
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 
 
-class Additivity(RandomModels):
+class Additivity(ExtremesOfModels):
     """A probe that compares the encoder's output for the sum of two random sentences with the sum
     of its outputs.
     """
 
+    least = ("behind_relu",)
     measures = ("computed", "frozen", "behind_relu")
 
     @torch.no_grad()
-    def __call__(self, model: Transformer) -> dict[str, float]:
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
         """Return how far the encoder f is from being additive, that is, the relative error of
-        f(x + y) = f(x) + f(y) - f(0) for pairs of random sentences x and y.
+        f(x + y) = f(x) + f(y) - f(0), where x and y are random vectors of a sentence.
 
         Returns:
-            computed: largest error over all random models, if every input has its own attention
-                weights.
-            frozen: largest error, if the attention weights for x are used for all inputs.
-            behind_relu: smallest error, if additionally a ReLU follows the encoder. This is a
-                control: it must be large, because a ReLU is not additive.
+            computed: the error, if every input has its own attention weights.
+            frozen: the error, if the attention weights for x are used for all inputs.
+            behind_relu: the error, if additionally a ReLU follows the encoder. This is a control:
+                it must be large, because a ReLU is not additive.
         """
-        errors = [self.draw(drawn.encoder, generator) for drawn, generator in self.models(model)]
-        computed, frozen, behind_relu = zip(*errors, strict=True)
-        return {"computed": max(computed), "frozen": max(frozen), "behind_relu": min(behind_relu)}
-
-    def draw(self, encoder: Stack, generator: torch.Generator) -> tuple[float, float, float]:
-        """Return three errors of additivity, |f(x + y) - f(x) - f(y) + f(0)| / |f(x + y) - f(0)|,
-        where f is the encoder, and x and y are random vectors of a sentence.
-
-        The first error is `computed`, the second error is `frozen`, and the third error is
-        `behind_relu`; see `__call__`.
-        """
+        encoder = model.encoder
         shape = (2, 1, self.length, encoder.d_model)
         x, y = torch.randn(shape, generator=generator, dtype=torch.float64)
         real = torch.ones(1, self.length, dtype=torch.bool)
@@ -63,7 +53,11 @@ class Additivity(RandomModels):
         computed = error(*outputs())
         with frozen_weights(encoder, x):
             fixed = outputs()
-        return computed, error(*fixed), error(*(tokens.relu() for tokens in fixed))
+        return {
+            "computed": computed,
+            "frozen": error(*fixed),
+            "behind_relu": error(*(tokens.relu() for tokens in fixed)),
+        }
 
 
 def error(both: Tensor, x: Tensor, y: Tensor, zero: Tensor) -> float:

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.claims.probe.layers.torch_twin import run_twins, twin
-from ablate.claims.probe.random_models import RandomModels, seeded
+from ablate.claims.probe.random_models import ExtremesOfModels, seeded
 from ablate.errors import UserError
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import (
@@ -35,18 +35,17 @@ LAYERS = {
     "encoder": ["self-attention", "feed-forward"],
     "decoder": ["masked self-attention", "cross-attention", "feed-forward"],
 }
-# the measurements of which the smallest value over the draws is reported, not the largest
-LEAST = (
-    *("other_order", "extra_norms", "other_parts", "cut_short", "added_silently", "refused"),
-    "training_row_error",
-)
 
 
-class Blocks(RandomModels):
+class Blocks(ExtremesOfModels):
     """A probe that compares encoder and decoder with the encoder and decoder of torch.nn with the
     same weights, and checks the kinds of sub-layers and the shapes of their outputs.
     """
 
+    least = (
+        *("other_order", "extra_norms", "other_parts", "cut_short", "added_silently", "refused"),
+        "training_row_error",
+    )
     measures = (
         *("twin_difference", "other_order", "extra_norms", "wrong_parts", "other_parts"),
         *("shape_changes", "cut_short", "added_silently", "refused"),
@@ -81,9 +80,7 @@ class Blocks(RandomModels):
             UserError: the head width or the residual has no equivalent in torch.
         """
         check(model)
-        measurements = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
-        return {k: min(v) if k in LEAST else max(v) for k, v in values.items()}
+        return super().__call__(model)
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float | Tensor]:

@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.claims.probe.random_models import ExtremesOfModels, each_replaced
 from ablate.config.limits import Range
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.scheme.base import Scheme
@@ -33,14 +33,12 @@ from ablate.model.embedding.table import Table
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-# the measurements of which the smallest value over the draws is reported, not the largest
-LEAST = ("lookup_control", "sum_control", "behind", "token_control")
 WORDS = 500  # number of known words, and of made-up words
 RATE = 1e-3
 
 
 @dataclass(kw_only=True)
-class Embeddings(RandomModels):
+class Embeddings(ExtremesOfModels):
     """A probe of the embedding of the model, and of the vocabulary of a corpus.
 
     Args:
@@ -54,6 +52,8 @@ class Embeddings(RandomModels):
         UserError: `draws` is below 1, or `length` is below 3.
     """
 
+    least = ("lookup_control", "sum_control", "behind", "token_control")
+    dtype = torch.float32
     measures = (
         *("lookup", "lookup_control", "token", "token_control"),
         *("sum", "sum_control", "behind", "width", "width_control"),
@@ -87,9 +87,7 @@ class Embeddings(RandomModels):
             width_control: number of logits of an embedding for a vocabulary with one more token,
                 minus the size of the vocabulary.
         """
-        drawn = [self.draw(*arguments) for arguments in self.models(model)]
-        by_name = {name: torch.tensor([draw[name] for draw in drawn]) for name in drawn[0]}
-        extremes = {k: float(v.min() if k in LEAST else v.max()) for k, v in by_name.items()}
+        extremes = super().__call__(model)
         train, test = (self.corpus.read(split) for split in ("train", "test"))
         tokenizers = Tokenizers.train(self.scheme, train)
         width = model.embedding.output_weight().size(0) - tokenizers.tgt.size

@@ -15,30 +15,30 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.model.feed_forward.position_wise import PositionWise
 from ablate.model.transformer import Transformer
 
 WIDEST = 32  # upper limit for random d_model
 POSITIVE = 1e3  # a bias that makes all inner values positive
-# the measurements of which the smallest value over the draws is reported, not the largest
-LEAST = (
-    *("inner_change", "mixed", "own_position", "negative_share", "bend"),
-    "between_layers",
-)
 
 
-class FeedForwardNetworks(RandomModels):
+class FeedForwardNetworks(ExtremesOfModels):
     """A probe that applies feed-forward networks of random widths to random vectors."""
 
+    least = (
+        *("inner_change", "mixed", "own_position", "negative_share", "bend"),
+        "between_layers",
+    )
     measures = (
         *("width_change", "inner_change", "other_positions", "mixed", "own_position"),
         *("between_positions", "between_layers"),
         *("relu_error", "negative_share", "bend", "bend_without_negatives"),
     )
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest value of each measurement over random weights and inputs.
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the measurements for one network of random widths, weights and inputs.
 
         The inner values of a feed-forward network are W1 x + b1.
 
@@ -63,13 +63,6 @@ class FeedForwardNetworks(RandomModels):
             bend_without_negatives: largest such deviation if the bias b1 makes all inner values
                 positive.
         """
-        measurements = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
-        return {k: min(v) if k in LEAST else max(v) for k, v in values.items()}
-
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements that `__call__` describes, for one network of random widths."""
         width, length = torch.randint(2, WIDEST, (2,), generator=generator).tolist()
         inner = width + int(torch.randint(1, 2 * WIDEST, (1,), generator=generator))
         network = PositionWise(d_model=width, d_ff=inner, dropout=0.0, activation="relu").double()
@@ -98,7 +91,7 @@ def positions(
             x.
 
     Returns:
-        other_positions, mixed, own_position, between_positions: see `FeedForwardNetworks.__call__`.
+        other_positions, mixed, own_position, between_positions: see `FeedForwardNetworks.draw`.
     """
     y = network.transform(x)
     first = torch.cat([other[:, :1], x[:, 1:]], 1)
@@ -167,7 +160,7 @@ def signs(
 
     Returns:
         relu_error, negative_share, bend, bend_without_negatives: see
-            `FeedForwardNetworks.__call__`.
+            `FeedForwardNetworks.draw`.
     """
     inside: list[Tensor] = []
     hook = network.outer.register_forward_pre_hook(lambda _, given: inside.append(given[0]))

@@ -18,24 +18,23 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import RandomModels, seeded
+from ablate.claims.probe.random_models import ExtremesOfModels, seeded
 from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
 
 DROPOUT = 0.5
 SENTENCES = 2  # fewer than the shortest number of tokens, so that shapes differ
-# the measurements of which the smallest value over the random models is reported, not the largest
-LEAST = (
-    *("pre_of_post", "literal_of_pre", "post_of_pre", "shape_differs", "misused"),
-    *("dropout_row_error", "dropped"),
-)
 
 
 @dataclass(kw_only=True)
-class TorchLayers(RandomModels):
+class TorchLayers(ExtremesOfModels):
     """A probe of torch's layers with random sizes and weights; the model is ignored."""
 
     length: Annotated[int, Range(4)]
+    least = (
+        *("pre_of_post", "literal_of_pre", "post_of_pre", "shape_differs", "misused"),
+        *("dropout_row_error", "dropped"),
+    )
     measures = (
         *("post_of_post", "pre_of_post", "pre_of_pre", "post_of_pre", "literal_of_pre"),
         *("wrong_shapes", "shape_differs", "wrong_shapes_per_head", "wrong_shapes_batch_first"),
@@ -43,8 +42,9 @@ class TorchLayers(RandomModels):
         *("fast_shape", "fast_padding"),
     )
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the largest or smallest value of each measurement over all random models.
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float | Tensor]:
+        """Return the measurements for layers of one random size.
 
         L and S are the numbers of queries and keys, N is the number of sentences, and E is the
         width.
@@ -72,13 +72,6 @@ class TorchLayers(RandomModels):
             fast_padding: difference at padding between the outputs with and without the fast path;
                 NaN if `fast_shape` is 1.
         """
-        measurements = [self.draw(generator) for _, generator in self.models(model)]
-        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
-        return {k: min(v) if k in LEAST else max(v) for k, v in values.items()}
-
-    @torch.no_grad()
-    def draw(self, generator: torch.Generator) -> dict[str, float | Tensor]:
-        """Return the measurements that `__call__` describes, for layers of one random size."""
         heads, width = torch.randint(1, 4, (2,), generator=generator).tolist()
         drawn = torch.randperm(self.length - 2, generator=generator)[:2] + 3
         n, m = (int(x) for x in drawn)
@@ -165,7 +158,7 @@ def shapes(
 
     Returns:
         wrong_shapes, shape_differs, wrong_shapes_per_head, wrong_shapes_batch_first: see
-            `TorchLayers.__call__`.
+            `TorchLayers.draw`.
     """
     (n, length, width), keys = x.shape, memory.size(1)
     documented = [(length, n, width), (n, length, keys)]
@@ -193,7 +186,7 @@ def layouts(
     weights, and the effect of batch-first data in a sequence-first module.
 
     Returns:
-        layouts, misused: see `TorchLayers.__call__`.
+        layouts, misused: see `TorchLayers.draw`.
     """
     other = nn.MultiheadAttention(x.size(2), attention.num_heads, batch_first=True).double()
     other.load_state_dict(attention.state_dict())
@@ -210,7 +203,7 @@ def dropout(
     """Compare the attention weights that a module returns with dropout and without dropout.
 
     Returns:
-        dropout_difference, dropped, dropout_row_error: see `TorchLayers.__call__`.
+        dropout_difference, dropped, dropout_row_error: see `TorchLayers.draw`.
     """
     query = x.transpose(0, 1)
     plain = attention.eval()(query, query, query, average_attn_weights=False)[1]
@@ -233,7 +226,7 @@ def fast_path(
     """Compare torch's encoder with and without its fast path, which skips padding.
 
     Returns:
-        fast_shape, fast_padding: see `TorchLayers.__call__`.
+        fast_shape, fast_padding: see `TorchLayers.draw`.
     """
     layer = nn.TransformerEncoderLayer(*sizes, 3 * sizes[0], batch_first=True)
     fast, plain = (

@@ -17,24 +17,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
 
 SENTENCES, HEADS, WIDTH = 2, 2, 8
 MASKS = ("bool", "uint8", "int64", "float_one", "float_inf")
 PLACES = ("key", "square", "square_3d")  # key_padding_mask, and attn_mask in its two shapes
-# the measurements of which the smallest value over the draws is reported, not the largest
-LEAST = ("unmarked", "function_true", "polarity", "trained", "row_reads", "layer_false")
 
 
 @dataclass(kw_only=True)
-class TorchLibrary(RandomModels):
+class TorchLibrary(ExtremesOfModels):
     """A probe of functions and modules of the installed version of torch, such as its treatment of
     masks; the model is ignored.
     """
 
     length: Annotated[int, Range(3)]
+    least = ("unmarked", "function_true", "polarity", "trained", "row_reads", "layer_false")
+    dtype = torch.float32
     measures = (
         *(f"{place}_{mask}" for place in PLACES for mask in MASKS),
         *("unmarked", "function_true", "function_false", "polarity", "layer_true", "layer_false"),
@@ -74,15 +74,10 @@ class TorchLibrary(RandomModels):
             without_variable, trained: how much a training step changes a constant that is stored as
                 a buffer, and one that is stored as a parameter.
         """
-        measurements = [self.draw(generator) for _, generator in self.models(model)]
-        values = {
-            name: torch.tensor([draw[name] for draw in measurements]) for name in measurements[0]
-        }
-        extremes = {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
-        return {**extremes, **expand(self.length), **constants()}
+        return {**super().__call__(model), **expand(self.length), **constants()}
 
     @torch.no_grad()
-    def draw(self, generator: torch.Generator) -> dict[str, float]:
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
         """Return the largest attention weight on the keys that a mask marks, for random inputs and
         for each argument and type of the mask, and the other measurements of masks.
 

@@ -19,18 +19,13 @@ from torch import Tensor, nn
 
 from ablate.claims.probe.dependence.influence import influence
 from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.claims.probe.random_models import ExtremesOfModels, each_replaced
 from ablate.model.attention.base import Kernel
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
 WAYS = ("before", "after", "renormalised", "past_only", "past_only_finite", "none", "inverted")
-# the measurements of which the smallest value over the draws is reported, not the largest
-LEAST = (
-    *("after_later", "after_row_error", "none_later", "inverted_later", "past_only_nan"),
-    *("past_only_later", "own_word", "own_past_only", "encoder_later", "source"),
-)
 FAR = 200.0  # if one score is larger than all others by FAR, their weights are 0 in float32
 
 
@@ -74,11 +69,15 @@ class Masked(Kernel):
         return scores.masked_fill(~keep, fill).softmax(-1)
 
 
-class CausalMasks(RandomModels):
+class CausalMasks(ExtremesOfModels):
     """A probe that replaces words of random sentences in decoders with different placements of the
     causal mask.
     """
 
+    least = (
+        *("after_later", "after_row_error", "none_later", "inverted_later", "past_only_nan"),
+        *("past_only_later", "own_word", "own_past_only", "encoder_later", "source"),
+    )
     measures = (
         *("before_later", "after_later", "after_row_error", "renormalised_difference"),
         *("renormalised_far", "none_later", "inverted_later"),
@@ -86,9 +85,9 @@ class CausalMasks(RandomModels):
         *("encoder_later", "source"),
     )
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return one value of each measurement over all draws of random weights and sentences: the
-        smallest value if `LEAST` names the measurement, otherwise the largest value.
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the measurements for one model with random weights and sentences.
 
         A row is the output of a stack at one position. WAY is one of WAYS, which the module
         docstring describes.
@@ -110,15 +109,6 @@ class CausalMasks(RandomModels):
             encoder_later: smallest change of an encoder row if a later word is replaced.
             source: smallest change of a decoder row if a source word is replaced.
         """
-        measurements = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {
-            name: torch.stack([draw[name] for draw in measurements]) for name in measurements[0]
-        }
-        return {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
-
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements that `__call__` describes, for one model with random weights."""
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         words, sources = each_replaced(tgt), each_replaced(src)
         memory = model.encode(src.expand_as(words))

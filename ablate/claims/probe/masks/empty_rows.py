@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
@@ -31,7 +31,7 @@ IMPLEMENTATIONS = (
 )
 
 
-class EmptyRows(RandomModels):
+class EmptyRows(ExtremesOfModels):
     """A probe that gives every implementation of attention one query whose keys are all masked; the
     model is ignored.
     """
@@ -40,9 +40,9 @@ class EmptyRows(RandomModels):
         f"{what}_{name}" for what in ("outputs", "gradients") for name in IMPLEMENTATIONS
     )
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return, for each implementation of attention, the largest fraction of numbers that are
-        not finite, over all random inputs.
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
+        """Return, for each implementation of attention, fractions of numbers that are not finite,
+        for one set of random vectors.
 
         NAME is one of IMPLEMENTATIONS: an explicit softmax (softmax), this project's explicit
         kernel with three values of model.attention.fill (explicit_minus_inf, explicit_large,
@@ -55,11 +55,6 @@ class EmptyRows(RandomModels):
             gradients_NAME: fraction in the gradient of the sum of all other outputs with respect to
                 the inputs.
         """
-        measurements = [self.draw(generator) for _, generator in self.models(model)]
-        return {name: max(draw[name] for draw in measurements) for name in measurements[0]}
-
-    def draw(self, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements that `__call__` describes, for one set of random vectors."""
         width = HEADS * WIDTH
         x = torch.randn(SENTENCES, self.length, width, generator=generator).double()
         keep = torch.ones(self.length, self.length, dtype=torch.bool)

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.model.transformer import Transformer
 
 FILLS = (-1e4, -1e9, -1e10, -torch.inf)
@@ -30,11 +30,13 @@ ROWS = 16
 FAR = 200.0  # a score that is lower by FAR has a weight that float32 cannot represent
 
 
-class MaskFills(RandomModels):
+class MaskFills(ExtremesOfModels):
     """A probe of attention weights after masked scores were replaced by fill values, such as -1e9,
     in several number types; the scores are random, and the model is ignored.
     """
 
+    least = ("unmasked",)
+    dtype = torch.float32
     measures = (
         "unmasked",
         "least_weight",
@@ -66,15 +68,10 @@ class MaskFills(RandomModels):
             least_weight: weight in float32 of a key whose score is 200 (FAR) below the only other
                 score.
         """
-        measurements = [self.draw(generator) for _, generator in self.models(model)]
-        values = {
-            name: torch.tensor([draw[name] for draw in measurements]) for name in measurements[0]
-        }
-        extremes = {k: float(v.min() if k == "unmasked" else v.max()) for k, v in values.items()}
         far = torch.tensor([0.0, -FAR]).softmax(0)
-        return {**extremes, "least_weight": float(far[1])}
+        return {**super().__call__(model), "least_weight": float(far[1])}
 
-    def draw(self, generator: torch.Generator) -> dict[str, float]:
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
         """Return the measurements that `__call__` describes, for one random matrix of scores."""
         scores = SPREAD * torch.randn(ROWS, self.length, generator=generator).double()
         masked = torch.rand(ROWS, self.length, generator=generator) < 0.5

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.data.vocabulary import PAD
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention
@@ -28,16 +28,14 @@ from ablate.model.sublayer import LayerContext, Memory
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-# the measurements of which the smallest value over the draws is reported, not the largest
-LEAST = (
-    *("padding_vector", "zero_row_placed", "ordinary_error", "zero_weight"),
-    *("memory_rows", "rows_with_bias", "rows_with_residual", "rows_with_norm", "unmasked_moves"),
-)
 
-
-class PaddingVectors(RandomModels):
+class PaddingVectors(ExtremesOfModels):
     """A probe that follows the vectors of padding from the embedding to the cross-attention."""
 
+    least = (
+        *("padding_vector", "zero_row_placed", "ordinary_error", "zero_weight", "memory_rows"),
+        *("rows_with_bias", "rows_with_residual", "rows_with_norm", "unmasked_moves"),
+    )
     measures = (
         *("padding_vector", "zero_row_placed", "zero_row"),
         *("zero_error", "ordinary_error", "zero_weight"),
@@ -45,9 +43,9 @@ class PaddingVectors(RandomModels):
         "unmasked_moves",
     )
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return one value of each measurement over random weights and texts: the smallest value if
-        `LEAST` names the measurement, otherwise the largest value.
+    @torch.no_grad()
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
+        """Return the measurements for one model with random weights and one random text.
 
         PAD is the token of padding, and a padding vector is the vector at a position of PAD. The
         size of a vector is its largest absolute entry. An attention is row-masked if padding
@@ -70,15 +68,6 @@ class PaddingVectors(RandomModels):
             unmasked_moves: largest change of the output of cross-attention (without biases) if the
                 zero vectors of padding that it reads are not masked.
         """
-        measurements = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {
-            name: torch.stack([draw[name] for draw in measurements]) for name in measurements[0]
-        }
-        return {k: float(v.min() if k in LEAST else v.max()) for k, v in values.items()}
-
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements that `__call__` describes, for one model with random weights."""
         ids = random_sentences(model, [self.length, self.length // 2], generator)
         real = ids != PAD
         memory = memory_rows(model, ids, real)
