@@ -2,6 +2,8 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -32,19 +34,23 @@ def attention_weights(
 
         return hook
 
-    handles = [
-        kernel.register_forward_hook(record(name))
-        for name, kernel in model.attentions()
-        if kernel.has_shares or (partial and kernel.has_partial_shares)
-    ]
     training = model.training
-    try:
+    with ExitStack() as hooks:
+        for name, kernel in model.attentions():
+            if kernel.has_shares or (partial and kernel.has_partial_shares):
+                hooks.enter_context(kernel.register_forward_hook(record(name)))
+        hooks.callback(model.train, training)
         model.eval()(inputs)
-    finally:
-        model.train(training)
-        for handle in handles:
-            handle.remove()
     return weights
+
+
+@contextmanager
+def hooked(modules: Iterable[nn.Module], hook: Callable[..., Any]) -> Iterator[None]:
+    """Register a forward hook on every module within a `with` block."""
+    with ExitStack() as hooks:
+        for module in modules:
+            hooks.enter_context(module.register_forward_hook(hook))
+        yield
 
 
 def weights_of(

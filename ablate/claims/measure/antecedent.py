@@ -11,8 +11,7 @@ What to expect: a head that always prefers one noun never flips; a head that gue
     quarter of twins. If cross-attention identifies the noun, the cut has no effect.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -35,7 +34,7 @@ from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.measure.base import Measure
 from ablate.model.attention.base import Kernel
-from ablate.model.inspect import weights_of
+from ablate.model.inspect import hooked, weights_of
 from ablate.model.transformer import Transformer
 
 
@@ -152,8 +151,9 @@ def flipping(layers: list[Float[Tensor, "N H Q K"]], meant: Int[Tensor, " N"]) -
     return float(both[n // 2 :, best].mean())
 
 
-@contextmanager
-def cut(model: Transformer, chosen: Any, query: int, keys: Int[Tensor, " N"]) -> Iterator[None]:
+def cut(
+    model: Transformer, chosen: Any, query: int, keys: Int[Tensor, " N"]
+) -> AbstractContextManager[None]:
     """Set the weight of one query on one key to 0 in every head of some attentions, within a `with`
     block.
 
@@ -170,11 +170,4 @@ def cut(model: Transformer, chosen: Any, query: int, keys: Int[Tensor, " N"]) ->
         values: Float[Tensor, "N H K E"] = inputs[2]
         return weights / weights.sum(-1, keepdim=True) @ values
 
-    handles = [
-        kernel.register_forward_hook(hook) for name, kernel in model.attentions() if chosen(name)
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    return hooked([kernel for name, kernel in model.attentions() if chosen(name)], hook)

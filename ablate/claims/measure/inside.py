@@ -1,7 +1,7 @@
 """Record queries, keys, values and weights of all attentions of a model."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -43,10 +43,7 @@ def watched(model: Model) -> Iterator[dict[str, Attended]]:
 
         return hook
 
-    handles = [kernel.register_forward_hook(record(name)) for name, kernel in model.attentions()]
-    try:
-        with torch.no_grad():
-            yield by_name
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as hooks, torch.no_grad():
+        for name, kernel in model.attentions():
+            hooks.enter_context(kernel.register_forward_hook(record(name)))
+        yield by_name

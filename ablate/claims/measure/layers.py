@@ -6,7 +6,6 @@ their stack, if it has one, because the stream of Pre-LN grows from layer to lay
 """
 
 import copy
-from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +21,7 @@ from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.measure.base import Measure
+from ablate.model.inspect import hooked
 from ablate.model.norm.layer_norm import LayerNorm
 from ablate.model.residual.base import Apply
 from ablate.model.stack import Stack
@@ -108,9 +108,8 @@ def passages(stack: Stack, model: Transformer, text: Read) -> list[Passed]:
     def behind(residual: nn.Module, given: tuple[Any, ...], stream: Tensor) -> None:
         passed.append(Passed(given[1], outputs[-1], stream))
 
-    with ExitStack() as hooks:
-        hooks.callback(stack.residual.register_forward_pre_hook(before).remove)
-        hooks.callback(stack.residual.register_forward_hook(behind).remove)
+    residual = stack.residual
+    with residual.register_forward_pre_hook(before), residual.register_forward_hook(behind):
         model(text.inputs)
     return passed
 
@@ -162,12 +161,8 @@ def norm_errors(model: Transformer, text: Read) -> dict[str, float]:
         errors["plain_norm_error"].append(off_normal(plain))
 
     norms = [module for module in model.modules() if isinstance(module, LayerNorm)]
-    handles = [norm.register_forward_hook(hook) for norm in norms]
-    try:
+    with hooked(norms, hook):
         model(text.inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
     return {name: max(deviations) for name, deviations in errors.items()}
 
 

@@ -92,11 +92,8 @@ class Pruning(Measure):
             kept[..., list(heads), :] = 0
             return kept.flatten(-2)
 
-        handle = attention.output.register_forward_pre_hook(silence)
-        try:
+        with attention.output.register_forward_pre_hook(silence):
             return nll(model, self.text) - whole
-        finally:
-            handle.remove()
 
 
 @torch.no_grad()

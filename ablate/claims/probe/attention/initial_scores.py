@@ -138,9 +138,6 @@ def first_input(model: Transformer, src: Tensor) -> Float[Tensor, "B L D"]:
     """Return the input of the first self-attention of the encoder, for source token ids "B L"."""
     inputs_seen: list[Tensor] = []
     first = next(m for m in model.encoder.modules() if isinstance(m, SelfAttention))
-    handle = first.register_forward_pre_hook(lambda module, inputs: inputs_seen.append(inputs[0]))
-    try:
+    with first.register_forward_pre_hook(lambda module, inputs: inputs_seen.append(inputs[0])):
         model.encoder(model.embedding.embed_src(src), src != PAD)
-    finally:
-        handle.remove()
     return inputs_seen[0]

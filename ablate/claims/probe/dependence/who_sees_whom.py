@@ -296,7 +296,6 @@ def recorded(
         q, k = inputs[:2]
         records.append((q[:, :, -1:] @ k.transpose(-2, -1))[:, :, 0])
 
-    handle = attention.kernel.register_forward_pre_hook(record)
-    read(ids)
-    handle.remove()
+    with attention.kernel.register_forward_pre_hook(record):
+        read(ids)
     return records[0] * attention.d_head**-0.5

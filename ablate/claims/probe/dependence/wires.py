@@ -83,8 +83,7 @@ def trace(
         for stack in SUBLAYERS:
             wired.enter_context(rewired(getattr(model, stack), partial(pass_on, stack)))
         for name, kernel in model.attentions():
-            hook = kernel.register_forward_pre_hook(partial(record, name))
-            wired.callback(hook.remove)
+            wired.enter_context(kernel.register_forward_pre_hook(partial(record, name)))
         encoded = model.encode(inputs.src)
         read = encoded if memory is None else encoded._replace(states=memory)
         states = model.decode(inputs.tgt_in, read)
@@ -103,11 +102,8 @@ def rewired(stack: Stack, pass_on: Callable[[int, Any], Any]) -> Iterator[None]:
         i, stream, *rest = given
         return i, pass_on(i, stream), *rest
 
-    hook = stack.residual.register_forward_pre_hook(replace, prepend=True)
-    try:
+    with stack.residual.register_forward_pre_hook(replace, prepend=True):
         yield
-    finally:
-        hook.remove()
 
 
 @contextmanager
@@ -123,8 +119,8 @@ def memories(model: Transformer, levels: list[Tensor]) -> Iterator[None]:
     with ExitStack() as hooked:
         for layer, level in zip(model.decoder.layers, levels, strict=True):
             cross: Any = layer["cross_attention"]  # type: ignore[index]
-            hook = cross.register_forward_pre_hook(partial(read, level), with_kwargs=True)
-            hooked.callback(hook.remove)
+            reading = partial(read, level)
+            hooked.enter_context(cross.register_forward_pre_hook(reading, with_kwargs=True))
         yield
 
 

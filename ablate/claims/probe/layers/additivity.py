@@ -8,8 +8,7 @@ What to expect: attention is linear in its values, so with frozen weights and wi
     feed-forward layers, only rounding errors remain; computed weights and norms are not linear.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.model.attention.base import Kernel
-from ablate.model.inspect import weights_of
+from ablate.model.inspect import hooked, weights_of
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 
@@ -67,8 +66,7 @@ def error(both: Tensor, x: Tensor, y: Tensor, zero: Tensor) -> float:
     return float((both - x - y + zero).norm() / (both - zero).norm())
 
 
-@contextmanager
-def frozen_weights(encoder: Stack, x: Float[Tensor, "B L D"]) -> Iterator[None]:
+def frozen_weights(encoder: Stack, x: Float[Tensor, "B L D"]) -> AbstractContextManager[None]:
     """Fix the weights of every attention module of an encoder, within a `with` block, to the
     attention weights that the encoder computes for the input x.
     """
@@ -82,13 +80,6 @@ def frozen_weights(encoder: Stack, x: Float[Tensor, "B L D"]) -> Iterator[None]:
         values: Tensor = inputs[2]
         return weights[kernel] @ values
 
-    noting = [kernel.register_forward_hook(note) for kernel in kernels]
-    encoder(x, torch.ones(x.shape[:2], dtype=torch.bool))
-    for handle in noting:
-        handle.remove()
-    mixing = [kernel.register_forward_hook(mix) for kernel in kernels]
-    try:
-        yield
-    finally:
-        for handle in mixing:
-            handle.remove()
+    with hooked(kernels, note):
+        encoder(x, torch.ones(x.shape[:2], dtype=torch.bool))
+    return hooked(kernels, mix)

@@ -22,7 +22,7 @@ from ablate.model.attention.multi_head import (
     SelfAttention,
 )
 from ablate.model.feed_forward.base import FeedForward
-from ablate.model.inspect import weights_of
+from ablate.model.inspect import hooked, weights_of
 from ablate.model.padding.base import Mask
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Memory, Sublayer
@@ -228,11 +228,9 @@ def shapes(
         shortened.append(output[:, :-1].shape != given[0].shape)
 
     every = [*model.encoder.sublayers, *model.decoder.sublayers]
-    hooks = [sublayer.register_forward_hook(compare) for sublayer in every]
-    memory = model.encoder(tokens[0], real[0])
-    states = model.decoder(tokens[1], real[1], Memory(memory, real[0]))
-    for hook in hooks:
-        hook.remove()
+    with hooked(every, compare):
+        memory = model.encoder(tokens[0], real[0])
+        states = model.decoder(tokens[1], real[1], Memory(memory, real[0]))
     changes += [x.shape != y.shape for x, y in zip(tokens, (memory, states), strict=True)]
     return {"shape_changes": float(sum(changes)), "cut_short": float(sum(shortened))}
 

@@ -163,9 +163,8 @@ def signs(
             `FeedForwardNetworks.draw`.
     """
     inside: list[Tensor] = []
-    hook = network.outer.register_forward_pre_hook(lambda _, given: inside.append(given[0]))
-    network.transform(x)
-    hook.remove()
+    with network.outer.register_forward_pre_hook(lambda _, given: inside.append(given[0])):
+        network.transform(x)
     before = network.inner(x)
     measurements = {
         "relu_error": moved(inside[0], torch.where(before > 0, before, 0.0)),
