@@ -20,7 +20,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.claims.probe.attention.attention_loops import projected
-from ablate.claims.probe.attention.hand_set_heads import convolutions, patterns, sharing, two_values
+from ablate.claims.probe.attention.hand_set_heads import (
+    convolutions,
+    patterns,
+    sharing,
+    two_values,
+    weights_and_scores,
+)
 from ablate.claims.probe.attention.identical_heads import identical_heads
 from ablate.claims.probe.random_models import ExtremesOfModels, randomised
 from ablate.errors import UserError
@@ -111,12 +117,6 @@ def scores(
     """Return the unscaled attention scores of a module with a single head."""
     q, k, _ = projected(attention, x, y)
     return (q @ k.mT)[0]
-
-
-def weights(attention: MultiHeadAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "L L"]:
-    """Return the attention weights of a module with a single head."""
-    q, k, v = (of[None] for of in projected(attention, x, x))
-    return weights_of(attention.kernel, q, k, v, Mask(), None)[0, 0]
 
 
 def three_maps(attention: SelfAttention) -> tuple[SelfAttention, SelfAttention, SelfAttention]:
@@ -219,7 +219,7 @@ def symmetry(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, flo
     return {
         "symmetric_error": max(apart[plain], apart[tied]),
         "separate_asymmetry": apart[separate],
-        "weights_asymmetry": asymmetry(weights(plain, x / attention.d_head**0.25)),
+        "weights_asymmetry": asymmetry(weights_and_scores(plain, x / attention.d_head**0.25)[0]),
     }
 
 
@@ -270,7 +270,7 @@ def changes(
     attention modules.
     """
     differences = {
-        "weights": weights(attention, x) - weights(other, x),
+        "weights": weights_and_scores(attention, x)[0] - weights_and_scores(other, x)[0],
         "values": attention.value(x) - other.value(x),
         "queries": attention.query(x) - other.query(x),
     }

@@ -19,13 +19,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ablate.claims.probe.dependence.influence import influence
 from ablate.claims.probe.dependence.wires import (
     SUBLAYERS,
     Trace,
-    farthest,
+    changes,
     memories,
     moved,
-    nearest,
     rewired,
     trace,
 )
@@ -138,9 +138,9 @@ class Edges:
         for stack, per_layer in SUBLAYERS.items():
             for layer in range(self.layers[stack]):
                 at, name = per_layer * layer, f"{stack}.{layer}.self"
-                bypass.append(farthest(self.base.heads[name], self.holding(stack, at).heads[name]))
-                moves = nearest(self.base.heads[name], self.replacing(stack, at).heads[name])
-                control.append(moves)
+                base = self.base.heads[name]
+                bypass.append(changes(base, self.holding(stack, at).heads[name]).max())
+                control.append(changes(base, self.replacing(stack, at).heads[name]).min())
         return {"self_bypass": torch.stack(bypass).max(), "self_moved": torch.stack(control).min()}
 
     def cross_attention(self) -> dict[str, Tensor]:
@@ -165,9 +165,9 @@ class Edges:
             at, name = SUBLAYERS["decoder"] * layer, f"decoder.{layer}.cross"
             base = self.base.heads[name]
             query = self.holding("decoder", at + CROSS).heads[name].query
-            bypass.append(farthest(base, fixed_memory[name]._replace(query=query)))
+            bypass.append(changes(base, fixed_memory[name]._replace(query=query)).max())
             between = self.replacing("decoder", at + CROSS).heads[name].query
-            control.append(nearest(base, other[name]._replace(query=between)))
+            control.append(changes(base, other[name]._replace(query=between)).min())
             beside.append(moved(base.query, between))
             block.append(moved(base.query, self.replacing("decoder", at).heads[name].query))
         return {
@@ -286,16 +286,6 @@ def words(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, Tensor]:
         "source_on_attention": influence(source.streams["decoder"][CROSS])[0].max(),
         "first_on_second": torch.minimum(whole[1, 0], attended[1, 0]),
     }
-
-
-def influence(rows: Tensor) -> Tensor:
-    """Return how strongly each word influences the state of each position.
-
-    `rows` has the states of the original sentence first, and then, for every word, the states of
-    the sentence with this word replaced. Entry [p, w] of the result is the largest change of a
-    channel at position p when word w is replaced.
-    """
-    return (rows[1:] - rows[0]).abs().amax(-1).T
 
 
 def scores(model: Transformer, states: Tensor) -> dict[str, Tensor]:

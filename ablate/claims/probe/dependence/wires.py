@@ -129,15 +129,8 @@ def moved(first: Tensor, other: Tensor) -> Tensor:
     return (first - other).abs().max()
 
 
-def farthest(first: Heads, other: Heads) -> Tensor:
-    """Compare an attention in two forward passes: return the change of its queries, of its keys or
-    of its values, whichever is largest.
+def changes(first: Heads, other: Heads) -> Float[Tensor, " 3"]:
+    """Compare an attention in two forward passes: return the changes of its queries, of its keys
+    and of its values.
     """
-    return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).max()
-
-
-def nearest(first: Heads, other: Heads) -> Tensor:
-    """Compare an attention in two forward passes: return the change of its queries, of its keys or
-    of its values, whichever is smallest.
-    """
-    return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)]).min()
+    return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)])

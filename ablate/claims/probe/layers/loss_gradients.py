@@ -21,6 +21,7 @@ from torch.nn import functional as F
 
 from ablate.claims.loss.difference import Difference
 from ablate.claims.loss.sparsemax import sparsemax
+from ablate.claims.probe.dependence.wires import moved
 from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.config.limits import Range
 from ablate.data.vocabulary import PAD
@@ -87,17 +88,13 @@ class LossGradients(RandomModels):
         p_less_y[torch.arange(self.length), targets] -= 1
         smoothed = gradient(LabelSmoothing(epsilon=EPSILON, target=TARGET), x, targets)
         plain = gradient(CrossEntropy(), x, targets)
-
-        def distance(first: Tensor, other: Tensor) -> Tensor:
-            return (first - other).abs().max()
-
         far = FARTHEST * torch.rand(shape, generator=generator, dtype=torch.float64)
         far[:, 0], far[:, 1] = 0, FARTHEST
         return {
-            "subtraction": distance(plain, p_less_y),
-            "subtraction_control": distance(gradient(Difference(power=2), x, targets), p_less_y),
-            "divergence": distance(divergence_gradient(x, targets), smoothed),
-            "divergence_control": distance(plain, smoothed),
+            "subtraction": moved(plain, p_less_y),
+            "subtraction_control": moved(gradient(Difference(power=2), x, targets), p_less_y),
+            "divergence": moved(divergence_gradient(x, targets), smoothed),
+            "divergence_control": moved(plain, smoothed),
             "zeros": share_of_zeros(far.softmax(1)),
             "zeros_float32": share_of_zeros(far.float().softmax(1)),
             "zeros_sparsemax": share_of_zeros(sparsemax(far)),
