@@ -331,20 +331,7 @@ def _type_of(value: Any) -> str:
 def _default(value: Any) -> str:
     if value in ("???", dataclasses.MISSING):
         return REQUIRED
-    text = {None: "null", True: "true", False: "false"}.get(value) if _is_hashable(value) else None
-    return f"`{text if text is not None and not _is_number(value) else _json(value)}`"
-
-
-def _is_hashable(value: Any) -> bool:
-    return not isinstance(value, list | dict)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _json(value: Any) -> str:
-    return value if isinstance(value, str) and value else json.dumps(value)
+    return f"`{value if isinstance(value, str) and value else json.dumps(value)}`"
 
 
 def _comments(path: Path) -> dict[str, str]:

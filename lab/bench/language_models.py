@@ -18,13 +18,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.record.sealed import read_result
+from ablate.record.types import Result
 from lab.bench.command import environment, exit_on_user_error, options, run
 
 ROWS = {
@@ -108,17 +109,28 @@ def by_command(overrides: Sequence[str], env: dict[str, str]) -> Side:
     Raises:
         UserError: the run has failed or diverged.
     """
+    result, clock = trained(overrides, env, ("finished", "collapsed"))
+    nll, size = result["metrics"]["val/nll"], result["metrics"]["parameters"]
+    assert nll is not None and size is not None
+    return Side(nll, int(size), clock)
+
+
+def trained(
+    overrides: Sequence[str], env: dict[str, str], statuses: Collection[str]
+) -> tuple[Result, Clock]:
+    """Train with `python -m ablate`; return the result of the run and the times of its steps.
+
+    Raises:
+        UserError: the run has failed, or its status is not one of `statuses`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "ablate", *overrides, f"paths.results={folder}"]
         done = subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=False)
         runs = sorted(Path(folder).glob("runs/*/"))
         result = read_result(runs[0]) if runs else None
-        if done.returncode or result is None or result["status"] == "diverged":
+        if done.returncode or result is None or result["status"] not in statuses:
             raise UserError(f"{' '.join(command[1:])} has left no result")
-        clock = read_clock(runs[0] / "metrics.jsonl")
-    nll, size = result["metrics"]["val/nll"], result["metrics"]["parameters"]
-    assert nll is not None and size is not None
-    return Side(nll, int(size), clock)
+        return result, read_clock(runs[0] / "metrics.jsonl")
 
 
 def read_clock(path: Path) -> Clock:

@@ -14,19 +14,15 @@ from the same weights and batches.
 import json
 import math
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ablate.errors import UserError
-from ablate.record.sealed import read_result
 from lab.bench.command import environment, exit_on_user_error, options, run
-from lab.bench.language_models import pace, read_clock
+from lab.bench.language_models import pace, trained
 
 DEFAULTS = {"seeds": 5, "steps": 2000, "to": "results/nanogpt.jsonl"}
 HEAD = "| seed | nats per character: by hand | ablate | difference | ms a step: by hand | ablate |"
@@ -57,21 +53,13 @@ def by_command(seed: int, steps: int, rest: Sequence[str]) -> Side:
     Raises:
         UserError: the run has not finished.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        budget = [f"budget.steps={steps}", f"budget.validate_every={steps}"]
-        words = ["scale=nanogpt", "logger=none", f"paths.results={folder}", f"seed={seed}"]
-        words += [*budget, *rest]
-        command = [sys.executable, "-m", "ablate", *words]
-        done = subprocess.run(command, env=environment(1), stdout=subprocess.DEVNULL, check=False)
-        runs = sorted(Path(folder).glob("runs/*/"))
-        result = read_result(runs[0]) if runs else None
-        if done.returncode or result is None or result["status"] != "finished":
-            raise UserError(f"{' '.join(command[1:])} has left no result")
-        seconds = pace(read_clock(runs[0] / "metrics.jsonl"))
+    budget = [f"budget.steps={steps}", f"budget.validate_every={steps}"]
+    words = ["scale=nanogpt", "logger=none", f"seed={seed}", *budget, *rest]
+    result, clock = trained(words, environment(1), ("finished",))
     metrics = result["metrics"]
     nll, size = metrics["val/nll_per_character"], metrics["parameters"]
     assert nll is not None and size is not None
-    return Side(nll, seconds, int(size))
+    return Side(nll, pace(clock), int(size))
 
 
 def line(name: str, hand: Side, ours: Side) -> str:

@@ -99,7 +99,9 @@ class BatchCost(RandomModels):
 
     def pairs(self, model: Any) -> list[Seq2Seq]:
         """Return the batches to measure: pairs of source and target ids of the corpus's lines."""
-        src, tgt = ([line.split() for line in side[: self.lines]] for side in self.sides())
+        train = self.corpus.read("train")
+        sides = train.src, train.tgt
+        src, tgt = ([line.split() for line in side[: self.lines]] for side in sides)
         size = len(model.embedding.output_weight())
         whole = ids(src, size), ids(tgt, size)
         lengths = [(side != PAD).sum(1) for side in whole]
@@ -109,11 +111,6 @@ class BatchCost(RandomModels):
             )
             for rows in self.rows(*lengths)
         ]
-
-    def sides(self) -> tuple[Any, Any]:
-        """Return the source lines and the target lines of the corpus."""
-        read = self.corpus.read("train")
-        return read.src, read.tgt
 
     def rows(self, src: Int[np.ndarray, " N"], tgt: Int[np.ndarray, " N"]) -> list[Any]:
         """Return the line numbers of each batch."""

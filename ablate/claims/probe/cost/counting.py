@@ -13,12 +13,11 @@ What to expect: the same numbers on every machine. Internal memory of kernels is
 
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_flop_count
 
@@ -175,11 +174,3 @@ def in_single_steps() -> Iterator[None]:
         yield
     finally:
         torch.backends.mkldnn.set_flags(before)  # type: ignore[no-untyped-call]
-
-
-def without_values(wanted: bool) -> AbstractContextManager[Any]:
-    """Return a context in which tensors have shapes but no values, so that any size is possible.
-
-    If `wanted` is false, the context does nothing.
-    """
-    return FakeTensorMode() if wanted else nullcontext()

@@ -18,8 +18,9 @@ from typing import Annotated, Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ablate.claims.probe.cost.counting import COUNTS, counted, without_values
+from ablate.claims.probe.cost.counting import COUNTS, counted
 from ablate.claims.probe.cost.of_work import OfWork, made
 from ablate.claims.probe.cost.works import EQUAL, Sizes
 from ablate.config.limits import Range
@@ -79,7 +80,8 @@ class Operations(OfWork):
             control: smallest difference over all inputs if the tokens in the last input of the
                 alternative, such as the values of attention, are shifted by one token.
         """
-        costs, half = (self.counts(sizes) for sizes in (self.sizes, self.halved()))
+        shorter = self.sizes._replace(length=max(1, self.sizes.length // 2))
+        costs, half = (counts_of(self.work, sizes, self.seed) for sizes in (self.sizes, shorter))
         rest = counts_of("rest", self.sizes, self.seed)["products"]
         beside = counts_of("explicit", self.sizes, self.seed)
         powers = {name: exponent(costs[name], half[name]) for name in GROWING}
@@ -92,14 +94,6 @@ class Operations(OfWork):
             **{f"{k}_from_{power}": powers[k] - power for k in GROWING for power in POWERS},
             **self.errors(),
         }
-
-    def counts(self, sizes: Sizes) -> dict[str, float]:
-        """Return the costs of the workload by name, for inputs of the given sizes."""
-        return counts_of(self.work, sizes, self.seed)
-
-    def halved(self) -> Sizes:
-        """Return the sizes of the workload with half the length, but at least one token."""
-        return self.sizes._replace(length=max(1, self.sizes.length // 2))
 
     @torch.no_grad()
     def errors(self) -> dict[str, float]:
@@ -131,7 +125,7 @@ def counts_of(work: str, sizes: Sizes, seed: int) -> dict[str, float]:
 
     The costs are counted on tensors that have shapes but no values.
     """
-    with without_values(True), torch.no_grad():
+    with FakeTensorMode(), torch.no_grad():
         done = made(work, sizes, seed)
         return counted(partial(done.do, *done.inputs))
 
