@@ -1,4 +1,4 @@
-"""Measure on simulated sweeps how often verdicts are wrong, and write a page of tables.
+"""Measure on simulated sweeps how often verdicts are wrong, and replace the tables of a page.
 
 The simulation uses all cores and takes at least half an hour of CPU time. The exit status is 1 if a
 percentage of errors is above the allowed percentage by more than the error of the simulation.
@@ -15,19 +15,19 @@ FIRST = "drawing studies whose answer is known"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the numbers of simulated sweeps and of seeds, and the file of the tables."""
+    """Declare the numbers of simulated sweeps and of seeds, and the page of the tables."""
     parser.add_key("sweeps", "sweeps of each kind", whole(1), 1000)
     parser.add_key("seeds", "seeds per arm", several(whole(2)), [3, 5, 10, 20])
     parser.add_key(
-        "to", "where the tables are written", PATH, Path("docs/explanation/calibration.md")
+        "to", "the page whose tables are replaced", PATH, Path("docs/explanation/calibration.md")
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Simulate, and write and print the tables.
+    """Simulate, and replace the tables and print the page.
 
     Raises:
-        UserError: the tables cannot be written.
+        UserError: the page cannot be read or written, or it does not have the headings and tables.
         SystemExit: a percentage of errors is too high.
     """
     from ablate.record.files import write_text, writing
@@ -37,12 +37,14 @@ def run(arguments: argparse.Namespace) -> None:
     from lab.calibration.stress import stress
     from lab.calibration.tables import checked, document
 
+    with writing(arguments.to):
+        page = arguments.to.read_text(encoding="utf-8")
     shares = calibrate(arguments.sweeps, arguments.seeds)
     kept = keep(shares, arguments.sweeps)
     weak = stress(arguments.sweeps, arguments.seeds)
     again = tried(arguments.sweeps)
-    noise = robustness.measured_section()
-    text = document(shares, kept, weak, again, arguments.sweeps, SENTENCES, MARGIN, noise)
+    page = robustness.measured(page)
+    text = document(page, shares, kept, weak, again, arguments.sweeps, SENTENCES, MARGIN)
     with writing(arguments.to):
         write_text(arguments.to, text)
     print(text)

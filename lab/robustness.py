@@ -1,6 +1,6 @@
 """Measure how often verdicts are false if the noise is not normal; takes about two minutes.
 
-Replaces the section on such noise in docs/explanation/calibration.md, and draws the figure of power
+Replaces the tables on such noise in docs/explanation/calibration.md, and draws the figure of power
 against false verdicts. The exit status is 1 if a percentage of false verdicts is above the allowed
 percentage by more than the error of the simulation.
 """
@@ -20,17 +20,17 @@ def add_arguments(parser: Parser) -> None:
     parser.add_key("sweeps", "sweeps of each shape and number of seeds", whole(1), 4000)
     parser.add_key("seeds", "seeds per arm", several(whole(3)), [3, 5, 7, 10, 20])
     parser.add_key(
-        "to", "the page whose section is replaced", PATH, Path("docs/explanation/calibration.md")
+        "to", "the page whose tables are replaced", PATH, Path("docs/explanation/calibration.md")
     )
     parser.add_key("figure", "the curve", PATH, Path("docs/images/level_and_power.svg"))
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Simulate, replace the section, draw the curve and print the section.
+    """Simulate, replace the tables, draw the curve and print the tables.
 
     Raises:
-        UserError: the page cannot be read, the page has no such section, or a file cannot be
-            written.
+        UserError: the page cannot be read, the page has no such section with four tables, or a
+            file cannot be written.
         SystemExit: a percentage of false verdicts is too high.
     """
     from ablate.record.files import write_text, writing
@@ -42,19 +42,21 @@ def run(arguments: argparse.Namespace) -> None:
         checked,
         replaced,
         robustness,
-        section,
+        tables,
     )
+    from lab.calibration.tables import markdown
     from lab.calibration.tradeoff import curves, draw_figure
 
     rates = robustness(arguments.sweeps, arguments.seeds)
     prices = curves(arguments.sweeps)
     wrong = wrong_headlines(min(LEDGERS, arguments.sweeps), [*FEW_AND_ENOUGH])
-    text = section(rates, prices, wrong, arguments.sweeps)
+    results = tables(rates, prices, wrong)
     with writing(arguments.to):
-        write_text(arguments.to, replaced(arguments.to.read_text(encoding="utf-8"), text))
+        page = arguments.to.read_text(encoding="utf-8")
+        write_text(arguments.to, replaced(page, results, arguments.sweeps))
     with writing(arguments.figure):
         draw_figure(prices, arguments.figure)
-    print(text)
+    print("\n".join(map(markdown, results)))
     if failures(checked(rates, wrong, arguments.sweeps)):
         sys.exit(1)
 

@@ -14,11 +14,11 @@ import re
 
 import numpy as np
 
-from ablate.errors import UserError
 from ablate.stats.estimate import estimate
 from lab.calibration.check import Row
 from lab.calibration.headlines import Wrong, wrong_headlines
 from lab.calibration.shapes import BEYOND, PROMISED, SHAPES, Seeds
+from lab.calibration.tables import Cells, with_tables
 from lab.calibration.tradeoff import Curve, curves
 
 ALPHA = 0.05
@@ -33,10 +33,14 @@ Rates = dict[str, float]
 Robustness = dict[tuple[str, int], Rates]  # by shape and number of seeds
 
 
-def measured_section() -> str:
-    """Simulate with the default numbers of sweeps and seeds, and return the section in Markdown."""
+def measured(page: str) -> str:
+    """Simulate with the default numbers of sweeps and seeds, and return the page with the results.
+
+    Raises:
+        UserError: the page has no such section with four tables.
+    """
     wrong = wrong_headlines(LEDGERS, [*FEW_AND_ENOUGH])
-    return section(robustness(SWEEPS, [*SEEDS]), curves(SWEEPS), wrong, SWEEPS)
+    return replaced(page, tables(robustness(SWEEPS, [*SEEDS]), curves(SWEEPS), wrong), SWEEPS)
 
 
 def robustness(sweeps: int, seeds: list[int]) -> Robustness:
@@ -87,100 +91,46 @@ def checked(robustness: Robustness, wrong: Wrong, sweeps: int) -> list[Row]:
 
 
 TITLE = "Noise that is not normal"
-TEXT = (
-    "The two tables below show percentages of false verdicts in {sweeps:,} simulated sweeps for "
-    "each cell, in the direction with more false verdicts (`python -m lab.robustness`). Each "
-    "cell has three percentages. The first is for superiority, non-inferiority and trend "
-    "(nominal 2.5). The second is for equivalence (nominal 5). The third is for superiority if "
-    "the plain t test decides (nominal 2.5). For the noise of the first table, `ablate` "
-    f"promises that from {ENOUGH} seeds on the first and the second percentage exceed their "
-    "nominal level by at most 1.5 points. For the noise of the second table, `ablate` promises "
-    "nothing. Every verdict on a mean states the largest rate of both tables for its number of "
-    "seeds (ablate/stats/false_rates.py). *Variance x6* means that the variance of the "
-    "treatment is six times the variance of the baseline. lab/calibration/shapes.py defines the "
-    "noise distributions."
-)
-PRICE = (
-    "The next table compares tests of a mean difference at 10 seeds. The first column shows the "
-    "largest one-sided percentage of false verdicts over the noise distributions of the first "
-    "table. The second column shows the power with normal noise. Both columns use the nominal "
-    "level 2.5 %. The last column shows the power after the nominal level is lowered until the "
-    "largest percentage is 4 %. `ablate` uses the method marked *chosen*. An earlier version of "
-    "`ablate` used the method marked *before*. [The figure](../images/level_and_power.svg) has "
-    "the complete curves."
-)
 
 
-LEDGER = (
-    "The headline of a claim combines all of its verdicts into one word. The last table shows "
-    "the percentage of wrong headlines in 1,000 simulated ledgers (lists of all verdicts on a "
-    "claim). The claim has three readings (meanings). Each reading is tested by a separate "
-    "study with two budgets (numbers of training steps). The headline *supported* is wrong if "
-    "the true effect is 0 everywhere, and the headline *refuted* is wrong if the true effect is "
-    "the margin everywhere. Each of the two may be wrong in 5 % of ledgers. In the rows marked "
-    "*universal*, the sentence of the claim says *always*, so one counterexample refutes the "
-    "sentence. In the rows marked *each asked twice*, every study is repeated with fresh seeds, "
-    "by rule 8 of [headlines.md](headlines.md). In the rows marked *one reading, asked twice*, "
-    "the claim has one reading instead of three, and the study of this reading is repeated with "
-    "fresh seeds."
-)
-
-
-def section(robustness: Robustness, prices: dict[str, Curve], wrong: Wrong, sweeps: int) -> str:
-    """Return the section of docs/explanation/calibration.md, with its heading and four tables.
+def tables(robustness: Robustness, prices: dict[str, Curve], wrong: Wrong) -> list[list[Cells]]:
+    """Return the four tables of the section in docs/explanation/calibration.md.
 
     Args:
         robustness: rates of false verdicts.
         prices: false verdicts and power of each method (`lab.calibration.tradeoff`).
         wrong: rates of wrong headlines.
-        sweeps: number of simulated sweeps.
     """
-    seeds = sorted({n for _, n in robustness})
-    tables = [_table(robustness, [*names], seeds) for names in (PROMISED, BEYOND)]
-    head = "| method | largest percentage | power | power at 4 % |\n| --- | ---: | ---: | ---: |"
-    rows = [
-        f"| {name} | {_percent(x.level)} | {_percent(x.power)} | {_percent(x.power_allowed)} |"
-        for name, x in prices.items()
-    ]
-    price = "\n".join([head, *rows])
-    parts = [TEXT.format(sweeps=sweeps), *tables, PRICE, price, LEDGER, _headlines(wrong)]
-    return "\n\n".join([f"## {TITLE}", *parts]) + "\n"
-
-
-def _headlines(wrong: Wrong) -> str:
-    lines = ["| noise, seeds, sentence | supported | refuted |", "| --- | ---: | ---: |"]
+    price = [["method", "largest percentage", "power", "power at 4 %"]]
+    for name, curve in prices.items():
+        shares = (curve.level, curve.power, curve.power_allowed)
+        price.append([name, *map(_percent, shares)])
+    headlines = [["noise, seeds, sentence", "supported", "refuted"]]
     for noise, seeds, sentence in dict.fromkeys(key[:3] for key in wrong):
         cells = [_percent(wrong[noise, seeds, sentence, word]) for word in ("supported", "refuted")]
-        lines.append(f"| {noise}, {seeds}, {sentence} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        headlines.append([f"{noise}, {seeds}, {sentence}", *cells])
+    promised, beyond = (_table(robustness, [*names]) for names in (PROMISED, BEYOND))
+    return [promised, beyond, price, headlines]
 
 
-def replaced(page: str, section: str) -> str:
-    """Return the page after its section with the heading TITLE is replaced by `section`.
+def replaced(page: str, tables: list[list[Cells]], sweeps: int) -> str:
+    """Return the page with new tables in its section with the heading TITLE.
 
     Raises:
-        UserError: the page has no section with this heading.
+        UserError: the page has no such section with four tables.
     """
-    pattern = re.compile(rf"^## {TITLE}\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
-    if not pattern.search(page):
-        raise UserError(
-            f"the page has no section '## {TITLE}'; name another with to=, or add its heading"
-        )
-    return pattern.sub(lambda _: f"{section}\n", page, count=1)
+    page = re.sub(r"[\d,]+(?= simulated sweeps for each cell)", f"{sweeps:,}", page)
+    return with_tables(page, TITLE, tables)
 
 
-def _table(robustness: Robustness, names: list[str], seeds: list[int]) -> str:
-    lines = [f"| noise | {' | '.join(f'{n} seeds' for n in seeds)} |"]
-    lines.append(f"| --- |{' ---: |' * len(seeds)}")
+def _table(robustness: Robustness, names: list[str]) -> list[Cells]:
+    seeds = sorted({n for _, n in robustness})
+    table = [["noise", *(f"{n} seeds" for n in seeds)]]
     for name in names:
-        cells = [
-            " / ".join(
-                _percent(robustness[name, n][test]) for test in (ONE_SIDED, EQUIVALENCE, PLAIN)
-            )
-            for n in seeds
-        ]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rates = (robustness[name, n] for n in seeds)
+        cells = [" / ".join(_percent(x[k]) for k in (ONE_SIDED, EQUIVALENCE, PLAIN)) for x in rates]
+        table.append([name, *cells])
+    return table
 
 
 def _percent(share: float) -> str:

@@ -1,11 +1,13 @@
-"""Write the results of the calibration as a Markdown page with one table per question."""
+"""Write the results of the calibration into a Markdown page with one table per question."""
 
+import re
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
+from ablate.errors import UserError
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.rates import p_values
 from ablate.verdict.decision import LARGE, SUPPORTED
@@ -13,7 +15,7 @@ from ablate.verdict.kind import KINDS
 from lab.calibration.check import Row, failures
 from lab.calibration.planned import PROMISES
 from lab.calibration.sequential import FALSE as FALSE_STAGED
-from lab.calibration.sequential import FIXED, SEEDS, STAGED, USED
+from lab.calibration.sequential import FIXED, STAGED, USED
 from lab.calibration.simulate import MEASURED
 from lab.calibration.trial import ALPHA, OURS, RIVALS, Marks
 
@@ -22,6 +24,7 @@ Results = dict[Cell, Marks]
 Promises = dict[str, Marks]  # by kind of noise
 Weak = dict[tuple[str, int], Marks]  # result of lab.calibration.stress.stress
 Cells = list[str]
+TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
 FALSE = {
     "superiority supported at effect 0": "superiority at effect 0: supported",
@@ -58,6 +61,7 @@ class Tried(NamedTuple):
 
 
 def document(
+    page: str,
     results: Results,
     promises: Promises,
     weak: Weak,
@@ -65,11 +69,13 @@ def document(
     sweeps: int,
     sentences: int,
     margin: float,
-    noise: str,
 ) -> str:
-    """Return the page docs/explanation/calibration.md: all tables with their explanations.
+    """Return docs/explanation/calibration.md with a new first paragraph and new tables.
+
+    The section on noise that is not normal stays the same (`lab.calibration.robustness`).
 
     Args:
+        page: the page before.
         results: result of `calibrate`.
         promises: result of `keep`.
         weak: result of `stress`.
@@ -77,14 +83,14 @@ def document(
         sweeps: number of simulated sweeps for each row.
         sentences: number of test sentences.
         margin: margin of the claims in BLEU.
-        noise: the section on noise that is not normal, in Markdown.
+
+    Raises:
+        UserError: the page does not have the headings and tables.
     """
     failed = failures(checked(results, promises, weak, tried, sweeps))
     error = 100 * (0.05 * 0.95 / sweeps) ** 0.5
     seeds = sorted({n for _, n in results})
-    parts = [
-        "# How often the verdicts are wrong",
-        "",
+    paragraph = (
         "This page shows by simulation how often verdicts are wrong. "
         "`python -m lab.calibrate` writes this page. "
         f"Unless a section says otherwise, each row of a table summarises {sweeps:,} simulated "
@@ -97,128 +103,52 @@ def document(
         "to three standard errors. "
         "A row fails if the lower 99 % bound of its percentage, corrected for the number of rows "
         "(Bonferroni), is above the allowed percentage. "
-        "Rows that fail: " + ("; ".join(failed) or "none") + ".",
-        "",
-        *_section("Noise", NOISE, _noise_table(results)),
-        *_section("Intervals", INTERVALS, _coverage_table(results)),
-        *_section("False verdicts", VERDICTS.format(margin=margin), _false_table(results)),
-        *_section("Power", POWER.format(margin=margin), _power_table(results, sentences, margin)),
-        *_section("Seeds needed", PROMISED.format(margin=margin), _promise_table(promises)),
-        noise.rstrip(),
-        "",
-        *_section("Grouped sentences", GROUPED, _weak_table(weak, *OF_GROUPS)),
-        *_section("Tuned arms", TUNED, _weak_table(weak, *OF_TUNING)),
-        *_section("Planned looks", STAGES, _staged_table(tried)),
-        *_section("Fishing", FISHED, _fished_table(tried)),
-        *_section("Stability", STABILITY, _stability_table(seeds)),
-        *_section("What no interval of means can know", DIVERGED, _diverged_table(seeds, sweeps)),
-    ]
-    return "\n".join(parts)
+        "Rows that fail: " + ("; ".join(failed) or "none") + "."
+    )
+    page = re.sub(r"^This page .*$", lambda _: paragraph, page, count=1, flags=re.MULTILINE)
+    tables = {
+        "Noise": _noise_table(results),
+        "Intervals": _coverage_table(results),
+        "False verdicts": _false_table(results),
+        "Power": _power_table(results, sentences, margin),
+        "Seeds needed": _promise_table(promises),
+        "Grouped sentences": _weak_table(weak, *OF_GROUPS),
+        "Tuned arms": _weak_table(weak, *OF_TUNING),
+        "Planned looks": _staged_table(tried),
+        "Fishing": _fished_table(tried),
+        "Stability": _stability_table(seeds),
+        "What no interval of means can know": _diverged_table(seeds, sweeps),
+    }
+    for title, table in tables.items():
+        page = with_tables(page, title, [table])
+    return page
 
 
-NOISE = (
-    "The table compares the noise of the simulated sweeps with the noise of the real sweeps "
-    "that the simulation imitates (`python -m lab.noise experiments/preln_vs_postln`, and "
-    "`experiments/preln_vs_postln_depth` for models of six layers). The noise of the paired "
-    "difference of two runs has three components: the seed, the test sentences, and the rest. "
-    "Each column shows one component as a standard deviation in BLEU. *Similar arms* (variants) "
-    "differ little in which sentences they translate correctly. *Distinct arms* differ more in "
-    "this respect, because one of them fails, so their sentence component is larger. The "
-    "sentence component does not average out over seeds. With *unequal variances*, the standard "
-    "deviation over seeds is three and a half times as large in the treatment as in the "
-    "baseline."
-)
-INTERVALS = (
-    "The table shows the percentage of two-sided 95 % intervals that miss the true mean over "
-    "new seeds and new sentences. The percentage should be 5. The first column of percentages "
-    "shows the method of `ablate`. The method's percentage is at or below 5 in every row, "
-    "within the error of the simulation. The bootstrap intervals are too short with few seeds. "
-    "A t interval over seeds alone is too short if the difference between the arms varies from "
-    "sentence to sentence. "
-    "Satterthwaite's method has too many degrees of freedom with few seeds, so its intervals "
-    "are too short."
-)
-VERDICTS = (
-    "The table shows the percentage of false verdicts, with a margin of {margin:g} BLEU. The "
-    "head of a column names the verdict and the true effect, which is the worst case for this "
-    "verdict. If the head names no kind of claim, the kind is the same as in the column to the "
-    "left. A verdict that rests on one end of a two-sided interval may be false in 2.5 % of "
-    "sweeps, and *equivalence supported* in 5 %. The last column shows studies of three claims "
-    "that share their baseline: two claims without an effect and one claim with an effect. At "
-    "least one of the three verdicts may be false in 5 % of these studies."
-)
-POWER = (
-    "The table shows the percentage of sweeps that reach the true verdict. The first number of "
-    "a cell was measured, and the second number was predicted by the power formula. The column "
-    "*superiority* has a true effect of {margin:g} BLEU and a margin of 0. The column "
-    "*equivalence* has equal arms and a margin of {margin:g} BLEU."
-)
-PROMISED = (
-    "`seeds_needed` recommends the number of seeds with which 80 % of sweeps reach a verdict. "
-    "Each cell shows three numbers: the percentage of simulated sweeps that reached the verdict "
-    "with the recommended number of seeds, the planned percentage, and the recommended number "
-    "of seeds. A measured percentage may be 3 points below 80. The recommendation is computed "
-    "from the noise that was measured with the largest number of seeds in the tables above. The "
-    "margin is {margin:g} BLEU. The assumed true effect is the margin in the column *direction "
-    "only*, twice the margin in the column *large enough to matter*, and 0 in the other "
-    "columns. The planned percentage can be above 80, because the number of seeds is a whole "
-    "number."
-)
-STABILITY = (
-    "A stability claim says that fewer runs of one arm than of the other go wrong (diverge or "
-    "collapse). The percentages are computed exactly, without simulation. The column *supported "
-    "at equal rates* shows how often the claim is supported although the runs of both arms go "
-    "wrong equally often. The column *refuted at a margin of .2* shows how often the claim is "
-    "refuted although the rates of the two arms differ by 20 percentage points. Both columns "
-    "show the worst percentage over all possible rates. The column *power* shows how often the "
-    "claim is supported if 10 % of the runs of one arm and 80 % of the runs of the other arm go "
-    "wrong."
-)
-DIVERGED = (
-    "In this simulation, a run of the treatment diverges with a probability of 10 % and then "
-    "loses 55 BLEU. All other runs of the treatment are better than the baseline by 1 BLEU on "
-    "average. If no run of a sweep happens to diverge, no method can estimate the true mean. "
-    "Verdicts therefore state how many runs of each arm went wrong, and stability is a separate "
-    "kind of claim. The table shows the percentage of 95 % intervals that miss the true mean."
-)
+def with_tables(page: str, title: str, tables: list[list[Cells]]) -> str:
+    """Return a Markdown page after the tables below the heading `title` are replaced.
+
+    Raises:
+        UserError: the page has no such section with this number of tables.
+    """
+    heading = rf"^## {re.escape(title)}\n.*?(?=^## |\Z)"
+    section = re.search(heading, page, re.DOTALL | re.MULTILINE)
+    if not section or len(TABLE.findall(section[0])) != len(tables):
+        raise UserError(
+            f"the page has no section '## {title}' with {len(tables)} tables; name another page "
+            "with to=, or add its heading and tables"
+        )
+    rest = iter(tables)
+    text = TABLE.sub(lambda _: markdown(next(rest)), section[0])
+    return page[: section.start()] + text + page[section.end() :]
 
 
-GROUPED = (
-    "In this simulation, 500 test sentences come from 25 documents of 20 sentences. The "
-    "contributions of the sentences of one document to the difference are correlated, and the "
-    "true effect is 0. The table shows the percentage of 95 % intervals that miss the true "
-    "effect. In the column *documents named*, the corpus states the document of every sentence "
-    "in a file `test.groups`. In the column *not named*, the corpus has no such file."
-)
+def markdown(table: list[Cells]) -> str:
+    """Return a table in Markdown; the first row has the heads of the columns."""
+    head, *body = table
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *body))
 
 
-TUNED = (
-    "Two identical arms try three learning rates. The standard deviation between seeds is 1 "
-    "BLEU. The name of a row states the true difference between neighbouring learning rates, "
-    "and the number of seeds. The table shows the percentage of sweeps in which the verdict "
-    "calls the two identical arms different. The nominal percentage is 5. In the column *a "
-    "replicate chooses*, every seed chooses its learning rate by a separate screening run, as "
-    "with `study.tune`. In the column *an arm chooses*, every arm chooses one learning rate for "
-    "all of its seeds by two screening runs."
-)
-STAGES = (
-    f"Two equally noisy arms have {SEEDS} seeds with normal noise. Interim analyses (*looks*) "
-    "follow after 4, 8 and 12 seeds. A sweep ends early when its claim is decided, or when the "
-    "conditional power of the claim is below 10 %. The table shows the percentage of sweeps "
-    "that reach the named verdict, for one look at the end and for three looks. The last column "
-    "shows the percentage of the runs that sweeps with three looks use. A false verdict "
-    "is allowed in at most 2.5 % of sweeps, and a false verdict that two arms are equivalent in at "
-    "most 5 %. The rows with true "
-    "verdicts are shown for comparison."
-)
-FISHED = (
-    "Two equal arms are compared, and users try in ten ways to get a false verdict. Each user "
-    "starts up to ten sweeps of ten seeds, or makes four analyses of twenty seeds. An analysis "
-    "log records every try. The table shows the percentage of users who get a verdict "
-    "*supported* that is not marked as exploratory. At most 2.5 is allowed. Without an analysis "
-    "log, the percentage would be 6.5 for looks within the plan, 8.7 for one dropped seed, 18.4 "
-    "for two dropped seeds, and 22.5 for ten replicates."
-)
 # Heads of three columns: the name of the row, and two rates. Only the first rate has a limit.
 OF_GROUPS = ("correlation, seeds", "documents named", "not named")
 OF_TUNING = ("rates, seeds", "a replicate chooses", "an arm chooses")
@@ -269,13 +199,6 @@ def _weak_table(weak: Weak, *head: str) -> list[Cells]:
     shares = {row: marks for row, marks in weak.items() if head[1] in marks}
     rows = [[_name(row), *(_percent(shares[row][name]) for name in head[1:])] for row in shares]
     return [[*head], *rows]
-
-
-def _section(title: str, text: str, table: list[Cells]) -> list[str]:
-    head, *body = table
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, rule, *body)]
-    return [f"## {title}", "", text, "", *lines, ""]
 
 
 def _noise_table(results: Results) -> list[Cells]:

@@ -1,5 +1,8 @@
 """The engine on simulated sweeps: a short form of docs/explanation/calibration.md."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -18,6 +21,7 @@ from lab.calibration.tables import Tried, document, noise_of
 from lab.calibration.trial import OURS, SimulatedSweep
 
 SWEEPS = 150
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "calibration.md"
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +105,7 @@ def test_the_tables_have_a_row_for_every_noise_and_number_of_seeds():
         for kind in KINDS
     }
     tried = Tried({name: sequential(name, range(1)) for name in CASES}, dict.fromkeys(ROUTES, 0.01))
-    text = document(results, promises, stress(1, [5]), tried, 1, 1000, 2.0, "## Noise\n")
+    text = document(PAGE.read_text(), results, promises, stress(1, [5]), tried, 1, 1000, 2.0)
     assert all(f"| {row} | " in text for row in (*CASES, *ROUTES))
     assert "## False verdicts" in text and "## Noise" in text
     assert all(f"| {row}, 5 |" in text for row in ("0.3", "2 BLEU apart"))
@@ -127,8 +131,8 @@ def test_the_exit_status_says_that_a_row_failed(laboratory, monkeypatch, tmp_pat
     monkeypatch.setattr(calibrate, "calibrate", lambda *_: {})
     monkeypatch.setattr(calibrate, "keep", lambda *_: {})
     monkeypatch.setattr(calibrate, "tried", lambda *_: Tried({}, {}))
-    monkeypatch.setattr("lab.calibration.robustness.measured_section", lambda: "")
-    page = tmp_path / "calibration.md"
+    monkeypatch.setattr("lab.calibration.robustness.measured", lambda page: page)
+    page = shutil.copy(PAGE, tmp_path / "calibration.md")
     for share, status in ((0.05, 0), (0.5, 1)):
         missed = {("0.1", 5): {"documents named": share, "not named": share}}
         monkeypatch.setattr("lab.calibration.stress.stress", lambda *_, rates=missed: rates)
