@@ -74,8 +74,9 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
     every = in_order(line for piece in pieces for line in piece.lines)
     looked = {line.folder for line in every if isinstance(line, Analysis)}
     lines = without_repeated_sweeps(every, looked | {first.sweep.folder})
-    registration = _registration(pieces, lines, runs)
-    if not matches_planned_analysis(runs, first.evidence.study):
+    whole = matches_planned_analysis(runs, first.evidence.study)
+    registration = _registration(pieces, lines, runs, whole)
+    if not whole:
         registration["part"] = True
     joined = replace(
         first.evidence,
@@ -233,7 +234,7 @@ def _sentences(pieces: Sequence[Piece]) -> dict[str, int]:
 
 
 def _registration(
-    pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]
+    pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run], whole: bool
 ) -> Registration:
     """Return the registration of the joined study: the time of the earliest registration, and the
     earlier analyses of each claim in all parts.
@@ -242,9 +243,11 @@ def _registration(
         pieces: the parts of the study, such as one part per machine.
         lines: the joined lines of the analysis logs of all parts.
         runs: the joined runs of all parts.
+        whole: whether these runs get a verdict; otherwise they are a part again, and missing seeds
+            are no reason against the verdict of the whole study.
     """
     all_of = [piece.evidence.registration for piece in pieces]
-    asked = _asked(pieces, lines, runs)
+    asked = _asked(pieces, lines, runs, whole)
     earliest = min(all_of, key=lambda registration: registration["time"])
     combined: Registration = {
         "hash": earliest["hash"],
@@ -261,7 +264,9 @@ def _registration(
     return combined
 
 
-def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) -> dict[str, Asked]:
+def _asked(
+    pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run], whole: bool
+) -> dict[str, Asked]:
     """Return the history of every statistical claim, by name of the claim.
 
     The history lists the earlier analyses, and reasons why the claim is exploratory.
@@ -270,6 +275,7 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
         pieces: the parts of the study, each with its own history.
         lines: the joined lines of the analysis logs of all parts.
         runs: the joined runs of all parts.
+        whole: whether missing seeds count as a reason.
     """
     study, replicate = pieces[0].evidence.study, pieces[0].sweep.replicate
     claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]
@@ -282,6 +288,8 @@ def _asked(pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run]) 
             history["looks"] += [seen for seen in looks if seen not in history["looks"]]
             history["tried"] += [other for other in more["tried"] if other not in history["tried"]]
             history["regimes"] = max(history["regimes"], more["regimes"])
+    if not whole:
+        return histories
     seeds = {(replicate, run["seed"]) for run in runs}
     for history in histories.values():
         seen = [{(replicate, seed) for seed in look} for look in history["looks"]]

@@ -141,6 +141,16 @@ def test_a_later_variant_has_the_verdict_of_the_whole_screen(sweep, command, tmp
         assert [claim[key] for claim in later] == [claim[key] for claim in at_once]
 
 
+def test_parts_of_one_machine_can_be_joined_one_after_the_other(sweep, command, tmp_path):
+    arms = ("variant=baseline,wide", "part=true")
+    first, second = (sweep("machine", *arms, f"seed={seed}") for seed in (0, 1))
+    for pieces, target in (((second,), "one"), ((tmp_path / "one", first), "both")):
+        status, _, err = command("join", *map(str, pieces), f"to={tmp_path / target}")
+        assert status == 0, err
+    assert command("judge", str(tmp_path / "both"))[0] == 0
+    assert [claim["exploratory"] for claim in claims(tmp_path / "both")] == [False]
+
+
 @pytest.mark.slow  # tests/study/test_looks.py asks the same of made-up runs
 def test_variants_without_their_baseline_have_no_verdict(sweep, command, tmp_path):
     part = sweep("variants", "variant=wide,wider", "part=true")
