@@ -34,11 +34,10 @@ negative change is an improvement. In brackets is the 95 % confidence interval o
 
 ## Papers
 
-*Direction* is *yes* if the verdict has the published direction, and *no* if it has another one.
-It is *open* if the claim is undecided, or if the source has a better or worse loss and the verdict
-only says that the difference is within the margin. *Size* is *yes* if the published change is
-inside the interval. Otherwise it says whether the change here is better or worse than the
-published one.
+*Direction* is *yes* if the verdict has the published direction, and *no* if it has another
+direction. It is *open* if the claim is undecided, or if the source found a difference and the
+verdict says only that the difference is within the margin. *Size* is *yes* if our interval contains
+the published change, and otherwise *better here* or *worse here*.
 
 """
 EXPERIENCES = """
@@ -118,9 +117,9 @@ def _change(variant: Component, loss: float) -> tuple[float, float]:
 
 
 def _compare_direction(published: str, variant: Component) -> str:
-    """Return "yes" if a verdict has the published direction, "no" if it has another one, and "open"
-    if the claim is undecided, or if a variant that the source found better or worse is only shown
-    to be within the margin.
+    """Return "yes" if a verdict has the published direction, "no" if it has another direction, and
+    "open" if the claim is undecided, or if the source found a difference and the verdict says only
+    that the difference is within the margin.
     """
     if variant.shows == SHOWS[published]:
         return "yes"
@@ -145,8 +144,9 @@ def _experiences(
         start = experience["source"], experience["says"]
         if "counts" in experience:
             shows = SHOWS[experience["counts"]]
-            many = sum(variant.shows == shows for variant in variants.values())
-            here = f"{many} of {len(variants)} variants are {shows}, after Holm's correction"
+            changes = [v for name, v in variants.items() if name not in experience["except"]]
+            many = sum(variant.shows == shows for variant in changes)
+            here = f"{many} of {len(changes)} variants are {shows}, after Holm's correction"
             yield *start, here, "-"
         elif experience.get("variant") in variants:
             variant = variants[experience["variant"]]

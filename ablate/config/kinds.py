@@ -56,17 +56,19 @@ def _fits_any(value: Any, annotation: Any) -> bool:
 
 def describe(kinds: Iterable[Any]) -> str:
     """Describe types in words, without duplicates, joined by "or"."""
-    names: dict[str, None] = {}
-    for kind in kinds:
-        origin = get_origin(kind)
-        if origin is Literal:
-            names |= dict.fromkeys(map(str, get_args(kind)))
-        elif origin in LISTS:
-            names["a list"] = None
-        elif origin in MAPPINGS:
-            names["keys with their values, such as {KEY: VALUE}"] = None
-        elif isinstance(kind, type) and kind in PLAIN:
-            names[PLAIN[kind]] = None
+    names = dict.fromkeys(name for kind in kinds for name in _names(kind))
     if PLAIN[float] in names:
         names.pop(PLAIN[int], None)
     return " or ".join(names)
+
+
+def _names(kind: Any) -> list[str]:
+    """Return the values of a `Literal`, or the name of another type; [] if it has no name."""
+    origin = get_origin(kind)
+    if origin is Literal:
+        return [str(value) for value in get_args(kind)]
+    if origin in LISTS:
+        return ["a list"]
+    if origin in MAPPINGS:
+        return ["keys with their values, such as {KEY: VALUE}"]
+    return [PLAIN[kind]] if isinstance(kind, type) and kind in PLAIN else []

@@ -190,7 +190,7 @@ def _cores() -> int:
 
 
 def type_of_ids(tokenizer: Tokenizer) -> str:
-    """Return the smallest integer type that has all ids of a vocabulary."""
+    """Return the smallest integer type for all ids of a vocabulary."""
     return "uint16" if tokenizer.size <= NARROW else "uint32"
 
 

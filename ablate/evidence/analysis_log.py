@@ -305,10 +305,11 @@ def in_order(lines: Iterable[Line]) -> list[Line]:
 
 
 def without_repeated_sweeps(lines: Iterable[Line], needed: Collection[str]) -> list[Line]:
-    """Return lines of analysis logs, with only one line for sweeps that differ in nothing but their
-    folder and time.
+    """Return lines of analysis logs, with one line for all sweeps whose lines differ only in folder
+    and time.
 
-    Such sweeps are parts of one study that have other arms and the same seeds.
+    Such sweeps are parts of one study that share their seeds. Their arms may differ, because a line
+    does not say which arms a part trained.
 
     Args:
         lines: the lines.

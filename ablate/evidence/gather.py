@@ -299,7 +299,7 @@ def _corpus(link: Link) -> str:
 
 
 def statistics_of(folder: Path | str, name: str | None = "bleu") -> dict[str, Array]:
-    """Return an array of the statistics that a test stored, by split.
+    """Return one of the arrays that the evaluation of a model stored, for each split.
 
     Splits without this array are left out.
 

@@ -243,8 +243,8 @@ def _registration(
         pieces: the parts of the study, such as one part per machine.
         lines: the joined lines of the analysis logs of all parts.
         runs: the joined runs of all parts.
-        whole: whether these runs get a verdict; otherwise they are a part again, and missing seeds
-            are no reason against the verdict of the whole study.
+        whole: whether the joined runs get a verdict. If not, they are one larger part of the study,
+            and may lack seeds that are joined later.
     """
     all_of = [piece.evidence.registration for piece in pieces]
     asked = _asked(pieces, lines, runs, whole)
@@ -275,7 +275,7 @@ def _asked(
         pieces: the parts of the study, each with its own history.
         lines: the joined lines of the analysis logs of all parts.
         runs: the joined runs of all parts.
-        whole: whether missing seeds count as a reason.
+        whole: whether the joined runs get a verdict, so that missing seeds are a reason.
     """
     study, replicate = pieces[0].evidence.study, pieces[0].sweep.replicate
     claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]

@@ -128,8 +128,8 @@ def seal_of(folder: Path, runs: Runs, screening: Runs) -> Seal:
 
 
 def screening_file(folder: Path) -> Path:
-    """Return the path of the file with the runs that tuned a nuisance parameter; earlier versions
-    of ablate did not compress this file.
+    """Return the path of the file with the runs that tuned a nuisance parameter: compressed, or
+    plain if an earlier version of ablate wrote it.
     """
     former = folder / SCREENING
     return former if former.exists() else folder / COMPRESSED

@@ -3,6 +3,7 @@ memory of each variant.
 """
 
 from dataclasses import dataclass
+from statistics import median
 
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.evidence.folder import Evidence
@@ -23,8 +24,8 @@ class Component:
 
     `shows` says what the verdict shows about the variant: "better", "worse", "no loss or difference
     that matters" or "undecided". `effect` and `interval` are in units of the metric, and
-    positive if the variant is better. `costs` are the variant's time and memory per token, divided
-    by those of the baseline; None if they were not measured.
+    positive if the variant is better. `costs` are the variant's time and memory per token, each the
+    median of its runs, divided by those of the baseline; None if they were not measured.
     """
 
     name: str
@@ -41,16 +42,9 @@ def components(evidence: Evidence, verdict: Verdict) -> list[Component]:
     screen = evidence.study.get("screen")
     if not screen:
         return []
-    means = {
-        str(arm["levels"].get(FACTOR)): {
-            metric: arm["metrics"][metric]["mean"]
-            for metric in (TIME, MEMORY)
-            if metric in arm["metrics"]
-        }
-        for arm in verdict["arms"]
-    }
+    costs = _costs(evidence)
     rows = [
-        _component(claim, screen, means)
+        _component(claim, screen, costs)
         for claim in verdict["claims"]
         if claim["metric"] == screen["metric"] and claim["effect"] is not None and _variant(claim)
     ]
@@ -66,14 +60,14 @@ def _variant(claim: Entry) -> str:
     return variants.pop() if len(variants) == 1 and BASELINE in arms else ""
 
 
-def _component(claim: Entry, screen: Screen, means: dict[str, dict[str, float]]) -> Component:
+def _component(claim: Entry, screen: Screen, costs: dict[str, dict[str, float]]) -> Component:
     name, effect = _variant(claim), claim["effect"]
     assert effect is not None
     sign = 1 if claim["better"] == screen["better"] else -1
     sign *= 1 if claim["treatment"].get(FACTOR) == name else -1
     ends = claim["interval"]
     low, high = sorted(sign * end for end in ends) if ends else (0.0, 0.0)
-    ratios = [_ratio(means, name, metric) for metric in (TIME, MEMORY)]
+    ratios = [_ratio(costs, name, metric) for metric in (TIME, MEMORY)]
     return Component(
         name=name,
         effect=sign * effect,
@@ -103,9 +97,20 @@ def _shows(claim: Entry, effect: float) -> str:
     return BETTER if effect > 0 else WORSE
 
 
-def _ratio(means: dict[str, dict[str, float]], name: str, metric: str) -> float | None:
-    """Return a variant's mean of a cost metric, divided by that of the baseline; None if one is
-    missing.
+def _costs(evidence: Evidence) -> dict[str, dict[str, float]]:
+    """Return for each arm the median over its runs of each cost metric; a single slow run, as on a
+    busy machine, does not move the median.
     """
-    values = [means.get(arm, {}).get(metric) for arm in (name, BASELINE)]
+    values: dict[str, dict[str, list[float]]] = {}
+    for run in evidence.runs:
+        of_arm = values.setdefault(str(run["levels"].get(FACTOR)), {})
+        for metric in (TIME, MEMORY):
+            if (value := run["metrics"].get(metric)) is not None:
+                of_arm.setdefault(metric, []).append(value)
+    return {arm: {m: median(xs) for m, xs in of_arm.items()} for arm, of_arm in values.items()}
+
+
+def _ratio(costs: dict[str, dict[str, float]], name: str, metric: str) -> float | None:
+    """Return a variant's cost, divided by that of the baseline; None if one is missing."""
+    values = [costs.get(arm, {}).get(metric) for arm in (name, BASELINE)]
     return values[0] / values[1] if values[0] and values[1] else None

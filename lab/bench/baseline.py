@@ -301,12 +301,10 @@ def search(net, src, beams, room):
             val, flat = (val1.view(m, beams, -1) + score[:, :, None]).flatten(1).topk(2 * beams)
             parent, tok = flat // (2 * beams), tok1.view(m, -1).gather(1, flat)
         ended = tok == EOS
-        if ended.any():
-            for i, j in ended.nonzero().tolist():
-                if j < beams:
-                    s = val[i, j].item() / (t + 1)
-                    if s > best[live[i]][0]:
-                        best[live[i]] = (s, hyps[i, parent[i, j]].tolist())
+        for i, j in ended[:, :beams].nonzero().tolist():
+            s = val[i, j].item() / (t + 1)
+            if s > best[live[i]][0]:
+                best[live[i]] = (s, hyps[i, parent[i, j]].tolist())
         val = val.masked_fill(ended, -1e9)
         if beams > 1:
             score, at = val.topk(beams, -1)

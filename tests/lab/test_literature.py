@@ -55,8 +55,10 @@ def test_an_experience_compares_two_variants_or_counts_them():
     both = {v.name: v for v in (variant(), variant("relu_squared", 0.05))}
     (cells,) = literature._experiences([pair], both, 2.5)
     assert cells[2].startswith("swiglu has 0.020 bits per byte more than relu_squared")
-    (cells,) = literature._experiences([{**experience, "counts": "better"}], both, 2.5)
-    assert cells[2] == "2 of 2 variants are better, after Holm's correction"
+    for checks, counts in (([], "2 of 2"), (["swiglu"], "1 of 1")):
+        counted = {**experience, "counts": "better", "except": checks}
+        (cells,) = literature._experiences([counted], both, 2.5)
+        assert cells[2] == f"{counts} variants are better, after Holm's correction"
     assert [*literature._experiences([pair], {"swiglu": variant()}, 2.5)] == []
 
 

@@ -66,6 +66,9 @@ def test_gains_are_those_of_the_variants_and_sorted(evidence):
         "lost": WORSE,  # its claim asks whether the baseline loses something
     }
     assert {row.name: row.costs for row in rows}["good"] == (1.5, None)
+    evidence.runs[0]["metrics"]["measure/microseconds"] = 1e6  # a run of the baseline that waited
+    rows = components(evidence, conclude(evidence))
+    assert {row.name: row.costs for row in rows}["good"] == (1.5, None)
 
 
 def test_a_large_effect_does_not_set_the_scale(evidence):

@@ -118,7 +118,7 @@ def test_a_variant_is_judged_before_the_others_have_runs(sweep, command, tmp_pat
     assert (claim["effect"], alone) == (claims(whole)[0]["effect"], claims(whole)[0]["p_look"])
     caveats = json.loads((tmp_path / "joined" / "verdict.json").read_text())["caveats"]
     assert (
-        "Of 3 planned claims, 2 have no answer yet, because one of the compared arms has no runs."
+        "Of 3 planned claims, 2 have no answer yet: each compares an arm that has no runs."
         in caveats
     )
     assert any("for testing 3 claims at once" in caveat for caveat in caveats)

@@ -44,7 +44,7 @@ class Kernel(nn.Module, ABC):
     keeps_pairs = True  # whether it can hide any single key from any single query
     longest: int | None = None  # largest number of keys; None: there is no limit
     reads_positions = False  # whether it needs the positions of queries and keys
-    # its option of model/attention, if it has no scores that a bias could be added to
+    # its name in model/attention, if it computes no scores to add a bias to; otherwise None
     without_scores: str | None = None
 
     @abstractmethod

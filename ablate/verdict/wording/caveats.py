@@ -80,10 +80,10 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
 def _of_waiting(claims: list[Entry], waiting: Sequence[Claim]) -> Iterator[str]:
     if waiting:
         planned = len(claims) + len(waiting)
-        have = "has" if len(waiting) == 1 else "have"
+        have, each = ("has", "it") if len(waiting) == 1 else ("have", "each")
         yield (
-            f"Of {planned} planned claims, {len(waiting)} {have} no answer yet, because one of the "
-            "compared arms has no runs."
+            f"Of {planned} planned claims, {len(waiting)} {have} no answer yet: {each} compares an "
+            "arm that has no runs."
         )
 
 
