@@ -78,6 +78,10 @@ def test_tuning_runs_of_earlier_versions_are_read_and_then_written_compressed(tu
     assert Evidence.load(tuned.parent).screening == evidence.screening
 
 
+def test_tuning_runs_are_compressed_without_the_time_of_writing(tuned):
+    assert tuned.read_bytes()[4:8] == bytes(4)
+
+
 @pytest.mark.parametrize("part", [slice(0, 40), slice(40, None), slice(0, 0)])
 def test_damaged_tuning_runs_are_named(tuned, part):
     tuned.write_bytes(tuned.read_bytes()[part])
