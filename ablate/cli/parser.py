@@ -13,9 +13,15 @@ from typing import Any, NoReturn
 
 from ablate.errors import UserError
 
+SWITCHES = {"run": "-r", "multirun": "-m", "resolve": None}  # flags of Hydra without a value
 FLAGS = {  # flags of Hydra, with their short forms
-    **{"run": "-r", "multirun": "-m"},
+    **SWITCHES,
     **{"config_path": "-cp", "config_name": "-cn", "config_dir": "-cd"},
+    **{"cfg": "-c", "package": "-p", "info": "-i"},
+}
+CHOICES = {  # values of flags
+    "cfg": ("job", "hydra", "all"),
+    "info": ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
 }
 KEY = re.compile(r"[a-z][\w.]*(?==)")
 
@@ -122,10 +128,15 @@ class Parser(argparse.ArgumentParser):
         """Accept overrides of the config, and the given flags of Hydra."""
         self.takes_overrides = True
         for flag in flags:
+            names = [name for name in (f"--{flag.replace('_', '-')}", FLAGS[flag]) if name]
             shown = flag == "config_dir"  # `ablate --hydra-help` has the others
             about = "a folder with configs of your own" if shown else argparse.SUPPRESS
-            action = "store" if flag.startswith("config") else "store_true"
-            self.add_argument(f"--{flag.replace('_', '-')}", FLAGS[flag], action=action, help=about)
+            if flag in SWITCHES:
+                self.add_argument(*names, action="store_true", help=about)
+            elif flag == "info":
+                self.add_argument(*names, nargs="?", const="all", choices=CHOICES[flag], help=about)
+            else:
+                self.add_argument(*names, choices=CHOICES.get(flag), help=about)
 
     def add_key(
         self, name: str, help: str, kind: Kind = TEXT, default: Any = None, required: bool = False

@@ -107,6 +107,13 @@ def test_a_plan_takes_the_flags_that_training_takes(command, own_folder, monkeyp
     assert command("plan", *more, *words) == (2, "", f"ablate plan: reached {name}\n")
 
 
+def test_a_plan_shows_the_config_as_training_does(command, own_folder):
+    shown = command(
+        "plan", "--config-dir", own_folder, "+flavour=sweet", "--cfg", "job", "minutes=3"
+    )
+    assert shown[0] == 0 and "name: sweet" in shown[1]
+
+
 @pytest.mark.parametrize(
     "content",
     [b"a: [\n", b"- a\n", b"a: \xe4\n", "a: 1\n".encode("utf-16"), b"[" * 5_000, b"text", None],

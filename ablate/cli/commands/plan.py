@@ -45,6 +45,13 @@ def run(arguments: argparse.Namespace) -> None:
     config_dir = arguments.config_dir
     if config_dir and not Path(config_dir).is_dir():
         raise UserError(f"--config-dir={config_dir}: there is no such folder")
+    if arguments.cfg or arguments.info:  # these flags show the config and start nothing
+        from ablate.cli.train import train
+
+        left_out = ("minutes=", "sample=", "--json")
+        sys.argv[1:] = [word for word in sys.argv[2:] if not word.startswith(left_out)]
+        train()
+        return
     with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         plans = _plans(arguments)
     if arguments.json:
