@@ -35,10 +35,13 @@ def run(arguments: argparse.Namespace) -> None:
     from lab.calibration.calibrate import MARGIN, SENTENCES, calibrate, keep, tried
     from lab.calibration.check import failures
     from lab.calibration.stress import stress
-    from lab.calibration.tables import checked, document
+    from lab.calibration.tables import SECTIONS, checked, document, find_section
 
     with writing(arguments.to):
         page = arguments.to.read_text(encoding="utf-8")
+    for title in SECTIONS:  # before the simulations, which take long
+        find_section(page, title, 1)
+    find_section(page, robustness.TITLE, 4)
     shares = calibrate(arguments.sweeps, arguments.seeds)
     kept = keep(shares, arguments.sweeps)
     weak = stress(arguments.sweeps, arguments.seeds)

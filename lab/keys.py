@@ -362,9 +362,12 @@ def _comments_of_yaml(text: str) -> dict[str, str]:
     return {name: comment for n, name in keys if (comment := _comment_at(lines, n, n))}
 
 
+COMMENT = re.compile(r"\s*# (?!label:|label \w+=|@package)(.*)")
+
+
 def _comment_at(lines: list[str], first: int, last: int) -> str:
     before: list[str] = []
-    while first and (match := re.match(r"\s*# (?!label:|@package)(.*)", lines[first - 1])):
+    while first and (match := COMMENT.match(lines[first - 1])):
         before.insert(0, match[1])
         first -= 1
     behind = re.search(r"\s# (.*)$", lines[last])

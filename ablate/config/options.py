@@ -6,6 +6,7 @@ the option sets.
 """
 
 import ast
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,8 @@ import yaml
 from ablate.config.location import CONF, PACKAGE
 from ablate.errors import UserError
 
+# comments that are no description: labels of an option and of its values, and other marks
+SKIPPED = re.compile(r"@package|label:|label \w+=|purpose:")
 HIDDEN = ("_target_", "_partial_", "defaults")
 
 
@@ -74,8 +77,7 @@ def _read(path: Path) -> tuple[str, dict[str, object]]:
 def _summary(path: Path) -> str:
     text, node = _read(path)
     comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
-    skipped = ("@package", "label:", "label ", "purpose:")
-    comments = [line for line in comments if not line.startswith(skipped)]
+    comments = [line for line in comments if not SKIPPED.match(line)]
     if comments:
         return comments[0].removeprefix("title: ")
     settings = {key: value for key, value in node.items() if key not in HIDDEN}

@@ -1,8 +1,10 @@
 """Download a gzip file of text, unpack and verify the text, and move the text to its path."""
 
+import gzip
 import http.client
 import os
 import shutil
+import ssl
 import tempfile
 import urllib.error
 import urllib.request
@@ -14,6 +16,12 @@ from ablate.errors import UserError
 from ablate.record.files import digest_of, writing
 
 TIMEOUT = 30.0  # seconds without receiving any byte
+# other errors, such as a full disk, are about the file that is written
+FAILURES = (
+    *(urllib.error.URLError, http.client.HTTPException, ssl.SSLError, ConnectionError),
+    *(TimeoutError, ValueError),  # no URL
+    *(gzip.BadGzipFile, EOFError, zlib.error),
+)
 ELSEWHERE = "give the folder that holds the unpacked files as data.root"
 
 
@@ -48,7 +56,7 @@ def _fetch(url: str, packed: Path, text: Path) -> None:
             shutil.copyfileobj(response, file)
         with text.open("wb") as file:
             file.writelines(unpacked(packed, url))
-    except (OSError, http.client.HTTPException, EOFError, zlib.error) as error:
+    except FAILURES as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         raise UserError(

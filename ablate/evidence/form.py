@@ -30,6 +30,7 @@ from ablate.evidence.types import (
 from ablate.record.label import key
 
 NUMBER = (int, float)
+LARGEST = 1 << 30  # bytes of a file of runs after unpacking; evidence may come from strangers
 WORDS = {
     str: "text",
     int: "a whole number",
@@ -83,10 +84,11 @@ def read_runs(path: Path, factors: list[str]) -> list[Run]:
             number (`cell`), or the same arm, seed and tuned value.
     """
     try:
-        content = path.read_bytes()
-        lines = (
-            (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
-        )
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise ValueError(f"it has more than {LARGEST:,} bytes")
+        lines = content.decode().splitlines()
     except FileNotFoundError:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
     except (OSError, EOFError, zlib.error, ValueError) as error:

@@ -268,7 +268,8 @@ def _conditions(claim: Entry) -> Pairs:
     """Return the factor levels that both compared arms of a claim have, as (config key, level)
     pairs.
     """
-    shared = shared_levels(claim) if claim.get("treatment") else {}
+    compared = claim.get("treatment") and claim.get("baseline")
+    shared = shared_levels(claim) if compared else {}
     return _pairs({**(claim.get("where") or {}), **shared})
 
 

@@ -5,6 +5,7 @@ sweep's runs with their results, the registration of the study, and the statisti
 sentence.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,7 +60,9 @@ def fetch(api: Any, project: str, group: str) -> Evidence:
             f"group={group}: none of its {len(runs)} runs is the analysis of a study; a sweep with "
             "a study logs one at its end"
         )
-    return _download(max(analyses, key=lambda run: float(run.config["logged"])))
+    latest = max(analyses, key=lambda run: float(run.config["logged"]))
+    print(f"analysis run: {latest.name} ({latest.id})", file=sys.stderr)
+    return _download(latest)
 
 
 @contextmanager

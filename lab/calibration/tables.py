@@ -48,6 +48,12 @@ SHARES = np.arange(0, 101) / 100  # proportions of runs that go wrong
 DIVERGING = (0.1, 55.0)  # probability that a run of the treatment diverges; its loss in BLEU
 
 
+SECTIONS = (  # sections of the page that have one table each
+    *("Noise", "Intervals", "False verdicts", "Power", "Seeds needed", "Grouped sentences"),
+    *("Tuned arms", "Planned looks", "Fishing", "Stability", "What no interval of means can know"),
+)
+
+
 class Tried(NamedTuple):
     """Rates of verdicts if a user analyses repeatedly.
 
@@ -119,8 +125,8 @@ def document(
         "Stability": _stability_table(seeds),
         "What no interval of means can know": _diverged_table(seeds, sweeps),
     }
-    for title, table in tables.items():
-        page = with_tables(page, title, [table])
+    for title in SECTIONS:
+        page = with_tables(page, title, [tables[title]])
     return page
 
 
@@ -130,16 +136,26 @@ def with_tables(page: str, title: str, tables: list[list[Cells]]) -> str:
     Raises:
         UserError: the page has no such section with this number of tables.
     """
-    heading = rf"^## {re.escape(title)}\n.*?(?=^## |\Z)"
-    section = re.search(heading, page, re.DOTALL | re.MULTILINE)
-    if not section or len(TABLE.findall(section[0])) != len(tables):
-        raise UserError(
-            f"the page has no section '## {title}' with {len(tables)} tables; name another page "
-            "with to=, or add its heading and tables"
-        )
+    section = find_section(page, title, len(tables))
     rest = iter(tables)
     text = TABLE.sub(lambda _: markdown(next(rest)), section[0])
     return page[: section.start()] + text + page[section.end() :]
+
+
+def find_section(page: str, title: str, tables: int) -> re.Match[str]:
+    """Return the section below the heading `title`.
+
+    Raises:
+        UserError: the page has no such section with this number of tables.
+    """
+    heading = rf"^## {re.escape(title)}\n.*?(?=^## |\Z)"
+    section = re.search(heading, page, re.DOTALL | re.MULTILINE)
+    if not section or len(TABLE.findall(section[0])) != tables:
+        raise UserError(
+            f"the page has no section '## {title}' with {tables} tables; name another page with "
+            "to=, or add its heading and tables"
+        )
+    return section
 
 
 def markdown(table: list[Cells]) -> str:

@@ -11,7 +11,7 @@ def own_folder(tmp_path):
     for name, text in {
         "model/position/shifted.yaml": "# Shifts every position by one.\n_target_: mine.Shifted\n",
         "schedule/steep.yaml": "_target_: mine.Steep\nslope: 3\n",
-        "flavour/sweet.yaml": "# @package _global_\n# Sugar.\nname: sweet\n",
+        "flavour/sweet.yaml": "# @package _global_\n# label of sweets\nname: sweet\n",
         "experiment/first.yaml": "# @package _global_\n# Our first study.\nname: first\n",
     }.items():
         path = tmp_path / "own" / name
@@ -29,7 +29,7 @@ def place(request, own_folder):
 LISTED = {
     "model/position": "shifted Shifts every position by one.",
     "schedule": "steep mine.Steep; slope 3",
-    "flavour": "sweet Sugar.",
+    "flavour": "sweet label of sweets",
     "experiment": "first Our first study.",
 }
 

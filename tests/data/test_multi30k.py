@@ -1,3 +1,4 @@
+import errno
 import gzip
 import hashlib
 import os
@@ -110,6 +111,23 @@ def test_downloads_once(tmp_path):
         assert list(corpus(tmp_path, url).read("train").tgt) == ["train eins de", "train zwei"]
         assert sorted(requests) == sorted(f"/raw/{name}.gz" for name in TEXT)
     assert {p.name: p.read_bytes() for p in (tmp_path / "downloaded").iterdir()} == TEXT
+
+
+def test_a_full_disk_is_not_blamed_on_the_network(tmp_path, monkeypatch):
+    def fill(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("ablate.data.download.shutil.copyfileobj", fill)
+    with (
+        server(packed()) as (url, _),
+        pytest.raises(UserError, match="cannot be written: No space"),
+    ):
+        corpus(tmp_path, url).read("train")
+
+
+def test_an_address_that_is_none_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"unknown url type.*check the network and data\.url"):
+        corpus(tmp_path, "no address").read("train")
 
 
 def test_a_damaged_download_is_fetched_again(tmp_path):

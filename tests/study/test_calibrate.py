@@ -140,6 +140,17 @@ def test_the_exit_status_says_that_a_row_failed(laboratory, monkeypatch, tmp_pat
     assert "0.1, 5, documents named: 50.0 %, allowed is 5.0 %" in page.read_text()
 
 
+def test_a_page_without_the_headings_is_refused_before_the_simulations(
+    laboratory, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(calibrate, "calibrate", None)
+    page = tmp_path / "calibration.md"
+    for title in ("Stability", "Noise that is not normal"):
+        page.write_text(PAGE.read_text().replace(f"## {title}\n", "## Another\n"))
+        status, _, errors = laboratory("calibrate", "sweeps=1", f"to={page}")
+        assert status == 2 and f"the page has no section '## {title}'" in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

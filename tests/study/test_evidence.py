@@ -82,6 +82,12 @@ def test_tuning_runs_are_compressed_without_the_time_of_writing(tuned):
     assert tuned.read_bytes()[4:8] == bytes(4)
 
 
+def test_a_file_that_unpacks_to_too_much_is_refused(tuned, monkeypatch):
+    monkeypatch.setattr("ablate.evidence.form.LARGEST", 100)
+    with pytest.raises(UserError, match=r"cannot be read: it has more than 100 bytes"):
+        Evidence.load(tuned.parent)
+
+
 @pytest.mark.parametrize("part", [slice(0, 40), slice(40, None), slice(0, 0)])
 def test_damaged_tuning_runs_are_named(tuned, part):
     tuned.write_bytes(tuned.read_bytes()[part])
