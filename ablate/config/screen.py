@@ -107,9 +107,19 @@ def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> N
         if name not in changes:
             raise UserError(f"study.screen.claims.{name}: {likely(str(name), [*changes])}")
         for key in claim:
-            if key not in Claim.__annotations__ | Question.__annotations__:
-                allowed = likely(str(key), [*Question.__annotations__, *Claim.__annotations__])
-                raise UserError(f"study.screen.claims.{name}: unknown key {key}; {allowed}")
+            _check_key(f"study.screen.claims.{name}", str(key))
+
+
+def _check_key(node: str, key: str) -> None:
+    """Raise UserError if a node of study.screen.claims cannot have a key."""
+    if key in ("treatment", "baseline"):
+        raise UserError(
+            f"{node} has the key {key}, but a claim of a screen always compares the variant "
+            "(treatment) with the baseline; move a claim about other arms to study.claims"
+        )
+    if key not in Claim.__annotations__ | Question.__annotations__:
+        allowed = likely(key, [*Question.__annotations__, *Claim.__annotations__])
+        raise UserError(f"{node}: unknown key {key}; {allowed}")
 
 
 def check_name(name: str, changes: Iterable[str]) -> None:

@@ -183,6 +183,10 @@ def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path
         ("wide: {model.d_head: 8}", "wide: {model.d_haed: 8}", [], "model.d_haed"),
         ("wider: {id: wider,", "wiedr: {id: wider,", [], "did you mean wider"),
         ("wider: {id: wider,", "wider: {idd: wider,", [], "idd"),
+        (
+            *("wider: {id: wider,", "wider: {treatment: {variant: baseline}, id: wider,", []),
+            "wider has the key treatment",
+        ),
         pytest.param(
             *("metric: probe/trace", "metric: probe/tracee", [], "probe/tracee"),
             marks=pytest.mark.slow,
