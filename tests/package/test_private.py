@@ -20,12 +20,18 @@ PRIVATE = {
         "ablate_launcher: every combination of the swept values, composed by us"
     ),
     "omegaconf:DictConfig._get_node": "config.schema: a node that has no value yet",
+    "tensorboard.compat.proto.event_pb2:Event": "evidence.foreign: a record of an event file",
+    "tensorboard.compat.tensorflow_stub.errors:DataLossError": "evidence.foreign: a damaged file",
+    "tensorboard.compat.tensorflow_stub.pywrap_tensorflow:PyRecordReader_New.GetNext": (
+        "evidence.foreign: the records of an event file"
+    ),
     "torch._subclasses.fake_tensor:FakeTensorMode": "probe.counting: tensors of shapes alone",
     "torch.utils._python_dispatch:TorchDispatchMode": "probe.counting: sees every operation",
     "torch:_foreach_norm": "observe.gradients: the norms of all gradients in one call",
     "torch:ops.aten.add_.Tensor._schema": "probe.counting: whether an operation writes in place",
     "torch:ops.mkldnn._linear_pointwise": "model.product: oneDNN's products, an option",
     "torch:ops.aten._scaled_dot_product_flash_attention_for_cpu": "probe.counting: its products",
+    "wandb.proto.wandb_internal_pb2:Record": "evidence.foreign: a record of an offline run",
 }
 NAMEDTUPLES = {"_asdict", "_replace", "_fields"}  # public, whatever they look like
 

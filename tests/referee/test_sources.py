@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import pandas as pd
 import pytest
@@ -79,16 +80,26 @@ def test_all_scalars_of_tensorboard_count(tmp_path):
     assert math.fsum(table.columns["loss"].numbers) == 12_344 * 12_345 / 2
 
 
-@pytest.mark.parametrize("cut", [1, 7, 30])
-def test_an_event_file_that_ends_in_the_middle_counts_up_to_its_last_whole_record(tmp_path, cut):
+def flipped(content):
+    return content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+
+
+@pytest.mark.parametrize("spoil", [lambda c: c[:-1], lambda c: c[:-7], lambda c: c[:-30], flipped])
+def test_a_damaged_event_file_counts_up_to_its_last_whole_record(tmp_path, spoil):
     with SummaryWriter(tmp_path / "run") as writer:
         for step in range(10):
             writer.add_scalar("loss", 10.0 - step, step)
     (path,) = (tmp_path / "run").iterdir()
-    path.write_bytes(path.read_bytes()[:-cut])
+    path.write_bytes(spoil(path.read_bytes()))
     table = source.read(tmp_path, ["_step"])
     assert table.columns["loss"].numbers.tolist() == [10.0 - step for step in range(9)]
     assert len(table.notes) == 1
+
+
+def test_without_tensorboard_the_message_says_what_to_install(events, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
+    with pytest.raises(UserError, match=r"pip install 'ablate\[tensorboard\]'"):
+        source.read(events)
 
 
 def test_lightning(records, tmp_path, expected):

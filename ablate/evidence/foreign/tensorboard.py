@@ -4,23 +4,22 @@ All scalars are read, not a sample. Further columns: `run`, the path of the run'
 given folder; `folder_1`, `folder_2`, ... the names in this path, which often contain arm and seed;
 `_step`; `_wall_time` and `_started`, in seconds since 1970. There is a row for each run with the
 last value of each tag. If the column `_step` is wanted, there is a row for each step.
+
+Requires tensorboard, which the extra `tensorboard` installs.
 """
 
 import math
-import struct
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import from_records
 from ablate.evidence.foreign.table import Row, Table
-from ablate.evidence.foreign.wire import DamagedError, double, fields, first, masked, signed, text
 
 PATTERN = "**/*tfevents*"
-SUMMARY, VALUE = 5, 1  # field numbers: summary in an event, value in a summary
-FLOAT, DOUBLE = 1, 2  # types of a tensor
-OF_TYPE = {FLOAT: "<f", DOUBLE: "<d"}
+FLOATS = (1, 2)  # types of a tensor: DT_FLOAT and DT_DOUBLE
 STEP, RUN, STARTED, TIME = "_step", "run", "_started", "_wall_time"
 Scalar = tuple[str, int, float, float]  # tag, step, value, seconds
 
@@ -35,7 +34,8 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
             different texts, such as run ids.
 
     Raises:
-        UserError: the folder does not exist, or has no event file with scalars.
+        UserError: the folder does not exist, or has no event file with scalars; or tensorboard is
+            not installed.
     """
     root, wanted = Path(place).expanduser(), [*wanted]
     if not root.is_dir():
@@ -76,68 +76,41 @@ def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[
 def _scalars(path: Path, notes: list[str]) -> Iterator[Scalar]:
     """Yield the scalars of an event file up to its last complete record."""
     try:
-        for message in _records(path.read_bytes()):
-            seconds, step = double(first(message, 1)), signed(first(message, 2))
-            for tag, value in _values(message):
-                yield tag, step, value, seconds
-    except DamagedError as error:
-        notes.append(f"{path.name} in {path.parent} is read up to its last whole record: {error}.")
+        from google.protobuf.message import DecodeError
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.tensorflow_stub.errors import DataLossError, OutOfRangeError
+        from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
+    except ImportError:
+        raise UserError(
+            f"{path}: an event file needs tensorboard: run pip install 'ablate[tensorboard]'"
+        ) from None
+    try:
+        reader = PyRecordReader_New(str(path))
+        while True:
+            reader.GetNext()
+            event = Event.FromString(reader.record())
+            for value in event.summary.value:
+                if (scalar := _scalar(value)) is not None:
+                    yield value.tag, event.step, scalar, event.wall_time
+    except OutOfRangeError:  # the end of the file
+        return
+    except (DataLossError, DecodeError, MemoryError, OverflowError):  # also a length beyond memory
+        notes.append(
+            f"{path.name} in {path.parent} is read up to its last whole record: the rest is "
+            "incomplete or damaged."
+        )
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _values(message: bytes) -> Iterator[tuple[str, float]]:
-    """Yield tag and value of each scalar in an event, which is a Protocol Buffers message."""
-    for summary in _parts(message, SUMMARY):
-        for value in _parts(summary, VALUE):
-            scalar = _scalar(value)
-            if scalar is not None:
-                yield text(value, 1), scalar
+def _scalar(value: Any) -> float | None:
+    """Return the number in a value of a summary; None if the value is not a scalar."""
+    if value.HasField("simple_value"):
+        return float(value.simple_value)
+    tensor = value.tensor
+    if tensor.dtype in FLOATS and all(dimension.size == 1 for dimension in tensor.tensor_shape.dim):
+        from tensorboard.util.tensor_util import make_ndarray
 
-
-def _parts(message: bytes, number: int) -> Iterator[bytes]:
-    """Yield the nested messages in a field of a message, given the field number."""
-    for key, part in fields(message):
-        if key == number and isinstance(part, bytes):
-            yield part
-
-
-def _scalar(value: bytes) -> float | None:
-    simple = first(value, 2)
-    if isinstance(simple, bytes) and len(simple) == 4:
-        return float(struct.unpack("<f", simple)[0])
-    tensor = first(value, 8)
-    return _of_tensor(tensor) if isinstance(tensor, bytes) else None
-
-
-def _of_tensor(tensor: bytes) -> float | None:
-    """Return the number in an encoded tensor with one element; None for any other tensor."""
-    form = OF_TYPE.get(signed(first(tensor, 1)), "")
-    content = first(tensor, 4) or first(tensor, 5 if form == "<f" else 6)
-    if not form or not isinstance(content, bytes) or len(content) != struct.calcsize(form):
-        return None
-    return float(struct.unpack(form, content)[0])
-
-
-def _records(content: bytes) -> Iterator[bytes]:
-    """Yield the message of each record in an event file after checking its checksums.
-
-    Raises:
-        DamagedError: a checksum is wrong, or the file ends in the middle of a record.
-    """
-    place = 0
-    while place < len(content):
-        if place + 12 > len(content):
-            raise DamagedError("it ends in the middle of a record")
-        head = content[place : place + 8]
-        (size,) = struct.unpack("<Q", head)
-        end = place + 12 + size
-        if struct.unpack("<I", content[place + 8 : place + 12])[0] != masked(head):
-            raise DamagedError("the checksum of a length is wrong")
-        if end + 4 > len(content):
-            raise DamagedError("it ends in the middle of a record")
-        message = content[place + 12 : end]
-        if struct.unpack("<I", content[end : end + 4])[0] != masked(message):
-            raise DamagedError("the checksum of a record is wrong")
-        yield message
-        place = end + 4
+        with suppress(ValueError):  # the tensor has no number, or several
+            return float(make_ndarray(tensor).item())
+    return None

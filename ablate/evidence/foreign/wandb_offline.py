@@ -16,19 +16,10 @@ from typing import Any
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import flat, from_records
 from ablate.evidence.foreign.table import Row, Table
-from ablate.evidence.foreign.wire import (
-    DamagedError,
-    fields,
-    first,
-    signed,
-    text,
-)
 
 PATTERN = "**/run-*.wandb"
 HEADER, BLOCK, FRAME = 7, 32768, 7  # bytes: header of the file, block, header of a record
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
-HISTORY, SUMMARY, CONFIG, RUN, EXIT = 2, 3, 5, 17, 18  # field numbers of a record
-VALUE = 16  # field number of the JSON in an item
 STEP = "_step"
 
 
@@ -49,6 +40,10 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     return from_records(str(root), rows, [*wanted, "run"], notes)
 
 
+class DamagedError(ValueError):
+    """The error for bytes that are not a valid record of W&B's log."""
+
+
 @dataclass
 class _Run:
     """The content of a run's .wandb file, as far as the file has been read."""
@@ -58,19 +53,20 @@ class _Run:
     summary: Row = field(default_factory=dict)
     history: list[Row] = field(default_factory=list)
 
-    def take(self, kind: int, part: bytes) -> None:
-        """Add the content of a record; `kind` is its field number in W&B's log format."""
-        if kind == RUN:
-            self.about |= _about(part)
-            self.config |= _items(first(part, 4))
-        elif kind == CONFIG:
-            self.config |= _items(part)
-        elif kind == SUMMARY:
-            self.summary |= _items(part)
-        elif kind == HISTORY:
-            self.history.append(_items(part))
-        elif kind == EXIT:
-            self.about["state"] = "failed" if signed(first(part, 1)) else "finished"
+    def take(self, record: Any) -> None:
+        """Add the content of a record of W&B's log."""
+        kind = record.WhichOneof("record_type")
+        if kind == "run":
+            self.about |= _about(record.run)
+            self.config |= _items(record.run.config.update)
+        elif kind == "config":
+            self.config |= _items(record.config.update)
+        elif kind == "summary":
+            self.summary |= _items(record.summary.update)
+        elif kind == "history":
+            self.history.append(_items(record.history.item))
+        elif kind == "exit":
+            self.about["state"] = "failed" if record.exit.exit_code else "finished"
 
     def rows(self, by_step: bool) -> list[Row]:
         """Return a row with the last value of each metric, or with `by_step` a row per step."""
@@ -82,13 +78,14 @@ class _Run:
 
 
 def _run(path: Path, by_step: bool, notes: list[str]) -> list[Row]:
+    from google.protobuf.message import DecodeError
+    from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]
+
     run = _Run({"run": path.stem.removeprefix("run-"), "state": "unfinished"})
     try:
         for message in _records(path.read_bytes()):
-            for kind, part in fields(message):
-                if isinstance(part, bytes):
-                    run.take(kind, part)
-    except DamagedError as error:
+            run.take(Record.FromString(message))
+    except (DamagedError, DecodeError) as error:
         notes.append(f"{path.name} is read up to its last whole record: {error}.")
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -106,28 +103,22 @@ def merged(about: Row, config: Row, results: Row) -> Row:
     return {**named, **row, **{key: value for key, value in about.items() if key not in row}}
 
 
-def _about(run: bytes) -> Row:
-    named = {"run": text(run, 1), "group": text(run, 6), "job_type": text(run, 7)}
-    named["name"] = text(run, 8)
-    started = first(run, 17)
-    seconds = None
-    if isinstance(started, bytes):
-        seconds = signed(first(started, 1)) + signed(first(started, 2)) / 1e9
-    return {**named, "_started": seconds}
+def _about(run: Any) -> Row:
+    named = {"run": run.run_id, "group": run.run_group, "job_type": run.job_type}
+    started = run.start_time
+    seconds = started.seconds + started.nanos / 1e9 if run.HasField("start_time") else None
+    return {**named, "name": run.display_name, "_started": seconds}
 
 
-def _items(message: Any) -> Row:
-    """Return the values in an encoded message of W&B's config, summary or history, by key."""
+def _items(items: Iterable[Any]) -> Row:
+    """Return the values of W&B's config, summary or history by key."""
     updates: Row = {}
-    for number, item in fields(message or b""):
-        if number != 1 or not isinstance(item, bytes):
-            continue
-        nested = [v.decode() for n, v in fields(item) if n == 2 and isinstance(v, bytes)]
-        key = ".".join(nested) or text(item, 1)
+    for item in items:
         try:
-            value = json.loads(text(item, VALUE))
+            value = json.loads(item.value_json)
         except ValueError:
             continue
+        key = ".".join(item.nested_key) or item.key
         updates[key] = value.get("value", value) if _is_setting(value) else value
     return updates
 
