@@ -201,10 +201,10 @@ class EarlierSweeps:
         again = [s for s in self.log.asking(question(claim), self.current) if s.same(self.current)]
         looks = [seen for seen in self.log.seen([*self.alike(claim), *again]) if seen != seeds]
         otherwise = [*self._otherwise(claim), *self._in_family(claim)]
-        tried = [*otherwise, *(self._spent(looks, seeds) if whole else ())]
+        missing = spent(self.study["seeds"], looks, seeds, self.lost) if whole else []
         return {
             "looks": [sorted(_number(seed, several) for seed in seen) for seen in looks],
-            "tried": tried,
+            "tried": [*otherwise, *missing],
             "regimes": self._regimes(question(claim)),
         }
 
@@ -269,16 +269,6 @@ class EarlierSweeps:
             {**sweep.settings, **before}.get(key) == {**self.current.settings, **after}.get(key)
             for key in before | after
         )
-
-    def _spent(self, looks: list[set[Seed]], seeds: set[Seed]) -> list[str]:
-        """Return the reasons why the verdict is exploratory, as phrases: an earlier analysis spent
-        all of alpha, or seeds are missing.
-
-        Args:
-            looks: the seeds of each earlier analysis.
-            seeds: the seeds that are analysed now.
-        """
-        return spent(self.study["seeds"], looks, seeds, self.lost)
 
     def _regimes(self, asked: str) -> int:
         """Return in how many settings (data, model size, budget, device) a question was asked,

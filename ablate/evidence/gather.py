@@ -115,13 +115,13 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
         "seed": link["seed"],
         **{key: value for key, value in end.items() if key != "identity"},
         "command": command(link["overrides"]),
-        "versions": _versions(Path(link["folder"])) if "folder" in link else {},
+        "versions": {},
     }
     more: dict[str, object] = {
         key: link[key] for key in ("tuned", "matched", "error", "study") if key in link
     }
     if "folder" in link:
-        more |= {**_commit(Path(link["folder"])), "code": _code(link)}
+        more |= {**_environment(Path(link["folder"])), "code": _code(link)}
         more |= _draws(Path(link["folder"]))
         more |= {"training": curve} if (curve := _training(Path(link["folder"]))) else {}
     if "short" in link:
@@ -238,19 +238,14 @@ def _logged(folder: Path, name: str) -> list[Metrics]:
     return [line for _, line in sorted(by_step.items()) if name in line]
 
 
-def _versions(folder: Path) -> dict[str, str]:
-    environment = cast(Environment, read_json(folder / "environment.json"))
-    packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
-    return {"python": environment["python"], **packages}
-
-
-def _commit(folder: Path) -> dict[str, str]:
-    """Return {"commit": ...} with the commit of the source code.
-
-    The result is {} if the commit was not recorded.
+def _environment(folder: Path) -> dict[str, object]:
+    """Return {"versions": ..., "commit": ...} with the versions of the libraries and the commit of
+    the source code; without the commit if it was not recorded.
     """
     environment = cast(Environment, read_json(folder / "environment.json"))
-    return {"commit": commit} if (commit := environment.get("commit")) else {}
+    packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
+    commit = {"commit": environment["commit"]} if environment.get("commit") else {}
+    return {"versions": {"python": environment["python"], **packages}, **commit}
 
 
 def _draws(folder: Path) -> dict[str, int]:

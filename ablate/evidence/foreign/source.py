@@ -18,17 +18,13 @@ BY_ENDING = {
     **dict.fromkeys(json_lines.ENDINGS, "json_lines"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
 }
-SCHEMES = {
-    "wandb-offline": "wandb_offline",
-    "tensorboard": "tensorboard",
-    "lightning": "lightning",
-}
 # files that identify a folder of each reader, in the order in which they are tried
 IN_FOLDER = {
     "lightning": "**/metrics.csv",
     "tensorboard": "**/*tfevents*",
     "wandb_offline": "**/run-*.wandb",
 }
+SCHEMES = {reader.replace("_", "-"): reader for reader in reversed(IN_FOLDER)}
 
 
 def read(source: Any, wanted: Iterable[str] = ()) -> Table:

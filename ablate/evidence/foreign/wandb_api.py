@@ -60,13 +60,7 @@ def _rows(run: Any, *, by_step: bool) -> Iterator[Row]:
     about |= {"state": run.state, "_started": _seconds(run.created_at)}
     results = run.scan_history() if by_step else [dict(run.summary_metrics)]
     for row in results:
-        yield merged(about, dict(run.config), _plain(row))
-
-
-def _plain(row: Row) -> Row:
-    """Return results with W&B's words "NaN", "Infinity" and "-Infinity" replaced by floats."""
-    words = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-    return {k: words.get(v, v) if isinstance(v, str) else v for k, v in row.items()}
+        yield merged(about, dict(run.config), row)
 
 
 def _seconds(moment: str | None) -> float | None:
