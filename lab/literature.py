@@ -28,16 +28,18 @@ HEAD = """\
 Made by `python -m lab.literature to=docs/explanation/literature.md`; a test compares this page with
 the verdicts. The experiment `modern_screen` compares variants of a small language model with one
 baseline ([the thirty sentences](modern.md)). This page sets its verdicts beside published results.
-The sources trained models that are at least a hundred times larger, on other text. Because the
-sources measure the loss in other units, only the relative changes of the loss are compared. A
-negative change is an improvement. In brackets is the 95 % confidence interval over ten seeds.
+Most sources trained models that are at least a hundred times larger, all of them on other text.
+Because the sources measure the loss in other units, only the relative changes of the loss are
+compared. A negative change is an improvement. In brackets is the 95 % confidence interval over ten
+seeds. All variants are compared with the baseline here (GELU, LayerNorm, rotary positions); where a
+source compares with something else, its setting says so.
 
 ## Papers
 
 *Direction* is *yes* if the verdict has the published direction, and *no* if it has another
-direction. It is *open* if the claim is undecided, or if the source found a difference and the
-verdict says only that the difference is within the margin. *Size* is *yes* if our interval contains
-the published change, and otherwise *better here* or *worse here*.
+direction. It is *open* if the claim is undecided, or says only that nothing that matters is lost. If
+a source found a difference and our whole interval lies on the other side of 0, it is *no*. *Size* is
+*yes* if our interval contains the published change, and otherwise *better here* or *worse here*.
 
 """
 EXPERIENCES = """
@@ -117,13 +119,14 @@ def _change(variant: Component, loss: float) -> tuple[float, float]:
 
 
 def _compare_direction(published: str, variant: Component) -> str:
-    """Return "yes" if a verdict has the published direction, "no" if it has another direction, and
-    "open" if the claim is undecided, or if the source found a difference and the verdict says only
-    that the difference is within the margin.
+    """Return "yes" if a verdict has the published direction, "no" if it has another direction or if
+    the interval lies on the other side of 0, and otherwise "open".
     """
     if variant.shows == SHOWS[published]:
         return "yes"
-    return "open" if variant.shows in (OPEN, SAME) else "no"
+    low, high = variant.interval or (variant.effect, variant.effect)
+    opposite = {"better": high < 0, "worse": low > 0}.get(published, False)
+    return "open" if variant.shows in (OPEN, SAME) and not opposite else "no"
 
 
 def _compare_size(published: float, variant: Component, loss: float) -> str:
@@ -146,7 +149,7 @@ def _experiences(
             shows = SHOWS[experience["counts"]]
             changes = [v for name, v in variants.items() if name not in experience["except"]]
             many = sum(variant.shows == shows for variant in changes)
-            here = f"{many} of {len(changes)} variants are {shows}, after Holm's correction"
+            here = f"{many} of {len(changes)} variants are {shows} in loss, after Holm's correction"
             yield *start, here, "-"
         elif experience.get("variant") in variants:
             variant = variants[experience["variant"]]

@@ -31,6 +31,7 @@ def test_the_page_is_that_of_the_verdicts(monkeypatch):
         (BETTER, "the same", "no"),
         (OPEN, "better", "open"),
         (SAME, "better", "open"),
+        (SAME, "worse", "no"),
         (SAME, "the same", "yes"),
     ],
 )
@@ -58,7 +59,7 @@ def test_an_experience_compares_two_variants_or_counts_them():
     for checks, counts in (([], "2 of 2"), (["swiglu"], "1 of 1")):
         counted = {**experience, "counts": "better", "except": checks}
         (cells,) = literature._experiences([counted], both, 2.5)
-        assert cells[2] == f"{counts} variants are better, after Holm's correction"
+        assert cells[2] == f"{counts} variants are better in loss, after Holm's correction"
     assert [*literature._experiences([pair], {"swiglu": variant()}, 2.5)] == []
 
 
