@@ -37,9 +37,10 @@ source compares with something else, its setting says so.
 ## Papers
 
 *Direction* is *yes* if the verdict has the published direction, and *no* if it has another
-direction. It is *open* if the claim is undecided, or says only that nothing that matters is lost. If
-a source found a difference and our whole interval lies on the other side of 0, it is *no*. *Size* is
-*yes* if our interval contains the published change, and otherwise *better here* or *worse here*.
+direction. It is *open* if the claim is undecided, or says only that nothing that matters is lost.
+If a source found a difference and our whole interval lies on the other side of 0, it is *no*.
+*Size* is *yes* if our interval contains the published change, and otherwise *better here* or *worse
+here*.
 
 """
 EXPERIENCES = """
