@@ -5,7 +5,7 @@ Equation: a step is forward pass, loss and backward pass for the first `sentence
     microseconds, the median processor time of `repeats` steps; operations, the floating-point
     operations of all matrix products; bytes, the size of the tensors that autograd stores for the
     backward pass, without parameters.
-Source: torch.autograd.graph.saved_tensors_hooks, torch.utils.flop_counter.FlopCounterMode.
+Source: torch.autograd.graph.saved_tensors_hooks; `ablate.model.operations` counts the operations.
 What differs: the time is processor time and not wall time, so that other processes matter less.
     Operations other than matrix products, such as norms and activations, are not counted.
 What to expect: operations and bytes are the same on every machine. Microseconds depend on the
@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
 from ablate.config.limits import Count
 from ablate.data.module import TextData
@@ -27,6 +26,7 @@ from ablate.data.vocabulary import PAD
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.measure.base import Measure
 from ablate.model.base import Model
+from ablate.model.operations import product_counter
 
 WARM_UP = 2  # steps before the timed ones
 
@@ -59,7 +59,7 @@ class TrainingCost(Measure):
 
         with torch.enable_grad():
             kept = _kept_bytes(step, model)
-            with FlopCounterMode(display=False) as counter:
+            with product_counter() as counter:
                 step()
             seconds = _seconds(step, self.repeats)
         return {

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 
 import torch
 from omegaconf import DictConfig, OmegaConf
-from torch.utils.flop_counter import FlopCounterMode
 
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.evidence.types import Match
+from ablate.model.operations import product_counter
 from ablate.sweep.cell import Cell, Overrides, without_seed
 from ablate.train.job import Job
 from ablate.train.prepare import build_model, make_model, parameters, prepare_data
@@ -143,7 +143,7 @@ def flops(job: Job, data: TextData) -> float:
         )
     batch = data.first_lines("train", SENTENCES)
     real = batch.targets != PAD
-    with FlopCounterMode(display=False) as counter:
+    with product_counter() as counter:
         objective, _ = model.head.score(job.loss, model(batch.inputs)[real], batch.targets[real])
         torch.autograd.backward(objective)
     return counter.get_total_flops() * job.config.batch.tokens / int(real.sum())

@@ -30,7 +30,10 @@ PRIVATE = {
     "torch:_foreach_norm": "observe.gradients: the norms of all gradients in one call",
     "torch:ops.aten.add_.Tensor._schema": "probe.counting: whether an operation writes in place",
     "torch:ops.mkldnn._linear_pointwise": "model.product: oneDNN's products, an option",
-    "torch:ops.aten._scaled_dot_product_flash_attention_for_cpu": "probe.counting: its products",
+    "torch:ops.aten._scaled_dot_product_flash_attention_for_cpu": "model.operations: its products",
+    "torch:ops.aten._scaled_dot_product_flash_attention_for_cpu_backward": (
+        "model.operations: the products of its gradients"
+    ),
     "wandb.proto.wandb_internal_pb2:Record": "evidence.foreign: a record of an offline run",
 }
 NAMEDTUPLES = {"_asdict", "_replace", "_fields"}  # public, whatever they look like

@@ -4,7 +4,7 @@ Equation: products is the number of multiplications and additions in matrix prod
     number of elements that all other operations write, except views; peak_bytes is the largest
     number of bytes, at any time, of the tensors that the computation created; steps is the length
     of the longest chain of dependent operations; calls is the number of operations.
-Source: torch.utils.flop_counter counts the products.
+Source: torch.utils.flop_counter; `ablate.model.operations` counts the products.
 What differs: a complete softmax or norm counts as one step that writes its output once; a matrix
     product counts as one step, although its sums have internal depth.
 What to expect: the same numbers on every machine. Internal memory of kernels is not counted;
@@ -19,34 +19,11 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_flop_count
+from torch.utils.flop_counter import flop_registry
 
-from ablate.model.product import has_onednn
+from ablate.model.operations import PRODUCTS, product_counter
 
 COUNTS = ("products", "numbers", "peak_bytes", "steps", "calls")
-Shape = torch.Size
-
-
-def fused_products(q: Shape, k: Shape, v: Shape, *_others: Any, **named: Any) -> int:
-    """Return the number of operations in the matrix products of fused attention on the CPU.
-
-    torch's own counter includes fused attention only on GPUs.
-    """
-    return int(sdpa_flop_count(q, k, v))  # type: ignore[no-untyped-call]
-
-
-def linear_products(x: Shape, weight: Shape, *_others: Any, **_named: Any) -> int:
-    """Return the number of operations of a linear map that oneDNN computes; torch's own counter
-    omits them.
-    """
-    return 2 * x.numel() * weight[0]
-
-
-PRODUCTS: dict[Any, Callable[..., int]] = {
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: fused_products
-}
-if has_onednn():
-    PRODUCTS[torch.ops.mkldnn._linear_pointwise] = linear_products
 
 
 def tensors(tree: Any) -> Iterator[Tensor]:
@@ -132,11 +109,7 @@ def counted(work: Callable[[], object]) -> dict[str, float]:
             tensors that `work` returns or leaves, such as gradients.
         calls: number of operations.
     """
-    with (
-        in_single_steps(),
-        FlopCounterMode(display=False, custom_mapping=PRODUCTS) as products,
-        Counter() as counter,
-    ):
+    with in_single_steps(), product_counter() as products, Counter() as counter:
         left = work()
         steps = counter.steps
     del left
