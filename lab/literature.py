@@ -15,13 +15,22 @@ from ablate.cli.parser import PATH, Parser
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
 from ablate.record.files import write_text, writing
-from ablate.report.components import BETTER, OPEN, SAME, WORSE, Component, components
+from ablate.report.components import (
+    BETTER,
+    NOT_BETTER,
+    NOT_WORSE,
+    OPEN,
+    WORSE,
+    Component,
+    components,
+)
 from ablate.verdict.decision import read_verdict
 from lab.command import main
 
 FIRST = "reading the verdicts of the screen"
 SCREEN, RESULTS = Path("experiments/modern_screen"), Path("docs/explanation/literature.yaml")
-SHOWS = {"better": BETTER, "the same": SAME, "worse": WORSE}
+SMALL = (NOT_WORSE, NOT_BETTER)
+SHOWS = {"better": (BETTER,), "the same": SMALL, "worse": (WORSE,)}
 HEAD = """\
 # Agreement with the literature
 
@@ -37,10 +46,10 @@ source compares with something else, its setting says so.
 ## Papers
 
 *Direction* is *yes* if the verdict has the published direction, and *no* if it has another
-direction. It is *open* if the claim is undecided, or says only that nothing that matters is lost.
-If a source found a difference and our whole interval lies on the other side of 0, it is *no*.
-*Size* is *yes* if our interval contains the published change, and otherwise *better here* or *worse
-here*.
+direction. It is *open* if the claim is undecided, or says only that the variant is not worse, or
+not better, by more than the margin. If a source found a difference and our whole interval lies on
+the other side of 0, it is *no*. *Size* is *yes* if our interval contains the published change, and
+otherwise *better here* or *worse here*.
 
 """
 EXPERIENCES = """
@@ -123,11 +132,11 @@ def _compare_direction(published: str, variant: Component) -> str:
     """Return "yes" if a verdict has the published direction, "no" if it has another direction or if
     the interval lies on the other side of 0, and otherwise "open".
     """
-    if variant.shows == SHOWS[published]:
+    if variant.shows in SHOWS[published]:
         return "yes"
     low, high = variant.interval or (variant.effect, variant.effect)
     opposite = {"better": high < 0, "worse": low > 0}.get(published, False)
-    return "open" if variant.shows in (OPEN, SAME) and not opposite else "no"
+    return "open" if variant.shows in (OPEN, *SMALL) and not opposite else "no"
 
 
 def _compare_size(published: float, variant: Component, loss: float) -> str:
@@ -147,10 +156,12 @@ def _experiences(
     for experience in experiences:
         start = experience["source"], experience["says"]
         if "counts" in experience:
-            shows = SHOWS[experience["counts"]]
+            counts = experience["counts"]
             changes = [v for name, v in variants.items() if name not in experience["except"]]
-            many = sum(variant.shows == shows for variant in changes)
-            here = f"{many} of {len(changes)} variants are {shows} in loss, after Holm's correction"
+            many = sum(variant.shows in SHOWS[counts] for variant in changes)
+            here = (
+                f"{many} of {len(changes)} variants are {counts} in loss, after Holm's correction"
+            )
             yield *start, here, "-"
         elif experience.get("variant") in variants:
             variant = variants[experience["variant"]]

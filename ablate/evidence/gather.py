@@ -26,7 +26,7 @@ from ablate.record.types import Environment, Link, Metrics, Outcome
 
 LIBRARIES = ("ablate", "torch", "pytorch-lightning", "numpy", "sacrebleu")
 CURVES = ("val/nll", "val/bleu")
-TRAINING = "train/nll"  # computed on single batches, with dropout
+TRAINING = "train/nll"  # computed on single batches, in training mode
 POINTS = 24  # number of points that are kept of a training curve
 DIGITS = 4  # significant digits of each point
 EXACT = 9  # digits that distinguish neighbouring float32 values; enough for trained runs

@@ -14,18 +14,19 @@ from ablate.verdict.kind import kind_of
 TIME, MEMORY = "measure/microseconds", "measure/bytes"  # metrics of ablate.measure.training_cost
 
 
-BETTER, WORSE, SAME, OPEN = "better", "worse", "no loss or difference that matters", "undecided"
-SHOWS = (BETTER, WORSE, SAME, OPEN)
+BETTER, WORSE, OPEN = "better", "worse", "undecided"
+NOT_WORSE, NOT_BETTER = (f"not {side} by more than the margin" for side in (WORSE, BETTER))
+SHOWS = (BETTER, WORSE, NOT_WORSE, NOT_BETTER, OPEN)
 
 
 @dataclass(frozen=True)
 class Component:
     """A variant of a screen, compared with the baseline.
 
-    `shows` says what the verdict shows about the variant: "better", "worse", "no loss or difference
-    that matters" or "undecided". `effect` and `interval` are in units of the metric, and
-    positive if the variant is better. `costs` are the variant's time and memory per token, each the
-    median of its runs, divided by those of the baseline; None if they were not measured.
+    `shows` says what the verdict shows about the variant, as one of `SHOWS`. `effect` and
+    `interval` are in units of the metric, and positive if the variant is better. `costs` are the
+    variant's time and memory per token, each the median of its runs, divided by those of the
+    baseline; None if they were not measured.
     """
 
     name: str
@@ -72,29 +73,30 @@ def _component(claim: Entry, screen: Screen, costs: dict[str, dict[str, float]])
         name=name,
         effect=sign * effect,
         interval=(low, high) if ends else None,
-        shows=_shows(claim, sign * effect),
+        shows=_shows(claim, sign),
         costs=(ratios[0], ratios[1]),
     )
 
 
-def _shows(claim: Entry, effect: float) -> str:
-    """Return what the verdict on a claim shows about a variant: BETTER, WORSE, SAME or OPEN.
+def _shows(claim: Entry, sign: int) -> str:
+    """Return what the verdict on a claim shows about a variant, as one of `SHOWS`.
 
     Args:
         claim: the claim with its verdict; the variant may be its treatment or its baseline.
-        effect: effect of the variant, positive if the variant is better than the baseline of the
-            screen.
+        sign: 1 if a positive effect of the claim means that the variant is better than the baseline
+            of the screen, else -1.
     """
     if claim["verdict"] == INCONCLUSIVE:
         return OPEN
     if claim["verdict"] == REFUTED:
-        alike = claim["grade"] == SMALL
+        small, excluded = claim["grade"] == SMALL, sign  # the side where no large effect can be
     else:  # a claim that nothing is lost is also supported if the gain is large
         least = min(map(abs, claim["interval"] or [0.0]))
-        alike = kind_of(claim).controlled and least <= claim["margin"]
-    if alike:
-        return SAME
-    return BETTER if effect > 0 else WORSE
+        small = kind_of(claim).controlled and least <= claim["margin"]
+        excluded = -1 if claim["kind"] == "equivalence" else -sign
+    if small:
+        return NOT_BETTER if excluded > 0 else NOT_WORSE
+    return BETTER if sign * (claim["effect"] or 0.0) > 0 else WORSE
 
 
 def _costs(evidence: Evidence) -> dict[str, dict[str, float]]:

@@ -212,7 +212,7 @@ def _test(claim: ReportedClaim) -> str:
     kind = claim["kind"].replace("_", "-")
     if exact:
         kind += f" (must hold {'for the mean over seeds' if claim.get('p') else 'in every case'})"
-    test = f"{kind}. Measured: {_quantity(metric)}{_better(claim)}."
+    test = f"{kind}. Measured: {_quantity(metric)}{_condition(claim)}."
     if not claim["margin"]:
         return test
     needed = "Needed: at least" if exact else "Margin:"
@@ -229,13 +229,18 @@ def _quantity(metric: Metric) -> str:
     return metric.name if named else f"{metric.name} ({unit})"
 
 
-def _better(claim: ReportedClaim) -> str:
+def _condition(claim: ReportedClaim) -> str:
+    """Return what a claim says about its metric, with a semicolon before it; it may be ""."""
     if claim["kind"] == "equivalence":
         return ""
     if claim["kind"] == "trend":
         return f"; the claim expects a {'rise' if claim['better'] == 'higher' else 'fall'}"
     if claim["kind"] != "exact":
-        return f"; {claim['better']} is better"
+        subject = "the difference between the arms is " if claim["minus"] else ""
+        if claim["kind"] == "non_inferiority":
+            worse = "lower" if claim["better"] == "higher" else "higher"
+            return f"; {subject}claimed not to be {worse} by more than the margin"
+        return f"; {subject}claimed to be {claim['better']}"
     if claim["margin"]:
         return ""
     tolerance = claim["tolerance"]

@@ -169,8 +169,10 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         "Estimated difference between the arms of each claim. A filled mark is the mean over "
         f"seeds, and its line the {levels} confidence interval. Each open circle is one seed."
     )
-    if any(claim["kind"] not in ("equivalence", "exact") for claim in with_effects):
-        caption += " To the right of 0 the first arm is better."
+    directed = [claim["kind"] not in ("equivalence", "exact") for claim in with_effects]
+    if any(directed):
+        caption += " To the right of 0, the difference favours the claim"
+        caption += "." if all(directed) else ", if the claim has a direction."
     if any(claim.get("interval_equivalence") for claim in with_effects):
         caption += " The thick part is the narrower interval that decides whether arms are equal."
     if any(is_exact(claim) for claim in with_effects):
@@ -278,8 +280,8 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
     training = {arm: [run["training"] for run in arms[arm] if "training" in run] for arm in arms}
     if any(training.values()):
         caption = (
-            "Training nll of single batches, with dropout. Lines and bands are as in the figure "
-            "above."
+            "Training nll of single batches, in training mode. Lines and bands are as in the "
+            "figure above."
         )
         yield Figure("training", "curves", caption, partial(draw_curves, training, [TRAINING]))
 

@@ -171,17 +171,32 @@ def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
 
 def _target(claim: Entry, steps: int, target: Target, evidence: Evidence) -> list[str]:
     treatment, baseline = arm_label(claim["treatment"]), arm_label(claim["baseline"])
-    ends = target["interval"] or []
-    ends_text = [f"{x:,.0f}" if x is not None else f"> {claim['steps']:,}" for x in ends]
     needed, where = target["updates"], claim["where"]
+    first = _first_validation(evidence, where | claim["baseline"])
+    below, above = f"at most {first:,.0f}", f"> {claim['steps']:,}"
+
+    def text(steps: int | float | None) -> str:
+        return above if steps is None else below if steps == first else f"{steps:,.0f}"
+
+    ends_text = [text(end) for end in target["interval"] or []]
+    seconds = _seconds(evidence, where | claim["baseline"], needed)
     return [
         f"{treatment} after {steps:,}",
         baseline,
-        f"> {claim['steps']:,}" if needed is None else f"{needed:,.0f}",
+        text(needed),
         f"[{', '.join(ends_text)}]" if ends_text else NOTHING,
         _seconds(evidence, where | claim["treatment"], steps),
-        _seconds(evidence, where | claim["baseline"], needed),
+        f"at most {seconds}" if needed == first and seconds != NOTHING else seconds,
     ]
+
+
+def _first_validation(evidence: Evidence, levels: Levels) -> int | float:
+    """Return the number of training steps before the first validation of the runs with these
+    levels; 0 if there is none.
+    """
+    runs = (run for run in evidence.runs if has(run, levels))
+    steps = [run["curve"]["step"][0] for run in runs if run["curve"].get("step")]
+    return min((step for step in steps if step is not None), default=0)
 
 
 def _seconds(evidence: Evidence, levels: Levels, updates: int | float | None) -> str:

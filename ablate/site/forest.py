@@ -157,8 +157,8 @@ class Forest:
 
     @property
     def directed(self) -> bool:
-        """Whether one side of 0 is better for at least one row; a claim that two arms are equal has
-        no better side.
+        """Whether one side of 0 favours the claim of at least one row; a claim that two arms are
+        equal has no such side.
         """
         return any(row.claim["kind"] != "equivalence" for row in self.rows)
 
@@ -208,8 +208,8 @@ def _axis(rows: list[Row]) -> Axis:
 
 
 def _axis_name(claim: ReportedClaim) -> str:
-    """Return the label of an axis of effects in the words of the claim; positive is always
-    better.
+    """Return the label of an axis of effects in the words of the claim; positive values
+    favour the claim.
     """
     name = metric_in_words(claim["metric"], claim.get("measures")).axis
     falls = claim["better"] == "lower"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.report.components import BETTER, OPEN, SAME, Component
+from ablate.report.components import BETTER, NOT_BETTER, NOT_WORSE, OPEN, Component
 from lab import literature
 
 ROOT = Path(__file__).parents[2]
@@ -30,9 +30,11 @@ def test_the_page_is_that_of_the_verdicts(monkeypatch):
         (BETTER, "worse", "no"),
         (BETTER, "the same", "no"),
         (OPEN, "better", "open"),
-        (SAME, "better", "open"),
-        (SAME, "worse", "no"),
-        (SAME, "the same", "yes"),
+        (NOT_WORSE, "better", "open"),
+        (NOT_WORSE, "worse", "no"),
+        (NOT_WORSE, "the same", "yes"),
+        (NOT_BETTER, "worse", "open"),
+        (NOT_BETTER, "the same", "yes"),
     ],
 )
 def test_agreement_is_that_of_the_directions(shows, published, agreement):

@@ -5,7 +5,7 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
-from ablate.report.components import BETTER, OPEN, SAME, WORSE, components
+from ablate.report.components import BETTER, NOT_BETTER, NOT_WORSE, OPEN, WORSE, _shows, components
 from ablate.report.draw.style import style
 from ablate.report.figures import figures
 from ablate.verdict.conclude import conclude
@@ -62,13 +62,32 @@ def test_gains_are_those_of_the_variants_and_sorted(evidence):
         assert low <= row.effect <= high
     marks = {row.name: row.shows for row in rows}
     assert marks == {
-        **{"good": BETTER, "bad": WORSE, "same": SAME, "unclear": OPEN},
+        **{"good": BETTER, "bad": WORSE, "same": NOT_WORSE, "unclear": OPEN},
         "lost": WORSE,  # its claim asks whether the baseline loses something
     }
     assert {row.name: row.costs for row in rows}["good"] == (1.5, None)
     evidence.runs[0]["metrics"]["measure/microseconds"] = 1e6  # a run of the baseline that waited
     rows = components(evidence, conclude(evidence))
     assert {row.name: row.costs for row in rows}["good"] == (1.5, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sign", "verdict", "grade", "interval", "shows"),
+    [
+        ("non_inferiority", 1, "supported", "", [0.01, 0.09], NOT_WORSE),
+        ("non_inferiority", 1, "supported", "", [0.06, 0.09], BETTER),
+        ("non_inferiority", -1, "supported", "", [-0.01, 0.01], NOT_BETTER),
+        ("equivalence", -1, "supported", "", [-0.01, 0.01], NOT_WORSE),
+        ("superiority", 1, "refuted", "too small to matter", [-0.2, 0.01], NOT_BETTER),
+        ("superiority", -1, "refuted", "too small to matter", [-0.2, 0.01], NOT_WORSE),
+        ("superiority", 1, "refuted", "the other way round", [-0.2, -0.1], WORSE),
+    ],
+)
+def test_a_mark_says_which_large_differences_are_excluded(
+    kind, sign, verdict, grade, interval, shows
+):
+    answer = {"verdict": verdict, "grade": grade, "interval": interval, "effect": sum(interval) / 2}
+    assert _shows(claim("any", kind=kind, **answer), sign) == shows
 
 
 def test_a_large_effect_does_not_set_the_scale(evidence):

@@ -145,12 +145,18 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
 
 
 @pytest.mark.parametrize(
-    ("kind", "sided"),
-    [("superiority", True), ("equivalence", False)],
+    ("kinds", "sentence"),
+    [
+        (["superiority"], "the difference favours the claim."),
+        (["equivalence"], ""),
+        (["superiority", "equivalence"], "favours the claim, if the claim has a direction."),
+    ],
 )
-def test_an_equality_has_no_better_side(evidence, kind, sided):
-    caption = drawn(evidence(claims=[{"kind": kind}]))["effects"].caption
-    assert ("the first arm is better" in caption) == sided
+def test_an_equality_has_no_direction(evidence, kinds, sentence):
+    claims = [{"id": kind, "kind": kind} for kind in kinds]
+    caption = drawn(evidence(claims=claims))["effects"].caption
+    assert ("favours the claim" in caption) == bool(sentence)
+    assert sentence in caption
 
 
 def test_exact_claims_show_every_case_within_the_tolerance(evidence):

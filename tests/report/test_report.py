@@ -251,21 +251,33 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence,
         ("equivalence", "Claim: equivalence. Measured: test BLEU in points. Margin: 2 (a reason)."),
         (
             "superiority",
-            "Claim: superiority. Measured: test BLEU in points; higher is better. Margin: 2 (a",
+            "Claim: superiority. Measured: test BLEU in points; claimed to be higher. Margin: 2 (a",
+        ),
+        (
+            "non_inferiority",
+            "Claim: non-inferiority. Measured: test BLEU in points; claimed not to be lower by "
+            "more than the margin. Margin: 2 (a reason).",
         ),
     ],
 )
-def test_of_an_equality_no_side_is_better(kind, test):
-    claim = {"kind": kind, "metric": "test/bleu", "better": "higher", "margin": 2.0}
+def test_the_direction_of_a_claim_is_that_of_its_kind(kind, test):
+    claim = {"kind": kind, "metric": "test/bleu", "better": "higher", "margin": 2.0, "minus": {}}
     (line,) = measured([claim | {"margin_reason": "a reason"}])
     assert line.startswith(test)
 
 
+def test_an_interaction_is_about_the_difference_between_arms():
+    claim = {"kind": "superiority", "metric": "test/nll", "better": "lower", "margin": 0.0}
+    (line,) = measured([claim | {"minus": {"optimizer.lr": 0.1}}])
+    assert line.endswith("; the difference between the arms is claimed to be lower.")
+
+
 def test_claims_that_are_tested_alike_share_a_line():
     claim = {"kind": "superiority", "metric": "test/bleu", "better": "higher", "margin": 0.0}
+    claim["minus"] = {}
     claims = [claim | {"source": source} for source in ("a paper", "a book", "a paper")]
     assert measured(claims) == [
-        "Claims 1, 2 and 3: superiority. Measured: test BLEU in points; higher is better."
+        "Claims 1, 2 and 3: superiority. Measured: test BLEU in points; claimed to be higher."
     ]
     assert sources(claims) == ["Source of claims 1 and 3: a paper.", "Source of claim 2: a book."]
 

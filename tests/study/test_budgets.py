@@ -11,6 +11,7 @@ from ablate.evidence.folder import Evidence
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
 from ablate.report.selection import claims as with_details
+from ablate.report.tables import targets
 from ablate.report.write import write_report
 from ablate.verdict.conclude import conclude
 from ablate.verdict.learning import learning
@@ -164,6 +165,14 @@ def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
     assert short["details"]["Steps to equal validation loss"] == (
         "1,500 (median of 7 seeds), interval 900 to more than the budget; Post-LN against Pre-LN"
     )
+
+
+def test_the_first_validation_is_an_upper_bound_of_the_time_to_target(at_both):
+    both = at_both()
+    for run in both.runs:
+        run["short"]["metrics"]["val/nll"] = 4.5
+    (row,) = targets(both, conclude(both)).rows
+    assert row[3] == "at most 600"
 
 
 def test_arms_that_test_one_training_have_no_time_to_target(at_both):

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablate.report.components import BETTER, OPEN, SAME, SHOWS, WORSE, Component
+from ablate.report.components import (
+    BETTER,
+    NOT_BETTER,
+    NOT_WORSE,
+    OPEN,
+    SHOWS,
+    WORSE,
+    Component,
+)
 from ablate.report.draw.style import GRID, INK, WIDTH, folded, legend_height, share_legend
 from ablate.report.marks import ARM_COLOURS, MARKS
 
@@ -19,7 +27,8 @@ FAR = 10  # effects of so many margins do not set the scale of the axis
 LOOKS = {
     BETTER: (MARKS["supported"].colour, "o"),
     WORSE: (MARKS["refuted"].colour, "s"),
-    SAME: (ARM_COLOURS[0], "^"),
+    NOT_WORSE: (ARM_COLOURS[0], "^"),
+    NOT_BETTER: (ARM_COLOURS[0], "v"),
     OPEN: (MARKS["inconclusive"].colour, "D"),
 }
 

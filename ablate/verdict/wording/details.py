@@ -74,7 +74,8 @@ def _question(claim: Claim, answer: Any) -> Fields:
     yield "Exploratory", "yes" if answer["exploratory"] else ""
     yield "Metric", metric.axis
     yield "Key of the metric", claim["metric"]
-    yield "Better", "" if claim["kind"] in ("equivalence", "exact") else claim["better"]
+    directed = claim["kind"] not in ("equivalence", "exact")
+    yield "Direction of the claim", claim["better"] if directed else ""
     yield "Treatment", _arm(claim["treatment"])
     yield "Baseline", _arm(claim["baseline"])
     yield "Both arms have", _arm(claim["where"])
