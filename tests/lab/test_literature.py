@@ -33,7 +33,7 @@ def test_the_page_is_that_of_the_verdicts(monkeypatch):
         (NOT_WORSE, "better", "open"),
         (NOT_WORSE, "worse", "no"),
         (NOT_WORSE, "the same", "yes"),
-        (NOT_BETTER, "worse", "open"),
+        (NOT_BETTER, "worse", "no"),
         (NOT_BETTER, "the same", "yes"),
     ],
 )
