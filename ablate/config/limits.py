@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, runtime_checkable
 
+from ablate.errors import UserError
+
 
 @runtime_checkable
 class Limit(Protocol):
@@ -121,6 +123,18 @@ class Items:
 
     def __str__(self) -> str:
         return f"have {self.count} items"
+
+
+def check_one_of(key: str, value: object, allowed: Collection[str]) -> None:
+    """Raise UserError unless a value of a config key is one of the allowed words."""
+    if value not in allowed:
+        raise UserError(f"{key} is {value!r}: it must be one of {tuple(allowed)}")
+
+
+def check_fraction(key: str, value: float) -> None:
+    """Raise UserError unless a value of a config key is at least 0 and below 1."""
+    if not 0 <= value < 1:
+        raise UserError(f"{key} is {value}: it must be at least 0 and below 1")
 
 
 UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}  # in seconds

@@ -17,8 +17,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate.config.limits import check_fraction, check_one_of
 from ablate.data.vocabulary import PAD
-from ablate.errors import UserError
 from ablate.loss.base import Loss, Scored
 from ablate.loss.closed_form import Target, cross_entropy
 
@@ -41,10 +41,8 @@ class LabelSmoothing(Loss):
 
     def __init__(self, *, epsilon: float, target: str) -> None:
         super().__init__()
-        if not 0 <= epsilon < 1:
-            raise UserError(f"loss.epsilon is {epsilon}: it must be at least 0 and below 1")
-        if target not in TARGETS:
-            raise UserError(f"loss.target is {target!r}: it must be one of {TARGETS}")
+        check_fraction("loss.epsilon", epsilon)
+        check_one_of("loss.target", target, TARGETS)
         self.epsilon = epsilon
         self.target = target
 

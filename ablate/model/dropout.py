@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.errors import UserError
+from ablate.config.limits import check_fraction
 
 DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # number of possible rates: dtype
 TOLERANCE = 0.02  # largest relative error of the rate and of the fraction of kept values
@@ -42,10 +42,7 @@ class Rates:
 
     def __post_init__(self) -> None:
         for site, rate in asdict(self).items():
-            if not 0 <= rate < 1:
-                raise UserError(
-                    f"model.dropout.{site} is {rate}: it must be at least 0 and below 1"
-                )
+            check_fraction(f"model.dropout.{site}", rate)
 
 
 class Dropout(nn.Module):

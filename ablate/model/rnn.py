@@ -24,6 +24,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from ablate.config.limits import check_fraction, check_one_of
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
@@ -274,12 +275,9 @@ class RecurrentCache:
 
 
 def _check(cell: str, attention: str, dropout: float, *, odd: bool) -> None:
-    choices = (("cell", cell, tuple(CELLS)), ("attention", attention, ATTENTIONS))
-    for key, value, allowed in choices:
-        if value not in allowed:
-            raise UserError(f"model.{key} is {value!r}: it must be one of {allowed}")
-    if not 0 <= dropout < 1:
-        raise UserError(f"model.dropout is {dropout}: it must be at least 0 and below 1")
+    check_one_of("model.cell", cell, CELLS)
+    check_one_of("model.attention", attention, ATTENTIONS)
+    check_fraction("model.dropout", dropout)
     if odd:
         raise UserError(
             "model.d_model is odd: the two directions of a bidirectional encoder share it, so it "

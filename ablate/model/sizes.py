@@ -1,5 +1,6 @@
 """Check the sizes of a model before it is built."""
 
+from ablate.config.limits import check_one_of
 from ablate.errors import UserError
 
 
@@ -40,8 +41,5 @@ def shared_layers(share_layers: str, n_layers: int) -> list[int]:
         UserError: `share_layers` is not none, pairs or all.
     """
     together = {"none": 1, "pairs": 2, "all": n_layers}
-    if share_layers not in together:
-        raise UserError(
-            f"model.share_layers is {share_layers!r}: it must be one of {tuple(together)}"
-        )
+    check_one_of("model.share_layers", share_layers, together)
     return [layer // together[share_layers] for layer in range(n_layers)]

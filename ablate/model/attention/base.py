@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ablate.config.limits import check_one_of
 from ablate.errors import UserError
 from ablate.model.cache import Cache
 from ablate.model.laws import Law
@@ -150,6 +151,5 @@ def scale_factor(scale: str, d_head: int) -> float:
         "fourth_root_d_head": d_head**-0.25,
         "two_sqrt_d_head": 0.5 * d_head**-0.5,
     }
-    if scale not in factors:
-        raise UserError(f"model.attention.scale is {scale!r}: it must be one of {tuple(factors)}")
+    check_one_of("model.attention.scale", scale, factors)
     return factors[scale]

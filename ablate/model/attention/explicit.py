@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.errors import UserError
+from ablate.config.limits import check_one_of
 from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, scale_factor
 from ablate.model.dropout import Dropout
 from ablate.model.padding.base import Mask
@@ -44,8 +44,7 @@ class Explicit(Kernel):
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
         super().__init__()
-        if fill not in FILLS:
-            raise UserError(f"model.attention.fill is {fill!r}: it must be one of {FILLS}")
+        check_one_of("model.attention.fill", fill, FILLS)
         self.scale = scale_factor(scale, d_head)
         self.fill = fill
         self.dropout = Dropout(dropout)

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.errors import UserError
+from ablate.config.limits import check_one_of
 from ablate.model.attention.base import Bias, Kernel, Keys, New, NewValues, Outputs, Queries, Values
 from ablate.model.cache import State
 from ablate.model.dropout import Dropout
@@ -45,10 +45,7 @@ class LinearAttention(Kernel):
 
     def __init__(self, *, d_head: int, dropout: float, feature_map: str, normalised: bool) -> None:
         super().__init__()
-        if feature_map not in FEATURE_MAPS:
-            raise UserError(
-                f"model.attention.feature_map is {feature_map!r}: it must be one of {FEATURE_MAPS}"
-            )
+        check_one_of("model.attention.feature_map", feature_map, FEATURE_MAPS)
         self.feature_map = feature_map
         self.normalised = normalised
         self.has_shares = normalised and feature_map == "elu_plus_one"

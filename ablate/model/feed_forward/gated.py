@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.errors import UserError
+from ablate.config.limits import check_one_of
 from ablate.model.dropout import Dropout
 from ablate.model.feed_forward.base import FeedForward
 from ablate.model.linear import Linear
@@ -52,11 +52,7 @@ class Gated(FeedForward):
 
     def __init__(self, *, d_model: int, d_ff: int, dropout: float, activation: str) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise UserError(
-                f"model.feed_forward.activation is {activation!r}: "
-                f"it must be one of {tuple(ACTIVATIONS)}"
-            )
+        check_one_of("model.feed_forward.activation", activation, ACTIVATIONS)
         width = equal_width(d_model, d_ff)
         self.gate = Linear(d_model, width)
         self.inner = Linear(d_model, width)

@@ -19,8 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ablate.config.limits import Range
-from ablate.errors import UserError
+from ablate.config.limits import Range, check_one_of
 from ablate.model.norm.base import Norm, Real, Vectors
 
 PADDING = ("left_out", "counted")
@@ -51,8 +50,7 @@ class BatchNorm(Norm):
         padding: str,
     ) -> None:
         super().__init__()
-        if padding not in PADDING:
-            raise UserError(f"model.norm.padding is {padding!r}: it must be one of {PADDING}")
+        check_one_of("model.norm.padding", padding, PADDING)
         self.eps = eps
         self.momentum = momentum
         self.counts_padding = padding == "counted"

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ablate.config.limits import check_one_of
 from ablate.errors import UserError
 from ablate.model.position.base import Position, Positions, Tokens
 
@@ -41,10 +42,8 @@ class Sinusoidal(Position):
 
     def __init__(self, *, d_model: int, layout: str, spacing: str) -> None:
         super().__init__()
-        if layout not in LAYOUTS:
-            raise UserError(f"model.position.layout is {layout!r}: it must be one of {LAYOUTS}")
-        if spacing not in SPACINGS:
-            raise UserError(f"model.position.spacing is {spacing!r}: it must be one of {SPACINGS}")
+        check_one_of("model.position.layout", layout, LAYOUTS)
+        check_one_of("model.position.spacing", spacing, SPACINGS)
         least = 4 if spacing == "half_minus_one" else 2
         if d_model % 2 or d_model < least:
             raise UserError(

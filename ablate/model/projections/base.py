@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ablate.config.limits import check_one_of
 from ablate.errors import UserError
 from ablate.model.laws import Law
 from ablate.model.linear import Linear, linear
@@ -82,8 +83,7 @@ class Projections(ABC):
     value: Map
 
     def __init__(self, *, d_model: int, n_heads: int, d_head: int, output: str) -> None:
-        if output not in OUTPUTS:
-            raise UserError(f"model.projections.output is {output!r}: it must be one of {OUTPUTS}")
+        check_one_of("model.projections.output", output, OUTPUTS)
         width = n_heads * d_head
         self.output: Map = Linear(width, d_model)
         if output == "identity":

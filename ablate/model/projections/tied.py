@@ -13,7 +13,7 @@ What to expect: attention has a quarter fewer weights; with `all`, it has half a
     separately.
 """
 
-from ablate.errors import UserError
+from ablate.config.limits import check_one_of
 from ablate.model.linear import Linear
 from ablate.model.projections.base import Projections
 
@@ -37,8 +37,7 @@ class Tied(Projections):
 
     def __init__(self, *, d_model: int, n_heads: int, d_head: int, maps: str, output: str) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, output=output)
-        if maps not in MAPS:
-            raise UserError(f"model.projections.maps is {maps!r}: it must be one of {MAPS}")
+        check_one_of("model.projections.maps", maps, MAPS)
         self.query, self.value = (Linear(d_model, n_heads * d_head) for _ in range(2))
         if maps == "all":
             self.value = self.query
