@@ -135,15 +135,14 @@ def _build(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
-    if isinstance(scheme, Scheme):  # existing vocabularies need no training text
-        words = long_words(corpus) if scheme.learns_words else ()
-        for doubt in (*doubts(corpus), *words):
-            print(f"warning, {doubt}", flush=True)
     lengths: dict[str, TextLength] = {}
-    if isinstance(scheme, Given):
+    if isinstance(scheme, Given):  # existing vocabularies need no training text
         vocabularies = scheme.tokenizers
         vocabularies.save(folder)
     else:
+        words = long_words(corpus) if scheme.learns_words else ()
+        for doubt in (*doubts(corpus), *words):
+            print(f"warning, {doubt}", flush=True)
         vocabularies, lengths["train"] = _write_train(folder, corpus, scheme)
     for split in splits_of(corpus, scheme):
         if split not in lengths:
@@ -174,33 +173,25 @@ def _write_train(folder: Path, corpus: Corpus, scheme: Scheme) -> tuple[Tokenize
     train = corpus.read("train")
     vocabularies = Tokenizers.train(scheme, train)
     vocabularies.save(folder)
-    return vocabularies, _write_pairs(folder / "train", vocabularies, train)
+    return vocabularies, _write_pairs(folder, "train", vocabularies, train)
 
 
 def _write_split(folder: Path, corpus: Corpus, split: str, vocabularies: Tokenizers) -> TextLength:
-    prefix = folder / split
     if not isinstance(corpus, Documents):
-        return _write_pairs(prefix, vocabularies, corpus.read(split))
-    length = write_ids(_side(prefix, "tgt"), vocabularies.tgt, corpus.segments(split))
+        return _write_pairs(folder, split, vocabularies, corpus.read(split))
+    length = write_ids(folder / f"{split}.tgt", vocabularies.tgt, corpus.segments(split))
     sources = repeat(Segment("", ""), length.texts)
-    write_ids(_side(prefix, "src"), vocabularies.src, sources, length.texts)
+    write_ids(folder / f"{split}.src", vocabularies.src, sources, length.texts)
     return length
 
 
-def _write_pairs(prefix: Path, vocabularies: Tokenizers, pairs: Pairs) -> TextLength:
+def _write_pairs(folder: Path, split: str, vocabularies: Tokenizers, pairs: Pairs) -> TextLength:
     """Write both sides of a split, and return the size of the target text."""
     both = zip(SIDES, (vocabularies.src, vocabularies.tgt), pairs, strict=True)
-    _, length = [
-        write_ids(
-            _side(prefix, side), vocabulary, (Segment(line, "\n") for line in lines), len(lines)
-        )
-        for side, vocabulary, lines in both
-    ]
+    for side, vocabulary, lines in both:
+        segments = (Segment(line, "\n") for line in lines)
+        length = write_ids(folder / f"{split}.{side}", vocabulary, segments, len(lines))
     return length
-
-
-def _side(prefix: Path, side: str) -> Path:
-    return prefix.with_name(f"{prefix.name}.{side}")
 
 
 def _publish(private: Path, folder: Path) -> None:
@@ -213,20 +204,12 @@ def _publish(private: Path, folder: Path) -> None:
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-            _set_aside(folder)
-
-
-def _set_aside(folder: Path) -> None:
-    """Remove the folder of a cache if the folder is damaged.
-
-    The folder is renamed before its files are removed, so that no other process reads a part of it.
-    """
-    if not damage(folder):
-        return
-    damaged = _private(folder)
-    with suppress(FileNotFoundError):  # another process has removed it
-        os.rename(folder, damaged)
-    shutil.rmtree(damaged, ignore_errors=True)
+            if damage(folder):
+                damaged = _private(folder)
+                # renamed before its files are removed, so that no other process reads a part of it
+                with suppress(FileNotFoundError):  # another process has removed it
+                    os.rename(folder, damaged)
+                shutil.rmtree(damaged, ignore_errors=True)
 
 
 def _private(folder: Path) -> Path:

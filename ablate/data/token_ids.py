@@ -36,9 +36,9 @@ class TokenIds:
     """
 
     def __init__(self, path: Path, dtype: str):
-        self._offsets = OnDisk(_offsets(path), OFFSET)
-        self._flat = OnDisk(_flat(path), dtype)
-        self._counts = OnDisk(_counts(path), OFFSET)
+        self._offsets = OnDisk(Path(f"{path}.offsets"), OFFSET)
+        self._flat = OnDisk(Path(f"{path}.ids"), dtype)
+        self._counts = OnDisk(Path(f"{path}.counts"), OFFSET)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -109,8 +109,8 @@ def write_ids(
     counts = np.zeros(tokenizer.size, OFFSET)
     offset = texts = characters = n_bytes = n_ends = 0
     with (
-        _flat(path).open("wb") as flat,
-        _offsets(path).open("wb") as offsets,
+        Path(f"{path}.ids").open("wb") as flat,
+        Path(f"{path}.offsets").open("wb") as offsets,
         Work(f"encoding {path.name}", total) as work,
     ):
         np.zeros(1, OFFSET).tofile(offsets)
@@ -124,7 +124,7 @@ def write_ids(
             n_bytes += chunk.n_bytes
             n_ends += chunk.n_ends
             work.advance(chunk.segments)
-    counts.tofile(_counts(path))
+    counts.tofile(f"{path}.counts")
     # The vocabulary adds a space in front of every line, which the text does not contain.
     spelled = int(counts @ tokenizer.widths) - (0 if tokenizer.verbatim else texts)
     unknown = max(0, n_bytes - spelled) if counts[UNK] else 0
@@ -192,15 +192,3 @@ def _cores() -> int:
 def type_of_ids(tokenizer: Tokenizer) -> str:
     """Return the smallest integer type for all ids of a vocabulary."""
     return "uint16" if tokenizer.size <= NARROW else "uint32"
-
-
-def _flat(path: Path) -> Path:
-    return path.with_name(f"{path.name}.ids")
-
-
-def _counts(path: Path) -> Path:
-    return path.with_name(f"{path.name}.counts")
-
-
-def _offsets(path: Path) -> Path:
-    return path.with_name(f"{path.name}.offsets")
