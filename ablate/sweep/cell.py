@@ -3,14 +3,12 @@
 import copy
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import setup_globals
 from hydra.types import HydraContext
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict, read_write
@@ -23,7 +21,7 @@ from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.record.types import Cell as Place
 from ablate.record.types import Levels, OutcomeBase
-from ablate.sweep.reuse import Settler, adds_values, derived, with_cached_files
+from ablate.sweep.reuse import Settler, adds_values, derived, set_values, with_cached_files
 from ablate.verdict.match import keys
 
 SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
@@ -241,7 +239,7 @@ def _derived(overrides: Overrides, like: Sequence[Cell]) -> DictConfig | None:
     """
     bases = (c for c in like if c.first and not c.shortened and adds_values(overrides, c.overrides))
     base = max(bases, key=lambda cell: len(cell.overrides), default=None)
-    return None if base is None else derived(base.arm, overrides, base.overrides)
+    return None if base is None else derived(base.arm, overrides)
 
 
 def without_seed(overrides: Overrides) -> Overrides:
@@ -289,21 +287,11 @@ def _changed(
         number: number of the other run.
         replaced: nodes that take the place of other nodes, by the id of the other node.
     """
-    keys = Counter(word.partition("=")[0] for word in overrides)
-    wanted = {key: word for word in overrides if keys[key := word.partition("=")[0]] == 1}
-    task = arm.hydra.overrides.task
-    changed = {old: new for old in task if (new := wanted.get(old.partition("=")[0], old)) != old}
-    parsed = OverridesParser.create().parse_overrides([*changed.values()])
     config = copy.deepcopy(arm, {**replaced})
-    node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
-    with read_write(config), read_write(node), open_dict(config):
-        node.job.id = str(number)
-        node.job.num = number
-        for override in parsed:
-            OmegaConf.update(config, override.key_or_group, override.value())
-        node.overrides.task = [changed.get(word, word) for word in node.overrides.task]
-        named = node.job.override_dirname.split(",")
-        node.job.override_dirname = ",".join(changed.get(word, word) for word in named)
+    with read_write(config.hydra), open_dict(config):
+        config.hydra.job.id = str(number)
+        config.hydra.job.num = number
+        set_values(config, overrides)
     return config
 
 

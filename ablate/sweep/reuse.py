@@ -154,7 +154,7 @@ def _key(word: str) -> str:
     return word.partition("=")[0]
 
 
-def derived(base: DictConfig, overrides: Sequence[str], before: Sequence[str]) -> DictConfig | None:
+def derived(base: DictConfig, overrides: Sequence[str]) -> DictConfig | None:
     """Return the config of a run whose overrides are the overrides of another run and further
     values; None if a value does not fit the config.
 
@@ -163,21 +163,35 @@ def derived(base: DictConfig, overrides: Sequence[str], before: Sequence[str]) -
     Args:
         base: the config of the other run, with Hydra's node and with an unchanged warm-up.
         overrides: the overrides of the run, for which `adds_values` is true.
-        before: the overrides of the other run.
     """
-    parsed = OverridesParser.create().parse_overrides([*overrides])
-    added = [override for override in parsed if override.input_line not in before]
     config = copy.deepcopy(base)
-    node = config.hydra
     try:
-        with read_write(node):
-            for override in added:
-                OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
-            node.overrides.task = [*overrides]
-            form = node.job.config.override_dirname
-            words = (o.input_line or "" for o in parsed if o.key_or_group not in form.exclude_keys)
-            joined = form.item_sep.join(sorted(words))
-            node.job.override_dirname = joined.replace("=", form.kv_sep)
+        set_values(config, overrides)
     except (OmegaConfBaseException, HydraException):
         return None
     return config
+
+
+def set_values(config: DictConfig, overrides: Sequence[str]) -> None:
+    """Turn the config of a run, in place, into the config of another run, whose overrides set some
+    keys to other values, or add values of keys.
+
+    Args:
+        config: a config with Hydra's node.
+        overrides: all overrides of the other run.
+    """
+    node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
+    words = [word for word in overrides if not _plain_key(word).startswith(("hydra.", "hydra/"))]
+    before, form = {*node.overrides.task}, node.job.config.override_dirname
+    changed = [word for word in words if word not in before]
+    named = sorted(word for word in words if _plain_key(word) not in form.exclude_keys)
+    with read_write(config), read_write(node):
+        for override in OverridesParser.create().parse_overrides(changed):
+            OmegaConf.update(config, override.key_or_group, override.value())
+        node.overrides.task = words
+        node.job.override_dirname = form.item_sep.join(named).replace("=", form.kv_sep)
+
+
+def _plain_key(word: str) -> str:
+    """Return the key or the config group of an override, without its prefix and its package."""
+    return _key(word).lstrip("+~").partition("@")[0]
