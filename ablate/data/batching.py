@@ -84,8 +84,11 @@ class FormedBatches(Batches):
     batches.
     """
 
-    def __init__(self, rank: Rank):
+    def __init__(self, sizes: Sizes, tokens: int, bucket: bool, rank: Rank):
         super().__init__(rank)
+        self._sizes = sizes
+        self._tokens = tokens
+        self._bucket = bucket
         self._mine: PackedBatches | None = None
 
     def __len__(self) -> int:
@@ -115,10 +118,7 @@ class TrainingBatches(FormedBatches):
     """
 
     def __init__(self, sizes: Sizes, tokens: int, bucket: bool, seed: int, rank: Rank):
-        super().__init__(rank)
-        self._sizes = sizes
-        self._tokens = tokens
-        self._bucket = bucket
+        super().__init__(sizes, tokens, bucket, rank)
         self._seed = seed
 
     def set_epoch(self, epoch: int) -> None:
@@ -146,12 +146,6 @@ class EvaluationBatches(FormedBatches):
     With `bucket`, sentences of similar lengths share a batch, from short to long. Without it, the
     grouping is random, but the same in every run. Ranks that run out of batches get empty batches.
     """
-
-    def __init__(self, sizes: Sizes, tokens: int, bucket: bool, rank: Rank):
-        super().__init__(rank)
-        self._sizes = sizes
-        self._tokens = tokens
-        self._bucket = bucket
 
     def form(self) -> PackedBatches:
         """Return the batches of all ranks."""
