@@ -389,8 +389,6 @@ def _check(batch: Batching) -> None:
         raise UserError(
             f"batch.too_long is {batch.too_long!r}; it must be {' or '.join(TOO_LONG)}."
         )
-    for key in ("max_length", "tokens", "eval_tokens"):
-        if getattr(batch, key) < 2:
-            raise UserError(f"batch.{key} is {getattr(batch, key)}; it must be 2 or more.")
-    if batch.test_padding < 0:
-        raise UserError(f"batch.test_padding is {batch.test_padding}; it must be 0 or more.")
+    for key, least in {"max_length": 2, "tokens": 2, "eval_tokens": 2, "test_padding": 0}.items():
+        if getattr(batch, key) < least:
+            raise UserError(f"batch.{key} is {getattr(batch, key)}; it must be {least} or more.")
