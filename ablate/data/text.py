@@ -249,16 +249,10 @@ def _decoded(name: str, raw: bytes, start: int, lines: int) -> str:
 
 def drop_last_empty(*files: FileLines) -> None:
     """Drop the lines at the end that are empty in all of the files."""
-    last = max(_last_filled(lines) for lines in files)
+    # `read_lines` ensures that every file has a line with text
+    last = max(next(n for n in range(len(lines), 0, -1) if lines[n - 1].strip()) for lines in files)
     for lines in files:
         lines.cut(last)
-
-
-def _last_filled(lines: FileLines) -> int:
-    """Return the number of lines up to the last line with text; `read_lines` ensures that there is
-    such a line.
-    """
-    return next(n for n in range(len(lines), 0, -1) if lines[n - 1].strip())
 
 
 def refuse_empty_lines(lines: Sequence[str], where: str) -> None:

@@ -52,7 +52,8 @@ class Tokenizer:
 
     def decode_batch(self, lines: list[list[int]]) -> list[str]:
         """Return the text of each list of ids; PAD, BOS and EOS are left out."""
-        return [self._decode(line) for line in lines]
+        texts = map(self._unmarked, lines)
+        return [text if self.verbatim else text.removeprefix(" ") for text in texts]
 
     def pieces(self, ids: list[int]) -> list[str]:
         """Return a printable label for each token id, for tables and axes.
@@ -90,10 +91,6 @@ class Tokenizer:
         text = [self._unmarked([token]) for token in range(self.size)]
         text[: len(SPECIALS)] = [""] * len(SPECIALS)
         return np.array([len(piece.encode()) for piece in text], np.int64)
-
-    def _decode(self, ids: list[int]) -> str:
-        text = self._unmarked(ids)
-        return text if self.verbatim else text.removeprefix(" ")
 
     def _unmarked(self, ids: list[int]) -> str:
         """Return the text of token ids, in which MARK is replaced by a space.
