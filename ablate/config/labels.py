@@ -36,7 +36,6 @@ KEYS = {
     "data.max_words": "sentences of at most {} words",
     "data.n_train": "{} training pairs",
     "data.pairs": "{} pairs to recall",
-    "loss.smoothing": "smoothing {}",
     "measure.given": "reference positions {}",
     "measure.rotated": "rotated embeddings {}",
     "model.attention.feature_map": "feature map {}",
