@@ -101,9 +101,11 @@ class TrainingLoader(EvaluationLoader):
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
         # This method is a generator, so it starts when the first batch is requested. The epoch is
         # set by then.
-        first = self._first_batch()
+        epoch = self._training_batches.epoch
+        state, self._resume_at = self._resume_at, None
+        first = state["position"] if state is not None and state["epoch"] == epoch else 0
         self._training_batches.skip = first
-        self._examples.epoch = self._training_batches.epoch
+        self._examples.epoch = epoch
         for done, batch in enumerate(super().__iter__(), start=first + 1):
             self._position = done % len(self)
             yield batch
@@ -117,8 +119,3 @@ class TrainingLoader(EvaluationLoader):
         self._training_batches.set_epoch(state["epoch"])
         self._position = state["position"]
         self._resume_at = state
-
-    def _first_batch(self) -> int:
-        state, self._resume_at = self._resume_at, None
-        same_epoch = state is not None and state["epoch"] == self._training_batches.epoch
-        return state["position"] if state is not None and same_epoch else 0

@@ -347,15 +347,12 @@ class TextData(pl.LightningDataModule):
         and target lengths in tokens after truncation.
         """
         if split not in self._used:
-            self._used[split] = self._measure(split)
+            sizes = self._whole(split)
+            if self._skips(split):
+                keep = ~self._too_long(split)
+                sizes = Sizes(sizes.rows[keep], sizes.src[keep], sizes.tgt[keep])
+            self._used[split] = sizes
         return self._used[split]
-
-    def _measure(self, split: str) -> Sizes:
-        sizes = self._whole(split)
-        if not self._skips(split):
-            return sizes
-        keep = ~self._too_long(split)
-        return Sizes(sizes.rows[keep], sizes.src[keep], sizes.tgt[keep])
 
     def _count(self, split: str) -> Counts:
         too_long = self._too_long(split)
