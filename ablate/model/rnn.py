@@ -77,7 +77,14 @@ class Recurrent(Model):
     ) -> None:
         super().__init__()
         check_positive(d_model=d_model, n_layers=n_layers)
-        _check(cell, attention, dropout, odd=bidirectional and d_model % 2 == 1)
+        check_one_of("model.cell", cell, CELLS)
+        check_one_of("model.attention", attention, ATTENTIONS)
+        check_fraction("model.dropout", dropout)
+        if bidirectional and d_model % 2:
+            raise UserError(
+                "model.d_model is odd: the two directions of a bidirectional encoder share it, so "
+                "it must be even, or model.bidirectional=false"
+            )
 
         def layers(directions: int) -> nn.ModuleList:
             return nn.ModuleList(
@@ -272,14 +279,3 @@ class RecurrentCache:
         self.keys = self.keys.index_select(0, sentences)
         beams = torch.arange(self.beams, device=sentences.device)
         self.reorder((sentences[:, None] * self.beams + beams).flatten())
-
-
-def _check(cell: str, attention: str, dropout: float, *, odd: bool) -> None:
-    check_one_of("model.cell", cell, CELLS)
-    check_one_of("model.attention", attention, ATTENTIONS)
-    check_fraction("model.dropout", dropout)
-    if odd:
-        raise UserError(
-            "model.d_model is odd: the two directions of a bidirectional encoder share it, so it "
-            "must be even, or model.bidirectional=false"
-        )
