@@ -45,11 +45,12 @@ source compares with something else, its setting says so.
 
 ## Papers
 
-*Direction* is *yes* if the verdict has the published direction, and *no* if it has another
-direction. It is *open* if the claim is undecided, or says only that the variant is not worse, or
-not better, by more than the margin. If a source found a difference and our whole interval lies on
-the other side of 0, it is *no*. *Size* is *yes* if our interval contains the published change, and
-otherwise *better here* or *worse here*.
+*Direction* is *yes* if our verdict has the published direction. It is *no* if our verdict has
+another direction, or if the source found a difference and our whole interval lies on the opposite
+side of 0. Otherwise it is *open*: our claim is undecided, or it says only that the variant is at
+most the margin worse, or at most the margin better. *Size* is *yes* if our interval contains the
+published change. Otherwise our change is better (*better here*) or worse (*worse here*) than the
+published one.
 
 """
 EXPERIENCES = """

@@ -114,8 +114,8 @@ def _check_key(node: str, key: str) -> None:
     """Raise UserError if a node of study.screen.claims cannot have a key."""
     if key in ("treatment", "baseline"):
         raise UserError(
-            f"{node} has the key {key}, but a claim of a screen always compares the variant "
-            "(treatment) with the baseline; move a claim about other arms to study.claims"
+            f"{node}: remove the key {key}. A claim of a screen always compares its variant with "
+            "the baseline; to compare other arms, write the claim into study.claims"
         )
     if key not in Claim.__annotations__ | Question.__annotations__:
         allowed = likely(key, [*Question.__annotations__, *Claim.__annotations__])

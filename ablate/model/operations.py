@@ -1,9 +1,10 @@
-"""Count the operations in the matrix products of a computation.
+"""Count the floating-point operations in the matrix products of a computation.
 
 Equation: 2 n m k for the product of an n x m and an m x k matrix: a multiplication and an addition
-    for each term. Fused attention of n queries and m keys of width d counts as the two products of
-    explicit attention, 4 n m d; its backward pass computes the scores anew and then four products,
-    10 n m d. Masked keys count, too.
+    for each term. A head of fused attention with n queries and m keys of width d counts as two
+    products, 4 n m d. Its backward pass counts as five products, 10 n m d: one computes the scores
+    again, and four the gradients. Masked positions are counted, so causal attention counts as much
+    as attention to all positions.
 Source: torch.utils.flop_counter.
 What differs: torch's counter omits two kernels of CPUs: the linear map of oneDNN
     (`ablate.model.product`) and fused attention. This counter includes both.
@@ -46,8 +47,9 @@ if has_onednn():
 
 
 def product_counter() -> FlopCounterMode:
-    """Return a context manager that counts the operations in matrix products.
+    """Return a context manager that counts the floating-point operations of the matrix products in
+    its block, forward and backward.
 
-    Its method `get_total_flops` returns their number.
+    Its method `get_total_flops` returns the count.
     """
     return FlopCounterMode(display=False, custom_mapping=PRODUCTS)

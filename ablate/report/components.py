@@ -15,7 +15,8 @@ TIME, MEMORY = "measure/microseconds", "measure/bytes"  # metrics of ablate.meas
 
 
 BETTER, WORSE, OPEN = "better", "worse", "undecided"
-NOT_WORSE, NOT_BETTER = (f"not {side} by more than the margin" for side in (WORSE, BETTER))
+NOT_WORSE = f"at most the margin {WORSE}, or {BETTER}"
+NOT_BETTER = f"at most the margin {BETTER}, or {WORSE}"
 SHOWS = (BETTER, WORSE, NOT_WORSE, NOT_BETTER, OPEN)
 
 

@@ -239,8 +239,9 @@ def _condition(claim: ReportedClaim) -> str:
         subject = "the difference between the arms is " if claim["minus"] else ""
         if claim["kind"] == "non_inferiority":
             worse = "lower" if claim["better"] == "higher" else "higher"
-            return f"; {subject}claimed not to be {worse} by more than the margin"
-        return f"; {subject}claimed to be {claim['better']}"
+            return f"; {subject}claimed not to be {worse} in the first arm by more than the margin"
+        where = "" if claim["minus"] else " in the first arm"
+        return f"; {subject}claimed to be {claim['better']}{where}"
     if claim["margin"]:
         return ""
     tolerance = claim["tolerance"]

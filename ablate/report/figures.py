@@ -171,8 +171,8 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     )
     directed = [claim["kind"] not in ("equivalence", "exact") for claim in with_effects]
     if any(directed):
-        caption += " To the right of 0, the difference favours the claim"
-        caption += "." if all(directed) else ", if the claim has a direction."
+        subject = "The" if all(directed) else "If a claim has a direction, the"
+        caption += f" {subject} claimed direction is to the right of 0."
     if any(claim.get("interval_equivalence") for claim in with_effects):
         caption += " The thick part is the narrower interval that decides whether arms are equal."
     if any(is_exact(claim) for claim in with_effects):

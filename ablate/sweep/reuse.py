@@ -181,14 +181,13 @@ def set_values(config: DictConfig, overrides: Sequence[str]) -> None:
         overrides: all overrides of the other run.
     """
     node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
-    words = [word for word in overrides if not _plain_key(word).startswith(("hydra.", "hydra/"))]
     before, form = {*node.overrides.task}, node.job.config.override_dirname
-    changed = [word for word in words if word not in before]
-    named = sorted(word for word in words if _plain_key(word) not in form.exclude_keys)
+    changed = [word for word in overrides if word not in before]
+    named = sorted(word for word in overrides if _plain_key(word) not in form.exclude_keys)
     with read_write(config), read_write(node):
         for override in OverridesParser.create().parse_overrides(changed):
             OmegaConf.update(config, override.key_or_group, override.value())
-        node.overrides.task = words
+        node.overrides.task = [*overrides]
         node.job.override_dirname = form.item_sep.join(named).replace("=", form.kv_sep)
 
 

@@ -2,7 +2,9 @@
 
 import json
 import math
+import struct
 import sys
+import zlib
 
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ import ablate
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
 from ablate.evidence.foreign.wandb_api import read_project
+from ablate.evidence.foreign.wandb_offline import HEADER
 from ablate.referee.campaign_file import read_campaign
 from ablate.referee.reading import read_question
 
@@ -51,6 +54,12 @@ def written(form, records, folder):
 @pytest.mark.parametrize("form", FORMATS)
 def test_tables(form, records, tmp_path, expected):
     assert verdict_of(written(form, records, tmp_path)) == expected
+
+
+def test_a_data_frame_is_read_in_pieces(records, monkeypatch, expected):
+    monkeypatch.setattr("ablate.evidence.foreign.frame.CHUNK", 4)
+    assert len(records) > 8
+    assert verdict_of(pd.DataFrame(records)) == expected
 
 
 @pytest.fixture
@@ -173,6 +182,18 @@ def test_offline_runs_of_wandb(offline):
     (path, *_) = sorted(folder.glob("*/run-*.wandb"))
     path.write_bytes(path.read_bytes()[:-40])
     assert source.read(folder).rows == len(chosen)
+
+
+def test_a_record_of_wandb_that_is_no_message_ends_the_file(offline):
+    folder, chosen = offline
+    (path, *_) = sorted(folder.glob("*/run-*.wandb"))
+    content, record = path.read_bytes(), b"\xff" * 20
+    head = struct.pack("<IHB", zlib.crc32(b"\x01" + record), len(record), 1)
+    path.write_bytes(content[:HEADER] + head + record + content[HEADER:])
+    table = source.read(folder)
+    assert table.rows == len(chosen) - 1
+    (note,) = table.notes
+    assert note == (f"{path.name} is read up to its last whole record: a record is not one of W&B.")
 
 
 class RecordedRun:

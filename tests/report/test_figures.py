@@ -147,15 +147,18 @@ def test_effects_show_interval_margin_and_every_seed(evidence):
 @pytest.mark.parametrize(
     ("kinds", "sentence"),
     [
-        (["superiority"], "the difference favours the claim."),
+        (["superiority"], "The claimed direction is to the right of 0."),
         (["equivalence"], ""),
-        (["superiority", "equivalence"], "favours the claim, if the claim has a direction."),
+        (
+            ["superiority", "equivalence"],
+            "If a claim has a direction, the claimed direction is to the right of 0.",
+        ),
     ],
 )
 def test_an_equality_has_no_direction(evidence, kinds, sentence):
     claims = [{"id": kind, "kind": kind} for kind in kinds]
     caption = drawn(evidence(claims=claims))["effects"].caption
-    assert ("favours the claim" in caption) == bool(sentence)
+    assert ("claimed direction" in caption) == bool(sentence)
     assert sentence in caption
 
 

@@ -251,12 +251,13 @@ def test_what_fresh_seeds_said_stands_beside_the_first_verdict(report, evidence,
         ("equivalence", "Claim: equivalence. Measured: test BLEU in points. Margin: 2 (a reason)."),
         (
             "superiority",
-            "Claim: superiority. Measured: test BLEU in points; claimed to be higher. Margin: 2 (a",
+            "Claim: superiority. Measured: test BLEU in points; claimed to be higher in the first "
+            "arm. Margin: 2 (a",
         ),
         (
             "non_inferiority",
-            "Claim: non-inferiority. Measured: test BLEU in points; claimed not to be lower by "
-            "more than the margin. Margin: 2 (a reason).",
+            "Claim: non-inferiority. Measured: test BLEU in points; claimed not to be lower in "
+            "the first arm by more than the margin. Margin: 2 (a reason).",
         ),
     ],
 )
@@ -277,7 +278,8 @@ def test_claims_that_are_tested_alike_share_a_line():
     claim["minus"] = {}
     claims = [claim | {"source": source} for source in ("a paper", "a book", "a paper")]
     assert measured(claims) == [
-        "Claims 1, 2 and 3: superiority. Measured: test BLEU in points; claimed to be higher."
+        "Claims 1, 2 and 3: superiority. Measured: test BLEU in points; claimed to be higher in "
+        "the first arm."
     ]
     assert sources(claims) == ["Source of claims 1 and 3: a paper.", "Source of claim 2: a book."]
 

@@ -9,7 +9,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import _rounded, _training, kept, tuning_run
+from ablate.evidence.gather import _environment, _rounded, _training, kept, tuning_run
 from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import bleu
 from ablate.verdict.conclude import conclude
@@ -417,3 +417,13 @@ def test_a_tuning_run_keeps_the_curve_from_which_its_score_is_computed(run):
     whole = run({}, 901) | {"curve": {"step": [1, 2], "val/nll": [3.0, 1.0]}}
     left = tuning_run(whole, "steps_to/nll_2")
     assert value(left, "steps_to/nll_2") == value(whole, "steps_to/nll_2")
+
+
+@pytest.mark.parametrize("commit", [{"commit": "4935ff1d"}, {"commit": None}, {}])
+def test_evidence_names_the_versions_and_the_commit_of_a_run(tmp_path, commit):
+    made = {"python": "3.11", "packages": {"torch": "2.13.0", "unused": "1"}, **commit}
+    (tmp_path / "environment.json").write_text(json.dumps(made))
+    kept_of_run = _environment(tmp_path)
+    assert kept_of_run["versions"]["torch"] == "2.13.0"
+    assert "unused" not in kept_of_run["versions"]
+    assert kept_of_run.get("commit") == commit.get("commit")

@@ -29,7 +29,8 @@ def alone(sweep, cell):
 @pytest.fixture(scope="module")
 def screen():
     """A sweep of a screen with its cells: those for the verdict, and those that tune."""
-    words = ["+experiment=modern_screen", "logger=none", VARIANTS, "seed=0,1"]
+    hydras = ["hydra.job.name=named", "hydra.job.config.override_dirname.exclude_keys=[seed]"]
+    words = ["+experiment=modern_screen", "logger=none", VARIANTS, "seed=0,1", *hydras]
     with composed(words) as sweep:
         folder, tune = Path("sweep"), plain_study(sweep.config)["tune"]
         cells = compose(sweep.context, sweep.config, sweep.jobs, count(), folder)

@@ -185,7 +185,7 @@ def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path
         ("wider: {id: wider,", "wider: {idd: wider,", [], "idd"),
         (
             *("wider: {id: wider,", "wider: {treatment: {variant: baseline}, id: wider,", []),
-            "wider has the key treatment",
+            "wider: remove the key treatment",
         ),
         pytest.param(
             *("metric: probe/trace", "metric: probe/tracee", [], "probe/tracee"),

@@ -86,7 +86,8 @@ def _run(path: Path, by_step: bool, notes: list[str]) -> list[Row]:
         for message in _records(path.read_bytes()):
             run.take(Record.FromString(message))
     except (DamagedError, DecodeError) as error:
-        notes.append(f"{path.name} is read up to its last whole record: {error}.")
+        reason = error if isinstance(error, DamagedError) else "a record is not one of W&B"
+        notes.append(f"{path.name} is read up to its last whole record: {reason}.")
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
     return run.rows(by_step)
