@@ -4,9 +4,9 @@ Evidence is in experiments/<name>/, and in the folder of every sweep that has a 
     study.json       the study, the setting, when the study was registered, and a seal
     registered.json  the study as it was registered
     runs.jsonl       one line per run
-    screening.jsonl.gz
-                     runs that tuned a nuisance parameter, such as the learning rate
+    screening.jsonl  runs that tuned a nuisance parameter, such as the learning rate
     statistics.npz   BLEU statistics per sentence, of every run and split
+Large files of runs are compressed, and have the suffix .gz.
 """
 
 import gzip
@@ -28,9 +28,9 @@ from ablate.evidence.seal import (
     RUNS,
     SCREENING,
     STATISTICS,
+    file_of_runs,
     read_about,
     read_parts,
-    screening_file,
     seal_of,
     verify,
     write_about,
@@ -46,6 +46,7 @@ RUNS_OF = " of runs"  # suffix: the identities of the runs
 SIZED = " of size "  # infix: runs whose test split has another number of sentences
 GROUPS_OF = " of groups"  # suffix: the group number of each sentence
 WIDTH = 10  # number of statistics per sentence
+PLAIN = 200_000  # bytes of a file of runs that is not compressed, at most
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,7 @@ class Evidence:
         folder.mkdir(parents=True, exist_ok=True)
         _write_lines(folder / RUNS, self.runs)
         if self.screening:
-            _write_lines(folder / COMPRESSED, self.screening)
-            (folder / SCREENING).unlink(missing_ok=True)  # of an earlier version
+            _write_lines(folder / SCREENING, self.screening)
         _write_statistics(folder / STATISTICS, self.statistics, self.groups)
         self.seal(folder)
 
@@ -146,7 +146,7 @@ class Evidence:
         """
         about = read_parts(folder)
         check_about(folder / ABOUT, about)
-        screening, factors = screening_file(folder), about["study"]["factors"]
+        screening, factors = file_of_runs(folder, SCREENING), about["study"]["factors"]
         scores = _read_statistics(folder / STATISTICS) if statistics else {}
         return cls(
             name=about["name"],
@@ -154,7 +154,7 @@ class Evidence:
             regime=about["regime"],
             registration=about["registration"],
             registered=about["registered"],
-            runs=read_runs(folder / RUNS, factors),
+            runs=read_runs(file_of_runs(folder), factors),
             screening=read_runs(screening, factors) if screening.exists() else [],
             statistics=scores,
             groups=_read_groups(folder / STATISTICS, scores) if statistics else {},
@@ -162,12 +162,19 @@ class Evidence:
 
 
 def _write_lines(path: Path, runs: list[Run]) -> None:
-    """Write a run per line; a file with the ending .gz is compressed, and equal runs give equal
-    bytes.
+    """Write a run per line. A large file is compressed, and its name gets a suffix.
+
+    Equal runs give equal bytes.
     """
     compact = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
     lines = "".join(compact.encode(finite(run)) + "\n" for run in runs).encode()
-    write_bytes(path, gzip.compress(lines, mtime=0) if path.suffix == ".gz" else lines)
+    compressed = path.with_name(f"{path.name}{COMPRESSED}")
+    if len(lines) > PLAIN:
+        write_bytes(compressed, gzip.compress(lines, mtime=0))
+        path.unlink(missing_ok=True)
+    else:
+        write_bytes(path, lines)
+        compressed.unlink(missing_ok=True)
 
 
 def _write_statistics(

@@ -9,7 +9,7 @@ from ablate.errors import UserError
 from ablate.evidence.analysis_log import ANALYSIS_LOG, Line, Sweep, read_lines
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import departures
-from ablate.evidence.seal import RUNS
+from ablate.evidence.seal import RUNS, file_of_runs
 from ablate.evidence.types import Levels, Run
 
 
@@ -34,7 +34,7 @@ class Piece:
             UserError: the folder has no finished sweep, a file is damaged, or the study differs
                 from the registered one.
         """
-        if not (folder / RUNS).exists():
+        if not file_of_runs(folder).exists():
             raise UserError(f"{folder} has no {RUNS}: give the folder of a finished sweep")
         evidence = Evidence.load(folder)
         lines = [*read_lines(folder / ANALYSIS_LOG)]

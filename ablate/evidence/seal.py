@@ -1,7 +1,7 @@
 """Read and write study.json with its seal: digests by which edited evidence is detected.
 
-A seal contains a digest of every run in runs.jsonl and screening.jsonl.gz, of statistics.npz, and
-of study.json except the study (which is covered by the hash of its registration). The code that
+A seal contains a digest of every run in runs.jsonl and screening.jsonl, of statistics.npz, and of
+study.json except the study (which is covered by the hash of its registration). The code that
 writes evidence writes the seal. Every function that reads evidence for a verdict verifies the seal.
 Changed values or statuses, removed runs and damaged files are rejected.
 
@@ -22,8 +22,8 @@ from ablate.record.files import finite, write_json, write_text
 
 ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz"
 RUNS, SCREENING = "runs.jsonl", "screening.jsonl"
-COMPRESSED = f"{SCREENING}.gz"  # earlier versions wrote the same lines uncompressed
-FILES = (ABOUT, REGISTERED, RUNS, COMPRESSED, SCREENING, STATISTICS)
+COMPRESSED = ".gz"  # suffix of RUNS and SCREENING, if they are large
+FILES = (ABOUT, REGISTERED, RUNS, RUNS + COMPRESSED, SCREENING, SCREENING + COMPRESSED, STATISTICS)
 PARTS = ("name", "study", "regime", "registration")
 # `study` is null for a sweep without a study
 KINDS = {"name": str, "study": dict | None, "regime": dict, "registration": dict, "seal": dict}
@@ -127,12 +127,15 @@ def seal_of(folder: Path, runs: Runs, screening: Runs) -> Seal:
     return {**seal, STATISTICS: _of_file(folder / STATISTICS)}
 
 
-def screening_file(folder: Path) -> Path:
-    """Return the path of the file with the runs that tuned a nuisance parameter: compressed, or
-    plain if an earlier version of ablate wrote it.
+def file_of_runs(folder: Path, name: str = RUNS) -> Path:
+    """Return the path of a file with one run per line: plain, or compressed if it is large.
+
+    Args:
+        folder: the folder of the evidence.
+        name: `RUNS`, or `SCREENING` for the runs that tuned a nuisance parameter.
     """
-    former = folder / SCREENING
-    return former if former.exists() else folder / COMPRESSED
+    compressed = folder / f"{name}{COMPRESSED}"
+    return compressed if compressed.exists() else folder / name
 
 
 def verify(folder: Path, about: About, runs: Runs, screening: Runs) -> None:
@@ -145,11 +148,8 @@ def verify(folder: Path, about: About, runs: Runs, screening: Runs) -> None:
         screening: the runs that tuned a nuisance parameter.
     """
     sealed = about["seal"]
-    for path, name, lines in (
-        (folder / RUNS, RUNS, runs),
-        (screening_file(folder), SCREENING, screening),
-    ):
-        _verify_runs(path, sealed.get(name), lines, about)
+    for name, lines in ((RUNS, runs), (SCREENING, screening)):
+        _verify_runs(file_of_runs(folder, name), sealed.get(name), lines, about)
     if sealed.get(STATISTICS) != _of_file(folder / STATISTICS):
         raise _changed(str(folder / STATISTICS), about)
 

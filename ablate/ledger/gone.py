@@ -12,7 +12,7 @@ from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import ANALYSIS_LOG, Sweep, in_order, read_lines
 from ablate.evidence.manifest import KeptStudy, digest_of_runs, read_manifest
-from ablate.evidence.seal import ABOUT, RUNS, read_parts
+from ablate.evidence.seal import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.ledger import places
 from ablate.ledger.annotations import read_readings
 from ablate.ledger.places import COMMITTED, KEPT, LOCAL, SWEEP, VERDICT
@@ -102,9 +102,9 @@ def _lost(folder: Path, study: KeptStudy) -> str:
         return f"{VERDICT} of the {study.runs} runs that were kept is gone"
     if places.is_packaged(folder):  # a wheel contains only the verdicts
         return ""
-    for name in (ABOUT, RUNS):
-        if not (folder / name).exists():
-            return f"{name} of the {study.runs} runs that were kept is gone"
+    for path in (folder / ABOUT, file_of_runs(folder)):
+        if not path.exists():
+            return f"{path.name} of the {study.runs} runs that were kept is gone"
     if digest_of_runs(read_parts(folder).get("seal", {})) != study.digest:
         return f"{RUNS} does not have the {study.runs} runs that were kept"
     if study.logged and not (folder / ANALYSIS_LOG).exists():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
+from ablate.evidence.seal import file_of_runs
 from ablate.record.files import check_links
 from ablate.verdict.load import load_evidence
 
@@ -18,7 +19,7 @@ def from_folder(folder: Path) -> Evidence:
     from ablate.evidence.gather import gather
 
     check_links(folder, folder)
-    if (folder / "runs.jsonl").exists() or not (folder / "cells").is_dir():
+    if file_of_runs(folder).exists() or not (folder / "cells").is_dir():
         return load_evidence(folder)
     check_cells(folder)
     evidence = gather(folder)

@@ -11,8 +11,8 @@ import pandas
 from ablate.config.leaves import leaves
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import curve_of, gather
-from ablate.evidence.seal import RUNS, SCREENING
+from ablate.evidence.gather import SCREENING, curve_of, gather
+from ablate.evidence.seal import RUNS, file_of_runs
 from ablate.evidence.types import Curve
 from ablate.record.files import check_links
 from ablate.record.label import say
@@ -43,7 +43,7 @@ def _rows(folder: Path, curves: bool) -> Iterator[Row]:
     if (folder / "runs").is_dir():
         return _of_results(folder / "runs", curves)
     check_links(folder, folder)
-    sweeps = {path.parent for name in (RUNS, "cells") for path in folder.rglob(name)}
+    sweeps = {path.parent for name in (f"{RUNS}*", "cells") for path in folder.rglob(name)}
     kept = sorted(path for path in sweeps if path.name != SCREENING)
     return (row for path in kept for row in _of_sweep(path, curves))
 
@@ -55,7 +55,7 @@ def _of_sweep(folder: Path, curves: bool) -> Iterator[Row]:
     A row begins with the run's levels of the study's factors. If the study has two training
     budgets, a run has rows for both.
     """
-    if not (folder / RUNS).exists():
+    if not file_of_runs(folder).exists():
         check_cells(folder)
         evidence = gather(folder)
     else:

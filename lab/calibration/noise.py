@@ -19,6 +19,7 @@ from jaxtyping import Float
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
+from ablate.evidence.seal import file_of_runs
 from ablate.evidence.sentence_scores import contributions
 from ablate.evidence.table import by_arm
 from ablate.evidence.types import Run
@@ -80,4 +81,4 @@ def evidence_of(folder: Path) -> Evidence:
     Raises:
         UserError: the folder has neither, or a record is damaged.
     """
-    return Evidence.load(folder) if (folder / "runs.jsonl").exists() else gather(folder)
+    return Evidence.load(folder) if file_of_runs(folder).exists() else gather(folder)

@@ -59,26 +59,32 @@ def test_what_is_written_is_read(folder, tmp_path):
 
 
 @pytest.fixture
-def tuned(folder):
-    """Evidence with a run that tuned a learning rate, saved; the path of the file of this run."""
+def tuned(folder, monkeypatch):
+    """Evidence with a run that tuned a learning rate, saved; the path of the compressed file of
+    this run.
+    """
+    monkeypatch.setattr("ablate.evidence.folder.PLAIN", 100)
     evidence = Evidence.load(folder)
     run = {**evidence.runs[0], "cell": 100, "tuned": {"key": "optimizer.lr", "value": 0.1}}
     replace(evidence, screening=[run]).save(folder)
     return folder / "screening.jsonl.gz"
 
 
-def test_tuning_runs_of_earlier_versions_are_read_and_then_written_compressed(tuned):
-    former = tuned.parent / "screening.jsonl"
-    former.write_bytes(gzip.decompress(tuned.read_bytes()))
-    tuned.unlink()
+@pytest.mark.parametrize("name", ["runs.jsonl", "screening.jsonl"])
+def test_large_files_of_runs_are_compressed_and_small_ones_are_not(tuned, name, monkeypatch):
+    plain, compressed = tuned.parent / name, tuned.parent / f"{name}.gz"
+    assert compressed.exists() and not plain.exists()
     evidence = Evidence.load(tuned.parent)
-    assert [run["cell"] for run in evidence.screening] == [100]
+    monkeypatch.setattr("ablate.evidence.folder.PLAIN", 1_000_000)
+    text = gzip.decompress(compressed.read_bytes())
     evidence.save(tuned.parent)
-    assert not former.exists()
-    assert Evidence.load(tuned.parent).screening == evidence.screening
+    assert plain.read_bytes() == text and not compressed.exists()
+    reread = Evidence.load(tuned.parent)
+    assert (reread.runs, reread.screening) == (evidence.runs, evidence.screening)
+    assert [run["cell"] for run in reread.screening] == [100]
 
 
-def test_tuning_runs_are_compressed_without_the_time_of_writing(tuned):
+def test_large_files_are_compressed_without_the_time_of_writing(tuned):
     assert tuned.read_bytes()[4:8] == bytes(4)
 
 

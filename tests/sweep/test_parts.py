@@ -1,6 +1,5 @@
 """A study that is made in parts, in folders that share nothing, and joined."""
 
-import gzip
 import json
 import shutil
 
@@ -118,9 +117,7 @@ def numbers(verdict):
 
 
 def lines(folder, name="runs.jsonl"):
-    content = (folder / name).read_bytes()
-    text = gzip.decompress(content) if name.endswith(".gz") else content
-    return [json.loads(line) for line in text.splitlines()]
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
 
 
 @pytest.mark.slow
@@ -267,6 +264,6 @@ def test_a_tuned_study_tunes_in_parts_as_in_one_go(sweep, joined, judged):
             for run in lines(folder, name)
         }
 
-    for name in ("runs.jsonl", "screening.jsonl.gz"):
+    for name in ("runs.jsonl", "screening.jsonl"):
         assert chosen(folder, name) == chosen(whole, name)
     assert numbers(judged(folder)) == numbers(json.loads((whole / "verdict.json").read_text()))

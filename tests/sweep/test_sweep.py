@@ -1,6 +1,5 @@
 """Sweeps as a user starts them: from the command line; the slow ones in processes of their own."""
 
-import gzip
 import json
 import os
 import shutil
@@ -129,8 +128,7 @@ def test_every_arm_gets_its_best_rate_and_old_runs_make_no_evidence(processes, t
 
     done = processes(*arguments)
     assert done.returncode == 0, done.stderr
-    tuning = sweep_folder(tmp_path) / "screening.jsonl.gz"
-    lines = gzip.decompress(tuning.read_bytes()).splitlines()
+    lines = (sweep_folder(tmp_path) / "screening.jsonl").read_text().splitlines()
     screened = [json.loads(line) for line in lines]
     assert len(screened) == 12  # of two values the better one is an edge, and a third is tried
     assert not any(key.startswith("test/") for run in screened for key in run["metrics"])
