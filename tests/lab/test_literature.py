@@ -23,6 +23,21 @@ def test_the_page_is_that_of_the_verdicts(monkeypatch):
     )
 
 
+def test_every_published_result_that_is_not_confirmed_has_its_comparisons(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    papers, _, rest = literature.page().partition("## Published results that are not confirmed")
+    section = rest.partition("\n## ")[0]
+
+    def rows(text):
+        return [line.strip("| ").split(" | ") for line in text.splitlines() if line[:1] == "|"][2:]
+
+    shown = {row[0]: row for row in rows(section)}
+    assert shown.keys() == {row[0] for row in rows(papers) if row[5] != "yes"}
+    early, late, captions = shown["relu_squared"][2:5]
+    assert early.startswith("better") and late.startswith("undecided")
+    assert captions.startswith("undecided") and shown["gated_attention"][4] == "-"
+
+
 @pytest.mark.parametrize(
     ("shows", "published", "agreement"),
     [
