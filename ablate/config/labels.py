@@ -82,6 +82,7 @@ KEYS = {
     "tokenizer.joint": "joint vocabulary {}",
     "tokenizer.vocab_size": "{} subwords",
     "trainer.precision": "precision {}",
+    "variant": "{}",
     "weights": "{} weights",
 }
 # Labels of keys whose value is null.
@@ -121,6 +122,7 @@ VALUES: dict[str, dict[Any, str]] = {
     },
     "tokenizer.joint": {True: "joint vocabulary", False: "separate vocabularies"},
     "trainer.precision": {"32-true": "float32", "bf16-mixed": "bfloat16 (mixed)"},
+    "variant": {"baseline": "the baseline"},
 }
 SHORT = "budget.short"
 PARTS = {"cross": "cross-attention"}
@@ -235,7 +237,7 @@ def factor_label(factor: str) -> str:
         )
         for opening in ("sentences of ", "sentences cut at ", "at most "):
             words = words.removeprefix(opening)
-        return words.removeprefix("of ") or "option"
+        return words.removeprefix("of ") or " ".join(_last(group))
     name = " ".join(_last(group)).removeprefix("n ")
     part = place.removeprefix("model.").partition(".")[0]
     return f"{name} ({PARTS.get(part, part)})" if place else name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config.labels import arm_label, level_label, option_label
+from ablate.config.labels import arm_label, factor_label, level_label, option_label
 from ablate.config.location import CONF
 from ablate.evidence.folder import Evidence
 from ablate.phrases import in_sentence, name_of
@@ -120,10 +120,17 @@ def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
         ({"data.n_train": 12000}, "12,000 training pairs"),
         ({"model.d_head": None}, "head width d_model / n_heads"),
         ({"model.some_new_key": None}, "some new key none"),
+        ({"variant": "no_biases"}, "no biases"),
+        ({"variant": "baseline"}, "the baseline"),
     ],
 )
 def test_arms_have_names_that_a_person_would_use(levels, label):
     assert arm_label(levels) == label
+
+
+def test_a_factor_whose_label_is_its_value_is_called_by_its_key():
+    assert factor_label("variant") == "variant"
+    assert factor_label("probe.stack") == "stack"
 
 
 def test_options_of_a_group_have_different_labels():
