@@ -333,6 +333,30 @@ def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
     assert size_caveat.endswith("1,500 with n 2 against 1,000 with n 1 (50 % more).")
 
 
+@pytest.mark.parametrize(
+    ("values", "turns"),
+    [
+        ([3.0, 2.0, 1.0], []),
+        ([3.0, 1.0, 1.5], [("n 2", "n 4", "+0.500")]),
+        ([1.0, 0.5, 2.0], [("n 1", "n 2", "-0.500")]),
+        ([3.0, 1.0, 1.0], []),
+    ],
+)
+def test_a_trend_names_neighbouring_levels_against_its_slope(claim, run, evidence, values, turns):
+    runs = [
+        run({"n": n}, seed, **{"test/nll": nll + 0.1 * seed})
+        for n, nll in zip((1, 2, 4), values, strict=True)
+        for seed in range(3)
+    ]
+    asked = claim(kind="trend", over="n", better="lower", treatment={}, baseline={})
+    caveats = conclude(evidence(runs, asked, factors=["n"]))["caveats"]
+    assert [caveat for caveat in caveats if "opposite direction" in caveat] == [
+        f"The slope is an average over all levels. From {before} to {after} the mean changes in "
+        f"the opposite direction: test nll {change}."
+        for before, after, change in turns
+    ]
+
+
 def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, evidence):
     runs = [
         run({"model.n_layers": n}, seed, **{"test/nll": 1.0}) for n in (2, 6) for seed in (0, 1)

@@ -6,15 +6,18 @@ A caveat about some of the claims begins with the numbers of these claims: "Clai
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from statistics import mean
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label, texts_of_task
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import planned_looks
-from ablate.evidence.outcome import NOT_LEARNED
+from ablate.evidence.outcome import NOT_LEARNED, value
 from ablate.evidence.table import by_label
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
+from ablate.metric.table import metric_in_words
 from ablate.phrases import claims_numbered, listed, name_of, number_of, quoted
 from ablate.stats.estimate import SEEDS
 from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
@@ -24,6 +27,7 @@ from ablate.verdict.kind.base import Finding
 from ablate.verdict.seen_noise import SeenNoise, seen_noise
 from ablate.verdict.sides import sides
 from ablate.verdict.stages import FUTILE, needed
+from ablate.verdict.wording.details import direction
 from ablate.verdict.wording.effects import failures
 
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
@@ -262,12 +266,35 @@ def _of_claims(evidence: Evidence, findings: list[Finding], claims: list[Entry])
         failed = failures(finding.claim, entry)
         if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
             yield f"{subject}{failed}. The estimate leaves out their seeds in every arm."
+        yield from (f"{subject}{turn}" for turn in _turns(finding, entry))
         if entry["method"].startswith("sign test"):
             yield (
                 f"{subject}The differences of all {entry['pairs']} seeds are exactly equal, so the "
                 "interval has no width. Only the number of seeds shows how certain the answer is."
             )
     yield from _of_age(evidence, claims)
+
+
+def _turns(finding: Finding, entry: Entry) -> Iterator[str]:
+    """Yield a caveat for neighbouring levels of a trend between which the mean changes in the
+    opposite direction of the slope.
+    """
+    claim, paired, slope = finding.claim, finding.paired, entry["effect"]
+    if claim["kind"] != "trend" or claim["minus"] or paired is None or slope is None:
+        return
+    means = [
+        mean(value(run, claim["metric"]) for seed in paired.seeds for run in side.runs[seed])
+        for side in paired.sides
+    ]
+    metric = metric_in_words(claim["metric"], claim.get("measures"))
+    for (first, before), (second, after) in pairwise(zip(paired.sides, means, strict=True)):
+        if direction(claim) * (after - before) * slope < 0:
+            yield (
+                "The slope is an average over all levels. From "
+                f"{quoted(arm_label(first.levels))} to {quoted(arm_label(second.levels))} the mean "
+                f"changes in the opposite direction: {metric.name} "
+                f"{metric.say(after - before, sign=True)}."
+            )
 
 
 def _of_age(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
