@@ -93,8 +93,9 @@ def wider_jobs(
     return jobs
 
 
-def _beyond(best: Any, values: Sequence[Any]) -> float | None:
-    """Return the next value beyond the edge of the grid at which the best value lies.
+def _beyond(best: Any, values: Sequence[Any]) -> int | float | None:
+    """Return the next value beyond the edge of the grid at which the best value lies; a whole
+    number if all values are whole numbers.
 
     The result is None if the best value is not at an edge, or if the grid cannot be extended.
     """
@@ -104,7 +105,10 @@ def _beyond(best: Any, values: Sequence[Any]) -> float | None:
     neighbours = {up[-1]: up[-2], up[0]: up[1]}
     if best not in neighbours:
         return None
-    return float(f"{best * best / neighbours[best]:.{DIGITS}g}")
+    after = best * best / neighbours[best]
+    whole = all(isinstance(value, int) for value in values)
+    rounded = round(after) if whole else float(f"{after:.{DIGITS}g}")
+    return rounded if rounded > 0 and rounded not in values else None
 
 
 def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:

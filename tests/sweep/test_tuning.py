@@ -79,7 +79,14 @@ def test_a_grid_goes_on_beyond_the_edge_that_is_best():
     }
 
 
-@pytest.mark.parametrize("values", [["a", "b"], [0.0, 0.1], [1]])
+def test_a_grid_of_whole_numbers_goes_on_with_whole_numbers():
+    links = [link("a", 2, 1.0), link("a", 3, 2.0), link("a", 200, 3.0, seed=9)]
+    links += [link("a", 400, 1.0, seed=9)]
+    jobs = wider_jobs([cell("a", 1), cell("a", 2, 1)], links, TUNE, {1: 8, 2: 9})
+    assert [job[1] for job in jobs.values()] == ["lr=1", "lr=800"]
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [0.0, 0.1], [1], [2, 1], [1.0, 1.001]])
 def test_a_grid_that_has_no_next_value_ends_as_it_is(values):
     links = [link("a", value, 1.0 - at) for at, value in enumerate(values)]
     assert wider_jobs([cell("a", 1)], links, {**TUNE, "values": values}, {1: 8}) == {}
