@@ -6,14 +6,18 @@ for all seeds, identical arms would differ significantly in 10 to 18 % of sweeps
 (docs/explanation/statistics.md).
 """
 
+import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
+from ablate.evidence.gather import curve_of
 from ablate.evidence.outcome import value
 from ablate.evidence.piece import replicate
+from ablate.evidence.threshold import threshold
 from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Run, Tune
 from ablate.record.types import Link
@@ -131,9 +135,7 @@ def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
         UserError: none of these runs has a result.
     """
     scores = {
-        link["tuned"]["value"]: value(cast(Run, link), tune["metric"])
-        for link in links
-        if link["status"] != "failed"
+        link["tuned"]["value"]: _score(link, tune) for link in links if link["status"] != "failed"
     }
     if not scores:
         errors = [link["error"] for link in links if "error" in link]
@@ -143,6 +145,17 @@ def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
 
 
 def tuned_jobs(
+def _score(link: Link, tune: Tune) -> float:
+    """Return the score of a tuning run; an infinitely bad score if the run has none because it
+    diverged.
+    """
+    curve = curve_of(Path(link["folder"])) if threshold(tune["metric"]) else {}
+    try:
+        return value(cast(Run, {**link, "curve": curve}), tune["metric"])
+    except KeyError:
+        return -math.inf if tune["better"] == "higher" else math.inf
+
+
     cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
 ) -> list[Overrides]:
     """Return the overrides of each run for the verdict, followed by its tuned value.

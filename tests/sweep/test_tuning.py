@@ -1,5 +1,7 @@
 """A nuisance is chosen for every arm on validation."""
 
+import json
+
 import pytest
 from omegaconf import OmegaConf
 
@@ -103,6 +105,33 @@ def test_a_diverged_run_counts_against_its_value():
     links = [link("a", 1, 0.1, "diverged"), link("a", 2, 4.0)]
     assert choose(links, TUNE, cell("a", 1)) == 2
     assert choose(links, {**TUNE, "better": "higher"}, cell("a", 1)) == 1
+
+
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_a_diverged_run_without_a_score_is_worse_than_every_other_run(better):
+    tune = {**TUNE, "metric": "val/perplexity", "better": better}
+    learned = {**link("a", 2, 4.0), "metrics": {"val/perplexity": 54.6}}
+    assert choose([link("a", 1, None, "diverged"), learned], tune, cell("a", 1)) == 2
+
+
+def test_a_value_is_chosen_by_the_steps_to_a_loss(tmp_path):
+    links = []
+    for value, losses in ((1, (3.0, 2.5)), (2, (2.5, 1.5)), (3, (2.9, 1.9))):
+        folder = tmp_path / str(value)
+        folder.mkdir()
+        lines = [json.dumps({"step": 10 * n, "val/nll": x}) for n, x in enumerate(losses, 1)]
+        (folder / "metrics.jsonl").write_text("\n".join(lines))
+        links.append({**link("a", value, losses[-1]), "folder": str(folder)})
+    assert choose(links, {**TUNE, "metric": "steps_to/nll_2.0"}, cell("a", 1)) == 2
+
+
+def test_values_are_written_as_hydra_reads_them():
+    """A value of Python's None would be the word "None", and the word "1" a number."""
+    tune = {**TUNE, "values": [None, "1", "a b", True]}
+    jobs = screening_jobs([cell("a", 1)], tune, {1: 8})
+    assert [job[1] for job in jobs] == ["lr=null", 'lr="1"', 'lr="a b"', "lr=true"]
+    links = [link("a", None, 1.0), link("a", "1", 2.0)]
+    assert tuned_jobs([cell("a", 1)], links, tune, {1: 8})[0][-1] == "lr=null"
 
 
 def test_an_arm_without_any_result_ends_the_sweep():
