@@ -20,6 +20,7 @@ from ablate.evidence.piece import replicate
 from ablate.evidence.threshold import threshold
 from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Run, Tune
+from ablate.record.label import value_text
 from ablate.record.types import Link
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
@@ -62,7 +63,7 @@ def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Override
     budget = (f"budget.steps={short}", "budget.short=null") if short else ()
     seed = f"seed={seeds[cell.seed]}"
     arm = without_seed(cell.overrides)
-    return (*arm, f"{tune['key']}={chosen}", seed, UNTESTED, *budget)
+    return (*arm, f"{tune['key']}={value_text(chosen)}", seed, UNTESTED, *budget)
 
 
 def wider_jobs(
@@ -144,7 +145,6 @@ def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
     return best(scores, key=lambda chosen: scores[chosen])
 
 
-def tuned_jobs(
 def _score(link: Link, tune: Tune) -> float:
     """Return the score of a tuning run; an infinitely bad score if the run has none because it
     diverged.
@@ -156,6 +156,7 @@ def _score(link: Link, tune: Tune) -> float:
         return -math.inf if tune["better"] == "higher" else math.inf
 
 
+def tuned_jobs(
     cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
 ) -> list[Overrides]:
     """Return the overrides of each run for the verdict, followed by its tuned value.
@@ -172,5 +173,6 @@ def _score(link: Link, tune: Tune) -> float:
         for cell in cells
     ]
     return [
-        (*cell.overrides, f"{tune['key']}={best}") for cell, best in zip(cells, chosen, strict=True)
+        (*cell.overrides, f"{tune['key']}={value_text(best)}")
+        for cell, best in zip(cells, chosen, strict=True)
     ]

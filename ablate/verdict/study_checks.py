@@ -210,6 +210,9 @@ def _check_tune(study: Study) -> None:
         raise UserError(
             f"study.tune: values={tune['values']} and seeds={tune['seeds']}; neither may be empty"
         )
+    values = tune["values"]
+    if any(isinstance(value, list | dict) or values.count(value) > 1 for value in values):
+        raise UserError(f"study.tune: values={values}; list different numbers or words")
     if tune["better"] not in ALLOWED["better"]:
         allowed = likely(tune["better"], ALLOWED["better"])
         raise UserError(f"study.tune: better={tune['better']}; {allowed}")

@@ -114,6 +114,8 @@ def test_a_sound_study_is_accepted(changes):
         ),
         ({"expect": "nothing"}, "study.expect=nothing: allowed is different, identical"),
         ({"tune": {**TUNE, "values": []}}, r"study.tune: values=\[\]"),
+        ({"tune": {**TUNE, "values": [[0.9, 0.98]]}}, r"study.tune: values=\[\[0.9, 0.98\]\]"),
+        ({"tune": {**TUNE, "values": [0.1, 0.1]}}, r"study.tune: values=\[0.1, 0.1\]"),
         ({"tune": {**TUNE, "better": "more"}}, "better=more"),
         ({"tune": {**TUNE, "metric": "test/bleu"}}, "study.tune: metric=test/bleu"),
         ({"tune": {**TUNE, "metric": "measure/bytes"}}, "study.tune: metric=measure/bytes"),
