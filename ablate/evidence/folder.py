@@ -109,6 +109,8 @@ class Evidence:
         _write_lines(folder / RUNS, self.runs)
         if self.screening:
             _write_lines(folder / SCREENING, self.screening)
+        else:  # remove the runs of evidence that was saved in this folder before
+            file_of_runs(folder, SCREENING).unlink(missing_ok=True)
         _write_statistics(folder / STATISTICS, self.statistics, self.groups)
         self.seal(folder)
 

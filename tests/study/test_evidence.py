@@ -84,6 +84,12 @@ def test_large_files_of_runs_are_compressed_and_small_ones_are_not(tuned, name, 
     assert [run["cell"] for run in reread.screening] == [100]
 
 
+def test_evidence_without_tuning_replaces_evidence_with_tuning(tuned):
+    evidence = replace(Evidence.load(tuned.parent), screening=[])
+    evidence.save(tuned.parent)
+    assert not tuned.exists() and Evidence.load(tuned.parent).screening == []
+
+
 def test_large_files_are_compressed_without_the_time_of_writing(tuned):
     assert tuned.read_bytes()[4:8] == bytes(4)
 
