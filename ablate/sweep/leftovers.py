@@ -14,6 +14,7 @@ from pathlib import Path
 from ablate.data.cache import MANIFEST
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
+from ablate.evidence.seal import file_of_runs
 from ablate.record.by_name import BY_NAME
 from ablate.record.files import is_left_over
 from ablate.record.links import read_links
@@ -23,7 +24,6 @@ from ablate.record.sealed import RESULT, read_sealed
 from ablate.record.types import Link
 from ablate.wandb.note import OFFLINE, is_synced, read_note
 
-VERDICT = "verdict.json"
 LOCK = ".lock"
 
 
@@ -94,10 +94,13 @@ def locks(folders: Folders) -> Iterator[Path]:
 
 
 def stale_sweeps(folders: Folders) -> Iterator[Path]:
-    """Yield the folders of sweeps that have no verdict, and whose runs no longer exist."""
+    """Yield the folders of sweeps that have no evidence, and whose runs no longer exist.
+
+    Parts of a study have evidence, but no verdict.
+    """
     for sweep in folders.sweeps:
         with suppress(UserError):  # a damaged sweep is kept, because its runs are unknown
-            if not (sweep / VERDICT).exists() and _has_lost_its_runs(sweep, folders.results):
+            if not file_of_runs(sweep).exists() and _has_lost_its_runs(sweep, folders.results):
                 yield sweep
 
 
@@ -142,7 +145,7 @@ KINDS = {
     "checkpoints": Kind("the run has ended, so it will not go on from a saved state", checkpoints),
     "failed": Kind("a failure is not a result; the same command starts the run again", failed),
     "unfinished": Kind("an incomplete file of a process that no longer exists", unfinished),
-    "stale_sweeps": Kind("it has no verdict, and its runs no longer exist", stale_sweeps),
+    "stale_sweeps": Kind("it has no evidence, and its runs no longer exist", stale_sweeps),
     "broken_names": Kind("the run that it links to no longer exists", broken_names),
     "uploaded": Kind("W&B has the run", uploaded),
     "caches": Kind("the next run makes it again from the corpus", caches),

@@ -92,6 +92,13 @@ def test_nothing_goes_until_that_is_asked_for(clean, leftovers, results):
     assert "There is nothing to remove" in clean("what=failed,stale_sweeps,uploaded")[1]
 
 
+@pytest.mark.parametrize("name", ["runs.jsonl", "runs.jsonl.gz"])
+def test_the_evidence_of_a_part_stays_when_its_runs_are_gone(clean, leftovers, name):
+    evidence = made(leftovers["stale_sweeps"] / name)
+    assert clean("delete=true", "what=stale_sweeps")[0] == 0
+    assert evidence.exists()
+
+
 @pytest.mark.slow
 def test_the_verdict_stays_whatever_goes(clean, command, small, here, results):
     assert command(*small, *SWEEP)[0] == 0
