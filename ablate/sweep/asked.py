@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import hydra
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
@@ -115,11 +116,19 @@ def planned_seeds(config: DictConfig) -> list[int]:
 
 
 def _each(word: str) -> list[str]:
-    """Return the values that an override such as `seed=0,1` gives to its key."""
-    override = OverridesParser.create().parse_override(word)
+    """Return the values that an override such as `seed=0,1` gives to its key.
+
+    Raises:
+        UserError: the override has no list of values, such as interval(0,1).
+    """
+    loader = GlobalHydra.instance().config_loader()  # lists the options of glob(*)
+    (override,) = OverridesParser.create(loader).parse_overrides([word])
     if not override.is_sweep_override():
         return [str(override.value())]
-    return [str(value) for value in override.sweep_string_iterator()]
+    try:
+        return [str(value) for value in override.sweep_string_iterator()]
+    except HydraException as error:
+        raise UserError(f"{word}: {error}") from None
 
 
 def _levels(

@@ -57,6 +57,17 @@ def test_a_level_is_kept_with_what_it_sets(begun):
     assert {"model/residual=pre_ln", "model/residual=post_ln"} <= begun("n_jobs=1").levels.keys()
 
 
+def test_a_pattern_stands_for_the_options_that_match(begun):
+    levels = begun("model/residual=glob(p*_ln)", "schedule=noam").levels
+    options = [name for name in levels if name.startswith("model/residual=")]
+    assert sorted(options) == [f"model/residual={name}_ln" for name in ("peri", "post", "pre")]
+
+
+def test_an_interval_is_refused(begun):
+    with pytest.raises(UserError, match=r"optimizer.lr=interval\(0.1,1\): Can only enumerate"):
+        begun("optimizer.lr=interval(0.1,1)")
+
+
 def test_an_option_that_does_not_exist_is_named(begun):
     with pytest.raises(UserError, match="model/residual=mine does not exist.*pre_ln"):
         begun("model/residual=mine,pre_ln")
