@@ -12,7 +12,7 @@ from ablate.config.leaves import leaves
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import SCREENING, curve_of, gather
-from ablate.evidence.seal import RUNS, file_of_runs
+from ablate.evidence.seal import ABOUT, RUNS, file_of_runs
 from ablate.evidence.types import Curve
 from ablate.record.files import check_links
 from ablate.record.label import say
@@ -44,7 +44,7 @@ def _rows(folder: Path, curves: bool) -> Iterator[Row]:
         return _of_results(folder / "runs", curves)
     check_links(folder, folder)
     sweeps = {path.parent for name in (f"{RUNS}*", "cells") for path in folder.rglob(name)}
-    kept = sorted(path for path in sweeps if path.name != SCREENING)
+    kept = sorted(path for path in sweeps if path.name != SCREENING or (path / ABOUT).exists())
     return (row for path in kept for row in _of_sweep(path, curves))
 
 

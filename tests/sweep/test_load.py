@@ -49,6 +49,11 @@ def test_runs_that_tuned_a_learning_rate_have_no_rows(tmp_path):
 def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, here):
     words = ["probe=parameter_count", "model.d_ff=32,48", "hydra.sweeper.params=null", "-m"]
     status, _, error = command(*small, *words)
+def test_an_experiment_may_have_the_name_of_the_folder_of_tuning_runs(tmp_path):
+    shutil.copytree(EXPERIMENTS / "heads_param_count", tmp_path / "screening")
+    assert len(ablate.load(tmp_path)) == len(ablate.load(tmp_path / "screening")) > 0
+
+
     assert status == 0, error
     (sweep,) = tmp_path.glob("results/sweeps/*/*/")
     runs = ablate.load(str(sweep))
