@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas
+import yaml
 
 from ablate.config.leaves import leaves
 from ablate.errors import UserError
@@ -125,10 +126,11 @@ def _ends(folder: Path) -> Iterator[tuple[Row, Row]]:
 def _experiment(folder: Path) -> str:
     """Return the name of the experiment of a run.
 
-    The name is found by a regular expression, because parsing the whole config takes long.
+    Only the lines with the name are parsed, because parsing the whole config takes long.
     """
-    name = re.search(r"^name: (.*)$", (folder / "config.yaml").read_text(encoding="utf-8"), re.M)
-    return name[1] if name else ""
+    text = (folder / "config.yaml").read_text(encoding="utf-8")
+    lines = re.search(r"^name: .*(\n .*)*", text, re.MULTILINE)
+    return str(yaml.safe_load(lines[0])["name"]) if lines else ""
 
 
 def _config(folder: Path) -> Row:

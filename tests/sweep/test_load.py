@@ -5,9 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 import ablate
 from ablate.errors import UserError
+from ablate.record.files import seal, write_json, write_text
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -67,6 +69,17 @@ def test_an_experiment_may_have_the_name_of_the_folder_of_tuning_runs(tmp_path):
 
 
 def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
+@pytest.mark.parametrize("name", ["Übung", "2024", "a long name " * 10 + "ends", "x"])
+def test_a_run_has_the_name_of_its_experiment(tmp_path, name):
+    folder = tmp_path / "runs" / "training"
+    config = {"seed": 1, "name": name, "model": {"name": "y"}}
+    write_text(folder / "config.yaml", yaml.safe_dump(config, sort_keys=False))
+    write_json(folder / "identity.json", {"config": {"seed": 1}})
+    result = {"status": "finished", "identity": "training", "metrics": {}, "files": {}}
+    write_json(folder / "result.json", seal({**result, "seed": 1, "wall_seconds": 1.0}))
+    assert list(ablate.load(tmp_path).experiment) == [name]
+
+
     committed = ablate.load(EXPERIMENTS / "preln_vs_postln", curves=True)
     assert committed.groupby("identity").step.nunique().min() > 1
     assert committed["val/nll"].notna().all()
