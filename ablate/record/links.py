@@ -2,6 +2,7 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 from ablate.record.label import value_text
 from ablate.record.sealed import read_sealed
@@ -18,10 +19,31 @@ def link_path(sweep: Path, number: int) -> Path:
 def read_links(sweep: Path) -> list[Link]:
     """Return the outcomes of all runs of a sweep, in order of their numbers.
 
+    If the results folder was moved, or if the path of a run is relative to another current folder,
+    the outcomes name the folders in which the runs are now.
+
     Raises:
         UserError: a file was changed after it was written.
     """
-    return [read_sealed(path) for path in sorted((sweep / "cells").glob("*.json"))]
+    links = [read_sealed(path) for path in sorted((sweep / "cells").glob("*.json"))]
+    return [_relocated(link, sweep) for link in links]
+
+
+def _relocated(outcome: Any, sweep: Path) -> Any:
+    """Return an outcome that names the folder of its run in the results folder of its sweep, if the
+    run is no longer in the folder that the outcome names; else the outcome itself.
+    """
+    before = Path(outcome.get("folder", ""))
+    places = (parent / "runs" / before.name for parent in sweep.absolute().parents)
+    now = None if before.exists() else next((place for place in places if place.exists()), None)
+    if now is None:
+        return outcome
+    moved = {**outcome, "folder": str(now)}
+    if "evaluation" in outcome:
+        moved["evaluation"] = str(now / Path(outcome["evaluation"]).relative_to(before))
+    if "short" in outcome:
+        moved["short"] = _relocated(outcome["short"], sweep)
+    return moved
 
 
 def swept(runs: list[Link]) -> list[str]:

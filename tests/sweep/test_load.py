@@ -10,6 +10,7 @@ import yaml
 import ablate
 from ablate.errors import UserError
 from ablate.record.files import seal, write_json, write_text
+from ablate.record.links import read_links
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -48,14 +49,14 @@ def test_runs_that_tuned_a_learning_rate_have_no_rows(tmp_path):
     assert len(ablate.load(tmp_path)) == 48
 
 
-def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, here):
-    words = ["probe=parameter_count", "model.d_ff=32,48", "hydra.sweeper.params=null", "-m"]
-    status, _, error = command(*small, *words)
 def test_an_experiment_may_have_the_name_of_the_folder_of_tuning_runs(tmp_path):
     shutil.copytree(EXPERIMENTS / "heads_param_count", tmp_path / "screening")
     assert len(ablate.load(tmp_path)) == len(ablate.load(tmp_path / "screening")) > 0
 
 
+def test_a_sweep_without_a_study_says_what_was_swept(tmp_path, small, command, here):
+    words = ["probe=parameter_count", "model.d_ff=32,48", "hydra.sweeper.params=null", "-m"]
+    status, _, error = command(*small, *words)
     assert status == 0, error
     (sweep,) = tmp_path.glob("results/sweeps/*/*/")
     runs = ablate.load(str(sweep))
@@ -68,7 +69,26 @@ def test_an_experiment_may_have_the_name_of_the_folder_of_tuning_runs(tmp_path):
     assert set(every.identity) == set(runs.identity)
 
 
-def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
+@pytest.mark.parametrize("moved", [True, False])
+def test_outcomes_name_the_folders_of_their_runs_after_a_move(tmp_path, moved):
+    results, now = tmp_path / "before", tmp_path / "now"
+    ends = []
+    for identity in ("training", "short training"):
+        folder = results / "runs" / identity
+        (folder / "tests" / "test").mkdir(parents=True)
+        ends.append({"folder": str(folder), "evaluation": str(folder / "tests" / "test")})
+    sweep = Path("sweeps", "name", "2026-01-01_00-00-00")
+    links = [{**ends[0], "short": ends[1]}, {"status": "failed"}]
+    for place in (sweep, sweep / "screening"):
+        for number, link in enumerate(links):
+            write_json(results / place / "cells" / f"{number:04d}.json", seal(link))
+    if moved:
+        results.rename(now)
+        links = json.loads(json.dumps(links).replace(str(results), str(now)))
+    for place in (sweep, sweep / "screening"):
+        assert read_links((now if moved else results) / place) == links
+
+
 @pytest.mark.parametrize("name", ["Übung", "2024", "a long name " * 10 + "ends", "x"])
 def test_a_run_has_the_name_of_its_experiment(tmp_path, name):
     folder = tmp_path / "runs" / "training"
@@ -80,6 +100,7 @@ def test_a_run_has_the_name_of_its_experiment(tmp_path, name):
     assert list(ablate.load(tmp_path).experiment) == [name]
 
 
+def test_curves_have_a_row_for_every_validation(tmp_path, compose, small):
     committed = ablate.load(EXPERIMENTS / "preln_vs_postln", curves=True)
     assert committed.groupby("identity").step.nunique().min() > 1
     assert committed["val/nll"].notna().all()
