@@ -21,7 +21,7 @@ from ablate.process import parent_death_hook
 # Exit statuses after which a worker is not restarted: the sweep has ended, a run has failed, or the
 # command is wrong.
 DONE = (0, 1, 2)
-OWN = ("engine", "hydra.sweep.dir=")  # overrides that are replaced for workers
+OWN = ("engine=", "engine.", "hydra.sweep.dir=")  # overrides that are replaced for workers
 LOGS = "workers"  # subfolder of a sweep with the output of its workers
 
 

@@ -16,10 +16,10 @@ from .conftest import done, left, wait_until
 
 
 def test_a_worker_has_the_words_of_the_command_but_for_its_engine_and_folder(tmp_path):
-    words = ["--config-dir", "mine", "+experiment=x", "engine=ray", "engine.workers=9", "-m"]
+    words = ["--config-dir", "engines", "+experiment=x", "engine=ray", "engine.workers=9", "-m"]
     command = elsewhere(words, tmp_path)
     assert command == [
-        *(sys.executable, "-m", "ablate", "--config-dir", "mine", "+experiment=x", "-m"),
+        *(sys.executable, "-m", "ablate", "--config-dir", "engines", "+experiment=x", "-m"),
         *("engine=local", f"hydra.sweep.dir={tmp_path}"),
     ]
 
