@@ -60,7 +60,7 @@ def elsewhere(words: Sequence[str], folder: Path) -> list[str]:
         folder: folder of the sweep.
     """
     same = [word for word in words if not word.lstrip("+").startswith(OWN)]
-    replaced = ["engine=local", f"hydra.sweep.dir={folder.resolve()}"]
+    replaced = ["engine=local", f"hydra.sweep.dir={folder.absolute()}"]
     return [sys.executable, "-m", "ablate", *same, *replaced]
 
 

@@ -24,6 +24,14 @@ def test_a_worker_has_the_words_of_the_command_but_for_its_engine_and_folder(tmp
     ]
 
 
+def test_a_worker_names_its_sweep_as_the_analysis_log_does(tmp_path):
+    """The log has the path of the sweep relative to `paths.results`, which may be a link."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "results").symlink_to("disk")
+    sweep = tmp_path / "results" / "sweeps" / "x"
+    assert elsewhere(["-m"], sweep)[-1] == f"hydra.sweep.dir={sweep}"
+
+
 @pytest.mark.parametrize("status", [0, 1, 2])
 def test_a_worker_that_has_done_what_it_could_is_not_started_again(tmp_path, status):
     assert Worker([sys.executable, "-c", f"exit({status})"], ".", tmp_path)() == status
