@@ -56,8 +56,8 @@ def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell])
     """Return the runs of a sweep that the evidence in the folders of `without_runs` does not have.
 
     Raises:
-        UserError: the config is for a part but has no study; evidence in a folder is damaged or of
-            another study; or no run remains.
+        UserError: the config is for a part but has no study; evidence in a folder is damaged, of
+            another study or of another replicate; or no run remains.
     """
     folders = pieces(config)
     if is_part(config) and study is None:
@@ -73,6 +73,13 @@ def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell])
             raise UserError(
                 f"without_runs: {folder} belongs to another study than this sweep: its "
                 f"registration is {piece.hash}, and not {own_hash}"
+            )
+        made_with = f"replicate={piece.sweep.replicate} contest={str(piece.sweep.contest).lower()}"
+        own_values = f"replicate={config.replicate} contest={str(config.contest).lower()}"
+        if made_with != own_values:
+            raise UserError(
+                f"without_runs: {folder} has {made_with}, but this sweep has {own_values}: run it "
+                "with the same values, because other values make other runs"
             )
         made.update(piece.runs)
     kept = [cell for cell in cells if replicate(cell.levels, cell.seed) not in made]

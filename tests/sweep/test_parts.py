@@ -2,8 +2,11 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
+
+from ablate.errors import UserError
 
 pytestmark = pytest.mark.xdist_group("parts")
 PROBED = """
@@ -234,6 +237,24 @@ def test_runs_are_left_out_only_of_the_same_study(part, command, study, here, wo
         status, _, err = command(*start, *study("other", *given))
         assert status == 2
         assert message in err
+
+
+@pytest.mark.parametrize("word", ["replicate=1", "contest=true"])
+def test_runs_are_left_out_only_of_the_same_replicate(compose, monkeypatch, tmp_path, word):
+    """The registration of a study has no replicate, because seeds do not change its claims."""
+    from ablate.sweep import parts
+
+    sweep = SimpleNamespace(replicate=0, contest=False)
+    piece = SimpleNamespace(hash="study", sweep=sweep, runs={})
+    monkeypatch.setattr(parts, "asked", lambda *given: (None, {}))
+    monkeypatch.setattr(parts, "regime", lambda config: {})
+    monkeypatch.setattr(parts, "registration_hash", lambda registered: "study")
+    monkeypatch.setattr(parts.Piece, "read", lambda folder: piece)
+    config = compose(f"without_runs={tmp_path}", word)
+    with pytest.raises(UserError, match=f"replicate=0 contest=false, but this sweep.* {word}"):
+        parts.without_made(config, {}, [])
+    config = compose(f"without_runs={tmp_path}")
+    assert parts.without_made(config, {}, []) == []
 
 
 @pytest.mark.slow
