@@ -125,6 +125,13 @@ def test_lightning(records, tmp_path, expected):
 
 
 @pytest.mark.parametrize(
+def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path):
+    (tmp_path / "metrics.csv").write_text("step,train_loss,val_loss\n10,,0.9\n20,0.4,\n3")
+    table = source.read(tmp_path)
+    values = {name: table.numbers(name, "metric")[0] for name in ("train_loss", "val_loss")}
+    assert values == {"train_loss": 0.4, "val_loss": 0.9}
+
+
     ("name", "content", "part"),
     [
         ("runs.jsonl", b"[" * 5_000 + b"]" * 5_000, "nested too deeply"),

@@ -49,9 +49,13 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a file, except rows with more or fewer cells than the header.
+
+    A process that is killed may leave part of a row at the end of the file.
+    """
     try:
         with named(path), path.open(encoding="utf-8", newline="") as file:
-            return [row for row in csv.DictReader(file) if None not in row]
+            return [row for row in csv.DictReader(file) if None not in (*row, *row.values())]
     except csv.Error as error:
         raise UserError(f"{path} cannot be read: {error}") from None
 
