@@ -41,13 +41,15 @@ def question(given: Mapping[str, object]) -> Question:
     """Return the question about a table of runs, from a mapping with the keys of a study file.
 
     A question consists of a design (how to read the table) and of claims about the runs. The fields
-    of a single claim may be written beside those of the design, without a list of claims.
+    of a single claim may be written beside those of the design, without a list of claims. `where`
+    then selects the rows of the whole table, unless `minus` needs the other rows, too.
 
     Raises:
         UserError: a key is unknown or missing, or its value is not allowed.
     """
-    alone = {key: value for key, value in given.items() if key in CLAIM and key != "alpha"}
     claims = given.get("claims")
+    of_design = ("alpha",) if claims is None else ("alpha", "where")
+    alone = {key: value for key, value in given.items() if key in CLAIM and key not in of_design}
     _check_keys("", {**given, "claims": None}, (*DESIGN, *CLAIM, "claims"))
     if claims is not None and alone.keys() - {"statement", "source"}:
         raise UserError(
@@ -56,7 +58,8 @@ def question(given: Mapping[str, object]) -> Question:
         )
     if claims is not None and not (isinstance(claims, list) and claims):
         raise UserError("claims must be a list of at least one claim")
-    design = _design({key: value for key, value in given.items() if key in DESIGN})
+    of_claim = ("where",) if alone.get("minus") else ()
+    design = _design({k: v for k, v in given.items() if k in DESIGN and k not in of_claim})
     made = [_claim(number, claim, design) for number, claim in enumerate(claims or [alone], 1)]
     ids = [claim.id for claim in made]
     if twice := next((claim for claim in ids if ids.count(claim) > 1), ""):

@@ -70,6 +70,15 @@ def test_an_interaction_is_a_difference_of_differences():
     means = [part.groupby("arm").loss.mean() for part in (wide, small)]
     assert claim["effect"] == pytest.approx((means[0].a - means[0].b) - (means[1].a - means[1].b))
     assert claim["verdict"] == "supported"
+    (alone,) = ablate.compare(pd.concat([wide, small]), **ASKED, **asked).to_dict()["claims"]
+    assert alone["effect"] == claim["effect"]
+
+
+def test_where_beside_a_list_of_claims_selects_rows_for_all_of_them():
+    runs = drawn({"a": 1.0, "b": 0.5})
+    study = {**ASKED, "where": {"seed": [0, 1, 2]}, "claims": [{"treatment": "b", "baseline": "a"}]}
+    (claim,) = ablate.judge(runs, study).to_dict()["claims"]
+    assert [arm["runs"] for arm in claim["arms"]] == [3, 3]
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])
