@@ -213,6 +213,21 @@ def test_curves_are_compared_at_their_last_or_best_value_or_by_the_steps_to_a_ta
     assert rising["effect"] == pytest.approx(steps["effect"]) and rising["effect"] > 0
 
 
+def test_rows_without_a_run_belong_to_no_run():
+    rows = [
+        {"arm": arm, "id": f"{arm}{seed}", "step": step, "loss": 4.0 - step}
+        for arm in "ab"
+        for seed in range(3)
+        for step in range(3)
+    ]
+    stray = {"arm": "a", "id": None, "step": 0, "loss": 1.0}
+    asked = {"treatment": "b", "baseline": "a", "run": "id", "step": "step"}
+    (claim,) = claims_of(pd.DataFrame([stray, *rows]), **asked, reach=3.0)
+    assert [arm["runs"] for arm in claim["arms"]] == [3, 3]
+    with pytest.raises(UserError, match="no row is left"):
+        claims_of(pd.DataFrame([stray]), **asked)
+
+
 def test_copies_other_columns_and_equal_values_are_named():
     runs = drawn({"a": 1.0, "b": 0.5}).assign(lr=[0.1] * 6 + [0.2] * 6)
     runs = pd.concat([runs, runs.iloc[:2]])

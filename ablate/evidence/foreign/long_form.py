@@ -39,8 +39,9 @@ def curves(table: Table, run: str, step: str, metric: str) -> Curves:
     """
     runs, labels = table.column(run, "run").labels()
     steps, values = table.numbers(step, "step"), table.numbers(metric, "metric")
+    named = np.flatnonzero(runs >= 0)[::-1]
     first = np.full(len(labels), -1)
-    first[runs[::-1]] = np.arange(len(runs))[::-1]
+    first[runs[named]] = named  # the earliest row is written last
     recorded = np.flatnonzero(
         (runs >= 0) & (table.column(metric, "metric").codes != EMPTY) & np.isfinite(steps)
     )
