@@ -340,11 +340,15 @@ def _numbers(cells: Sequence[Cell], kinds: set[type]) -> Numbers | None:
 
 
 def _number(cell: Cell) -> float | None:
-    """Return the number of a cell, or None for a text; names such as 1_2 and long ids are texts."""
+    """Return the number of a cell, or None for a text.
+
+    Names such as 1_2, long ids, and commits such as 12e4567, which float reads as inf, are texts.
+    """
     digits = str(cell).strip().lstrip("+-")
     if "_" in digits or (digits.isdigit() and len(digits) > DIGITS):
         return None
     try:
-        return float(cell)
+        number = float(cell)
     except (ValueError, OverflowError):
         return None
+    return None if math.isinf(number) and digits[0].isdigit() else number
