@@ -100,11 +100,18 @@ def _check_design(design: Design) -> None:
             "floor and reach cannot be combined: a run that learns nothing never reaches a value; "
             "remove one of them"
         )
-    for key in ("by", "reach"):
-        if getattr(design, key) not in ("", None) and not design.step:
+    for key, default in (("take", "last"), ("by", ""), ("reach", None)):
+        if getattr(design, key) != default and not design.step:
             raise UserError(
                 f"{key} needs a table with many rows for each run: give the columns run and step"
             )
+    if design.by and design.take != "best":
+        raise UserError(f"by={design.by} chooses the best row of a run: give take=best, too")
+    if design.reach is not None and design.take == "best":
+        raise UserError(
+            "reach and take=best cannot be combined: reach compares steps, and no row of a run; "
+            "remove one of them"
+        )
 
 
 def _claim(number: int, given: Any, design: Design) -> Claim:

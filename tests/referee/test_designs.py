@@ -129,6 +129,9 @@ def test_a_claim_about_every_run_is_refuted_by_a_single_other_one():
     ({"kind": "superiority", "baseline": "a", "tolerance": 1}, "exact"),
     ({"kind": "trend", "over": "seed", "baseline": "a"}, "baseline=a"),
     ({"baseline": "a", "floor": 3, "missing": 9, "kind": "superiority"}, "floor"),
+    ({"target": 1, "take": "best"}, "take needs"),
+    ({"target": 1, "run": "seed", "step": "seed", "by": "loss"}, "take=best"),
+    ({"target": 1, "run": "seed", "step": "seed", "take": "best", "reach": 1}, "reach and take"),
 ])  # fmt: skip
 def test_keys_that_do_not_go_together_are_refused(slip, message):
     asked = {"kind": "exact", **slip}
