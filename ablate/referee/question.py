@@ -39,7 +39,8 @@ class Design:
         group: column of datasets or tasks, each of which gets a verdict of its own.
         run, step: columns with the run and the step of a row, if a run has many rows.
         take: last | best: the row from which the result of a run is taken.
-        by: column by which the best row is chosen; default: the metric.
+        by: column by which the best row is chosen, in the direction of `better`; default: the
+            metric.
         reach: a value of the metric; the steps until a run reaches it are compared.
         started: column with the start time of a run.
         where: rows that are selected: for each column, the values that a row may have.

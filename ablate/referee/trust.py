@@ -97,8 +97,9 @@ def _row(runs: Runs) -> str:
     if design.take == "last":
         return "last recorded value"
     by = design.by or design.metric
+    extreme = "lowest" if design.lower else "highest"
     flatters = "" if by != design.metric else ", which flatters noisy curves"
-    return f"row with the best {by}{flatters}"
+    return f"row with the {extreme} {by}{flatters}"
 
 
 def _plain(missing: str | float) -> str:

@@ -214,6 +214,8 @@ def test_curves_are_compared_at_their_last_or_best_value_or_by_the_steps_to_a_ta
     higher = pd.DataFrame(rows).assign(loss=lambda frame: -frame.loss)
     (rising,) = claims_of(higher, **asked, better="higher", reach=-3.5)
     assert rising["effect"] == pytest.approx(steps["effect"]) and rising["effect"] > 0
+    best = ablate.compare(higher, **{**ASKED, "better": "higher"}, **asked, take="best", by="step")
+    assert any("the row with the highest step counts" in sentence for sentence in best.trust)
 
 
 def test_rows_without_a_run_belong_to_no_run():

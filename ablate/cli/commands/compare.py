@@ -29,7 +29,7 @@ OPTIONS = {
     "run": "column that identifies a run, if a run has many rows",
     "step": "column of the step of a row",
     "take": "the row of a run that counts: last (default) or best",
-    "by": "column by which the best row is chosen",
+    "by": "column by which the best row is chosen, in the direction of --better",
     "reach": "compare the steps until the metric reaches this value",
     "over": "numeric column of a trend",
     "scale": "scale of a trend: linear (default), log or log_log",
