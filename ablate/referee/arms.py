@@ -61,13 +61,20 @@ def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
         rows: which runs are considered, such as those of one dataset.
 
     Raises:
-        UserError: no run belongs to an arm.
+        UserError: no run belongs to an arm, or a run belongs to both treatment and baseline.
     """
     for sign, levels in ((1.0, claim.where), (-1.0, {**claim.where, **claim.minus})):
         here = rows & matching(runs.table, levels, "where") if levels else rows
-        yield _arm(claim.treatment, sign, runs, here, "treatment")
+        treatment = _arm(claim.treatment, sign, runs, here, "treatment")
+        yield treatment
         if claim.baseline is not None:
-            yield _arm(claim.baseline, -sign, runs, here, "baseline")
+            baseline = _arm(claim.baseline, -sign, runs, here, "baseline")
+            if both := len(np.intersect1d(treatment.rows, baseline.rows, assume_unique=True)):
+                raise UserError(
+                    f"{both} runs belong to both the treatment {treatment.label} and the baseline "
+                    f"{baseline.label}: choose arms without common runs"
+                )
+            yield baseline
         if not claim.minus:
             return
 

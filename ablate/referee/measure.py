@@ -61,7 +61,8 @@ class Measured:
 
 
 def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
-    """Yield the claim; if it names no treatment, yield a copy for each arm except the baseline.
+    """Yield the claim; if it names no treatment, yield a copy for each arm without runs of the
+    baseline.
 
     A trend needs no treatment.
 
@@ -73,8 +74,8 @@ def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
         return
     arms = runs.arms
     if claim.target is None:
-        runs.of_arm(claim.baseline, "baseline")  # raises UserError if there is no such arm
-        arms = [arm for arm in arms if arm != label_of(claim.baseline)]
+        baseline = runs.of_arm(claim.baseline, "baseline")
+        arms = [arm for arm in arms if not (runs.of_arm(arm, "treatment") & baseline).any()]
     if not arms:
         raise UserError(f"baseline={claim.baseline}: there is no other arm to compare with it")
     for arm in arms:

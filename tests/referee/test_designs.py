@@ -61,6 +61,14 @@ def test_datasets_have_a_verdict_each_and_one_over_all():
     assert claims[-1]["spread_between_datasets"] > 0.05
 
 
+def test_a_baseline_by_columns_is_not_compared_with_itself():
+    runs = drawn({"a": 1.0, "b": 0.5}).assign(lr=[0.1] * 6 + [0.2] * 6)
+    (claim,) = claims_of(runs, baseline={"arm": "a"})
+    assert [arm["arm"] for arm in claim["arms"]] == ["b", "arm=a"]
+    with pytest.raises(UserError, match="6 runs belong to both"):
+        claims_of(runs, treatment="a", baseline={"lr": 0.1})
+
+
 def test_an_interaction_is_a_difference_of_differences():
     wide = drawn({"a": 1.0, "b": 0.5}, seed=1).assign(width=512)
     small = drawn({"a": 1.0, "b": 0.9}, seed=2).assign(width=128)
