@@ -13,6 +13,7 @@ from ablate.phrases import listed
 from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
 from ablate.referee.means import noise_arm_values
+from ablate.referee.question import Claim
 from ablate.referee.runs import Runs
 from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
@@ -71,7 +72,7 @@ def _without_label(runs: Runs) -> Iterator[str]:
 def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
     """Yield sentences on problems with the runs of the compared arms, for a single claim."""
     arms = judged.measured.arms
-    yield from _other_columns(arms, runs)
+    yield from _other_columns(judged.measured.claim, arms, runs)
     yield from _noise(arms, runs)
     for arm in arms:
         if len(arm.values) > 2 and is_visible(skewness(arm.values), len(arm.values)):
@@ -106,19 +107,19 @@ def _plain(missing: str | float) -> str:
     return missing if isinstance(missing, str) else f"{missing:g} stands for them"
 
 
-def _other_columns(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
+def _other_columns(claim: Claim, arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
     """Yield a sentence on columns that are constant within each arm but differ between the arms.
 
-    Only the first two arms are compared. Columns that the design uses are left out. A column that
-    only repeats the names of the arms is also left out, such as the column `arm` of `ablate.load`.
+    Only the first two arms are compared. Columns that the design or the claim uses are left out. A
+    column that only repeats the names of the arms is also left out, such as the column `arm` of
+    `ablate.load`.
     """
     if len(arms) < 2:
         return
     if min(arm.runs for arm in arms) < 2:
         yield "Arms of a single run: nothing tells whether they differ in more than their name."
         return
-    design = runs.design
-    used_columns = {*design.columns, *(name for name in design.where)}
+    used_columns = {*runs.design.columns, *claim.columns}
     differing = []
     for name in runs.table.columns:
         if name in used_columns:

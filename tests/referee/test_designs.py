@@ -247,6 +247,8 @@ def test_copies_other_columns_and_equal_values_are_named():
     verdict = ablate.compare(runs, **ASKED, treatment="b", baseline="a")
     assert any("2 rows repeat" in sentence for sentence in verdict.trust)
     assert any("lr (0.2 against 0.1)" in s for s in verdict.claims[0].trust)
+    by_lr = ablate.compare(runs, **ASKED, treatment={"lr": 0.2}, baseline={"lr": 0.1})
+    assert not any("lr (" in s for s in by_lr.claims[0].trust)
     equal = frame(arm=["a"] * 5 + ["b"] * 5, loss=[1.0] * 5 + [0.5] * 5)
     (claim,) = ablate.compare(equal, **ASKED, treatment="b", baseline="a").claims
     assert sum("exactly the same" in sentence for sentence in claim.trust) == 2
