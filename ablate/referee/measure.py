@@ -128,7 +128,7 @@ def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
         effect,
         _tests(claim, effect),
         incomplete=incomplete,
-        problem=_problem(arms, effect),
+        problem=_problem(claim, arms, effect),
         p_textbook=p_textbook,
         p_corrected=p_corrected,
     )
@@ -153,15 +153,32 @@ def _tests(claim: Claim, effect: Effect) -> dict[str, float]:
     return effect.p if isinstance(effect, Cases) else KINDS[claim.kind].tests(effect, claim.margin)
 
 
-def _problem(arms: tuple[Arm, ...], effect: Effect) -> str:
+def _problem(claim: Claim, arms: tuple[Arm, ...], effect: Effect) -> str:
+    """Return the reason why a claim cannot be judged; "" if it can.
+
+    `arms` is empty for a verdict over all datasets.
+    """
     if isinstance(effect, Rates):
         return "" if effect.known else "an arm has no runs here"
     if math.isnan(effect.effect):
-        return "an arm has no run with a value here"
+        return _absence(claim, arms)
     if isinstance(effect, MeanDifference) and not effect.parts:
         single = any(len(arm.values) == 1 for arm in arms)
+        if arms and not single and 1 in effect.counts:
+            return "a single pair shows no variation between pairs"
         return "a single run shows no run-to-run variation" if single else "too few runs"
     return ""
+
+
+def _absence(claim: Claim, arms: tuple[Arm, ...]) -> str:
+    """Return the reason why there is no estimate."""
+    if not all(len(arm.values) for arm in arms):
+        return "an arm has no run with a value here"
+    if not arms:
+        return "no dataset has an estimate"
+    if claim.kind == "trend":
+        return "a trend needs runs at two values of its column, in each pair if runs are paired"
+    return "no pair has a value in every arm"
 
 
 def _with_failures(measured: Measured) -> Measured:
@@ -229,5 +246,5 @@ def _over_all(claim: Claim, by_dataset: Sequence[Measured]) -> Measured:
         _tests(claim, effect),
         spread=spread,
         groups=len(effects),
-        problem=_problem((), effect),
+        problem=_problem(claim, (), effect),
     )

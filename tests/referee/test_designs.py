@@ -51,6 +51,17 @@ def test_pairs_are_matched_by_the_column_and_incomplete_ones_do_not_enter(better
     assert claim["interval"] == pytest.approx(ours.interval(0.95), rel=1e-9)
 
 
+def test_the_reason_why_there_is_no_estimate_is_the_true_one():
+    runs = drawn({"a": 1.0, "b": 0.9}, 4)
+    asked = {"treatment": "b", "baseline": "a", "pair": "seed"}
+    for shift, reason in ((4, "no pair has a value"), (3, "a single pair shows no variation")):
+        moved = runs.assign(seed=runs.seed + shift * (runs.arm == "b"))
+        assert reason in claims_of(moved, **asked)[0]["headline"].lower()
+    trend = {"kind": "trend", "over": "width", "treatment": "a"}
+    (claim,) = claims_of(runs.assign(width=64), **trend)
+    assert "two values of its column" in claim["evidence"]
+
+
 def test_datasets_have_a_verdict_each_and_one_over_all():
     parts = [drawn({"a": 1.0, "b": 0.8 - k / 10}, seed=k).assign(task=f"t{k}") for k in range(4)]
     claims = claims_of(pd.concat(parts), treatment="b", baseline="a", group="task")
