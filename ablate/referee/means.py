@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from ablate.errors import UserError
 from ablate.evidence.foreign.table import Numbers
 from ablate.referee.arms import Arm, in_order, pairs_of
-from ablate.referee.question import FEW, Claim, Design
+from ablate.referee.question import FEW, Claim, Design, Noise
 from ablate.referee.runs import Runs
 from ablate.stats.means import MeanDifference, Variance, contrast, mean_of, pooled, variance_of
 
@@ -25,10 +26,15 @@ def difference(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDif
     pairs (0 if the runs are not paired).
 
     Raises:
-        UserError: a pair has two runs of an arm.
+        UserError: a pair has two runs of an arm, or the study has noise for runs that are paired.
     """
     ending, weights = corrected(runs.design), [arm.weight * runs.design.sign for arm in arms]
     if runs.design.pair and claim.target is None:
+        if runs.design.noise != Noise():
+            raise UserError(
+                f"noise is the variation of single runs, so it says nothing of the differences of "
+                f"pairs (pair={runs.design.pair}): remove noise or pair"
+            )
         return _paired(runs, arms, np.array(weights), ending)
     variances = [_variance(arm, runs) for arm in arms]
     lent = any(variance and variance.source for variance in variances)

@@ -225,6 +225,10 @@ def _noise(given: Any) -> Noise:
         raise UserError("noise.source is missing: state where the standard deviation comes from")
     if sd is not None and arms:
         raise UserError("noise.sd and noise.arms are both given: give only one of them")
-    df = number("noise.df", given.get("df", math.inf), infinite=True)
+    for key in ("source", "df"):
+        if given.get(key) is not None and sd is None:
+            raise UserError(f"noise.{key} describes noise.sd, which is missing: give both")
+    if (df := number("noise.df", given.get("df", math.inf), infinite=True)) <= 0:
+        raise UserError(f"noise.df={df:g}: it must be above 0")
     named = tuple(map(label_of, arms if isinstance(arms, list | tuple) else [arms]))
     return Noise(sd, str(given.get("source", "")), df, named)

@@ -13,6 +13,7 @@ from ablate.phrases import listed
 from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
 from ablate.referee.means import noise_arm_values
+from ablate.referee.measure import OF_MEANS
 from ablate.referee.question import Claim
 from ablate.referee.runs import Runs
 from ablate.stats.means import p_equal_variances, variance_of
@@ -73,7 +74,8 @@ def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
     """Yield sentences on problems with the runs of the compared arms, for a single claim."""
     arms = judged.measured.arms
     yield from _other_columns(judged.measured.claim, arms, runs)
-    yield from _noise(arms, runs)
+    if judged.measured.claim.kind in OF_MEANS:  # other kinds of claims do not use noise
+        yield from _noise(arms, runs)
     for arm in arms:
         if len(arm.values) > 2 and is_visible(skewness(arm.values), len(arm.values)):
             how = "is" if runs.design.corrects else "is not"

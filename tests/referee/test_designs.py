@@ -149,6 +149,19 @@ def test_a_claim_about_every_run_is_refuted_by_a_single_other_one():
     ({"kind": "trend", "over": "seed", "baseline": "a"}, "baseline=a"),
     ({"baseline": "a", "floor": 3, "missing": 9, "kind": "superiority"}, "floor"),
     ({"target": 1, "take": "best"}, "take needs"),
+    ({"target": 1, "noise": {"sd": 1, "source": "a README", "df": 0}}, "noise.df=0"),
+    ({"target": 1, "noise": {"source": "a README"}}, "noise.sd, which is missing"),
+    ({"target": 1, "noise": {"arms": ["a"], "df": 3}}, "noise.sd, which is missing"),
+    (
+        {
+            "kind": "superiority",
+            "treatment": "b",
+            "baseline": "a",
+            "pair": "seed",
+            "noise": {"sd": 1, "source": "a README"},
+        },
+        "remove noise or pair",
+    ),
     ({"target": 1, "run": "seed", "step": "seed", "by": "loss"}, "take=best"),
     ({"target": 1, "run": "seed", "step": "seed", "take": "best", "reach": 1}, "reach and take"),
 ])  # fmt: skip
@@ -176,6 +189,14 @@ def test_stated_noise_is_a_z_test_and_noise_that_does_not_fit_is_named():
     z = (1.1 - runs.loss.mean()) * math.sqrt(12) / 0.01
     assert claim["p"]["supported"] == pytest.approx(stats.norm.sf(z), rel=1e-9)
     assert any("does not fit" in sentence for sentence in claim["trust"])
+    (rates,) = claims_of(
+        drawn({"a": 1.0, "b": 0.9}),
+        **{**asked, "target": None},
+        treatment="b",
+        baseline="a",
+        kind="stability",
+    )
+    assert not any("stated" in sentence for sentence in rates["trust"])
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, None])
