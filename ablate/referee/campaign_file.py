@@ -135,11 +135,12 @@ def _check(path: Path, rules: Row) -> None:
 
 
 def _values(campaign: Campaign) -> dict[str, Values]:
-    """Return the results of each candidate and baseline by name, in the order of the table."""
+    """Return the results of each candidate and baseline by name, in the order of first runs."""
     table = source.read(campaign.runs, [campaign.arm, campaign.metric])
     places, labels = table.column(campaign.arm, "arm").labels()
     results = table.numbers(campaign.metric, "metric")
-    return {label: results[places == place] for place, label in enumerate(labels)}
+    order = dict.fromkeys(places[places >= 0].tolist())
+    return {labels[place]: results[places == place] for place in order}
 
 
 def _name(campaign: Campaign, state: Row, values: dict[str, Values], given: str | None) -> str:

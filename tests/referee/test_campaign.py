@@ -63,6 +63,12 @@ def test_a_kept_candidate_needs_fresh_runs_as_a_baseline(loop):
     assert used >= 4
 
 
+def test_the_latest_candidate_is_the_last_in_the_table(loop):
+    for name in ("0.1", "wide", "0.01"):  # a column has texts first, and numbers in their order
+        loop.add(name, 0.0, 4)
+    assert decide(loop.path)["candidate"] == "0.01"
+
+
 def test_to_ask_again_without_new_runs_spends_nothing(loop):
     loop.add("idea", -1.0, 4)
     first = decide(loop.path)
