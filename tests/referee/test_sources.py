@@ -191,6 +191,18 @@ def test_offline_runs_of_wandb(offline):
     assert source.read(folder).rows == len(chosen)
 
 
+def test_a_summary_that_the_program_sets_counts(tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    settings = wandb.Settings(console="off", mode="offline", x_disable_stats=True)
+    run = wandb.init(project="p", dir=tmp_path, settings=settings, reinit=True)
+    for loss in (2.0, 1.0, 3.0):
+        run.log({"val_loss": loss})
+    run.summary["val_loss"] = 1.0  # the best value
+    run.finish()
+    table = source.read(tmp_path / "wandb")
+    assert table.columns["val_loss"].numbers.tolist() == [1.0]
+
+
 def test_a_record_of_wandb_that_is_no_message_ends_the_file(offline):
     folder, chosen = offline
     (path, *_) = sorted(folder.glob("*/run-*.wandb"))

@@ -65,15 +65,13 @@ class _Run:
             self.summary |= _items(record.summary.update)
         elif kind == "history":
             self.history.append(_items(record.history.item))
+            self.summary |= self.history[-1]  # until the program sets another value
         elif kind == "exit":
             self.about["state"] = "failed" if record.exit.exit_code else "finished"
 
     def rows(self, by_step: bool) -> list[Row]:
         """Return a row with the last value of each metric, or with `by_step` a row per step."""
-        last = self.summary
-        for row in self.history:  # a run that was killed has no summary
-            last = last | row
-        results = self.history if by_step else [last]
+        results = self.history if by_step else [self.summary]
         return [merged(self.about, self.config, row) for row in results if row]
 
 
