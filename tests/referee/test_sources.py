@@ -186,7 +186,7 @@ def test_offline_runs_of_wandb(offline):
     expected = verdict_of(pd.DataFrame(chosen))
     assert verdict_of(folder) == expected
     assert verdict_of(f"wandb-offline://{folder}", run="run", step="_step") == expected
-    (path, *_) = sorted(folder.glob("*/run-*.wandb"))
+    (path, *_) = sorted(folder.glob("offline-run-*/run-*.wandb"))
     path.write_bytes(path.read_bytes()[:-40])
     assert source.read(folder).rows == len(chosen)
 
@@ -205,7 +205,7 @@ def test_a_summary_that_the_program_sets_counts(tmp_path, monkeypatch):
 
 def test_a_record_of_wandb_that_is_no_message_ends_the_file(offline):
     folder, chosen = offline
-    (path, *_) = sorted(folder.glob("*/run-*.wandb"))
+    (path, *_) = sorted(folder.glob("offline-run-*/run-*.wandb"))
     content, record = path.read_bytes(), b"\xff" * 20
     head = struct.pack("<IHB", zlib.crc32(b"\x01" + record), len(record), 1)
     path.write_bytes(content[:HEADER] + head + record + content[HEADER:])
