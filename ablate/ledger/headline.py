@@ -365,7 +365,8 @@ def distance(first: Finding, second: Finding) -> float:
         return math.inf
     if first.metric != second.metric or not (first.interval and second.interval):
         return 0.0
-    high, low = (first, second) if first.effect >= second.effect else (second, first)
-    assert high.interval and low.interval
-    width = math.hypot(high.effect - high.interval[0], low.interval[1] - low.effect)
-    return (high.effect - low.effect) / width if width else math.inf
+    assert first.effect is not None and second.effect is not None  # an interval has an effect
+    ends = (first.effect, first.interval), (second.effect, second.interval)
+    (low, (_, low_end)), (high, (high_end, _)) = sorted(ends)
+    width = math.hypot(high - high_end, low_end - low)
+    return (high - low) / width if width else math.inf

@@ -45,7 +45,7 @@ class Finding:
     grade: str  # such as "direction only" or "too small to matter"; "" if there is none
     reading: str  # the meaning of the claim that was judged; "" if the claim has only one
     metric: str
-    effect: float
+    effect: float | None  # None if the verdict has none, for example if an arm never learned
     interval: tuple[float, float] | None
     sentence: str
     exploratory: bool
@@ -105,7 +105,7 @@ class Finding:
         return replace(
             self,
             verdict=answer["verdict"],
-            effect=answer["effect"] or 0.0,
+            effect=answer["effect"],
             interval=(ends[0], ends[1]) if ends else None,
             p=answer.get("p", unknown) if self.p else {},
             again=None,
@@ -239,7 +239,7 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         grade=str(claim.get("grade") or ""),
         reading=str(claim.get("reading") or ""),
         metric=str(claim.get("metric") or ""),
-        effect=float(claim.get("effect") or 0),
+        effect=None if (effect := claim.get("effect")) is None else float(effect),
         interval=(float(ends[0]), float(ends[1])) if (ends := claim.get("interval")) else None,
         sentence=str(claim.get("evidence", "")),  # older verdicts lack this field
         exploratory=departed or bool(claim.get("exploratory", whole.get("exploratory", False))),

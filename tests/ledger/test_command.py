@@ -224,3 +224,11 @@ def test_csv_has_a_row_for_each_verdict_whatever_its_text_holds(ask, verdict):
     assert f"supported: {statement} (a, " in ask("--all")[1]
     assert {row["verdict"] for row in rows} == {"supported", "refuted", ""}
     assert len(ask("--csv", "word=no such text")[1].splitlines()) == 1
+
+
+def test_an_effect_that_a_verdict_lacks_is_exported_as_missing(ask, verdict):
+    verdict("experiments/a", {CLAIM: "refuted"}, kind="exact", effect=None)
+    rows = [*csv.DictReader(io.StringIO(ask("--csv", "experiment=a")[1]))]
+    (claim,) = json.loads(ask("--json", "experiment=a")[1])
+    assert [row["effect"] for row in rows] == [""]
+    assert [exported["effect"] for exported in claim["verdicts"]] == [None]
