@@ -12,6 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 
 from ablate.config.screen import variants
+from ablate.errors import UserError
 from ablate.sweep.variants import with_changes
 
 
@@ -35,10 +36,16 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
 
         For a screen (a study that compares many variants with one baseline), the overrides of a
         job's variant are appended to the job.
+
+        Raises:
+            UserError: there is no job, because a swept key has no values, as in seed=range(5,5).
         """
         assert self.config is not None
         changes = variants(self.config)
         batches = super().split_arguments(overrides, max_batch_size)
+        if not any(batches):
+            swept = [str(word.input_line) for word in overrides if word.is_sweep_override()]
+            raise UserError(f"{', '.join(swept)}: one of these has no values, so there are no runs")
         return [with_changes(batch, changes) for batch in batches]
 
     def jobs(self, arguments: Sequence[str]) -> list[list[str]]:
