@@ -8,6 +8,7 @@ baseline is trained once for all variants, and Holm's correction covers all clai
 works for a study works for a screen.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ FACTOR, BASELINE = "variant", "baseline"
 # settings that all claims of a screen share, unless `claims` overrides them
 SHARED = ("kind", "metric", "better", "margin", "margin_reason", "alpha", "source")
 REPLICATES = "range(${budget.seeds})"
+NAME = re.compile(r"[\w./+-]+", re.ASCII)  # Hydra's list of values has other signs with a meaning
 
 
 def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
@@ -92,6 +94,11 @@ def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> N
             raise UserError(
                 f"study.screen.variants.{name}: this is the name of the config without a change; "
                 "choose another"
+            )
+        if not NAME.fullmatch(name):
+            raise UserError(
+                f"study.screen.variants.{name}: the name is a value of {FACTOR} on the command "
+                "line, so it may have only letters from a to z, digits and _ . + / -"
             )
         if not overrides:
             raise UserError(
