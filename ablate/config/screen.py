@@ -37,8 +37,12 @@ def variants(config: DictConfig) -> dict[str, dict[str, Any]]:
 
 
 def changed_keys(changes: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """Return the config keys that at least one variant changes, in the order of the variants."""
-    return [*dict.fromkeys(key for overrides in changes.values() for key in overrides)]
+    """Return the config keys that at least one variant changes, in the order of the variants.
+
+    A variant adds a key with a plus before it, which is not part of the key.
+    """
+    keys = (key.lstrip("+") for overrides in changes.values() for key in overrides)
+    return [*dict.fromkeys(keys)]
 
 
 def expand(config: DictConfig) -> None:

@@ -218,6 +218,17 @@ def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
     assert {"model.bias=false", "variant=no_biases"} <= {w for job in jobs for w in job.split()}
 
 
+def test_a_variant_can_add_a_key(tmp_path):
+    from ablate.sweep.composed import composed
+
+    (tmp_path / "experiment").mkdir()
+    added = PROBED.replace("{model.d_head: 8}", "{+optimizer.weight_decay: 0.1}")
+    (tmp_path / "experiment" / "mine.yaml").write_text(added)
+    with composed(["+experiment=mine"], folder=str(tmp_path)) as sweep:
+        assert "optimizer.weight_decay" in sweep.config.study.nuisance
+        assert "+optimizer.weight_decay=0.1" in [word for job in sweep.jobs for word in job]
+
+
 def test_a_variant_is_a_word_of_sweeps_of_screens_alone(study, command):
     for words in (["variant=wide"], ["study=null", "variant=wide"]):
         status, _, err = command(*study("one", *words))
