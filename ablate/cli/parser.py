@@ -202,7 +202,9 @@ class Parser(argparse.ArgumentParser):
         """
         if not self.takes_overrides:
             return words, []
-        overrides = [w for w in words if w.startswith("~") or ("=" in w and w[0] != "-")]
+        values = self._values_of_options(words)
+        rest = [w for place, w in enumerate(words) if place not in values]
+        overrides = [w for w in rest if w.startswith("~") or ("=" in w and w[0] != "-")]
         overrides = [w for w in overrides if w.partition("=")[0] not in self.keys]
         return [w for w in words if w not in overrides], overrides
 

@@ -79,3 +79,9 @@ def test_overrides_of_the_config_stand_beside_a_commands_own_keys(parser):
     )
     assert (arguments.source, arguments.to) == ("here", Path("a"))
     assert arguments.overrides == ["+experiment=x", "model/norm=none", "~logger", "seed=1"]
+
+
+def test_a_folder_with_an_equals_sign_is_no_override(parser):
+    parser.take_overrides(["config_dir"])
+    arguments = parser.read(["here", "--config-dir", "lr=0.1/conf", "seed=1"])
+    assert (arguments.config_dir, arguments.overrides) == ("lr=0.1/conf", ["seed=1"])
