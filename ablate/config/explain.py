@@ -54,7 +54,7 @@ def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] 
     """
     # Hydra may have ended, but the config groups are known only to an initialised Hydra
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
-        return _explain(error, words)
+        return _explain_twice(str(error), words) or _explain(error, words)
 
 
 @contextmanager
@@ -91,6 +91,17 @@ def _explain(error: Exception, words: Sequence[str]) -> str:
     if group:
         return _explain_group(group[1], cause, words)
     return _explain_value(text, cause, words)
+
+
+def _explain_twice(message: str, words: Sequence[str]) -> str:
+    """Return a sentence about a plus before the choice of a config group that has an option; "" if
+    Hydra's message is about something else.
+    """
+    twice = re.match(r"Multiple values for (.+)\. To override", message)
+    added = [word for word in words if twice and word.startswith(f"+{twice[1]}=")]
+    if not twice or len(added) != 1:
+        return ""
+    return f"{added[0]}: {twice[1]} has an option already; leave out the plus: {added[0][1:]}"
 
 
 def _explain_group(name: str, cause: Any, words: Sequence[str]) -> str:

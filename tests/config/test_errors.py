@@ -50,6 +50,8 @@ def complaint(*overrides, folder=None):
         ("beam=4", ["unknown key beam: did you mean search=beam?"]),
         ("norm=rms_norm", ["unknown key norm: did you mean model/norm?"]),
         ("experiment=preln_vs_postln", ["needs a plus, +experiment="]),
+        ("+measure=heads", ["+measure=heads: measure has an option", "the plus: measure=heads"]),
+        ("+model/norm@model.encoder.norm=none", ["plus: model/norm@model.encoder.norm=none"]),
         ("model.position=learned", ["model.position=learned", "model/position=learned"]),
         ("model.cross.attention=fused", ["model/attention@model.cross.attention=fused"]),
         ("model.dropout=0.1", ["model.dropout=0.1", "model.dropout.rate=0.1"]),
