@@ -5,6 +5,7 @@ colour-blind readers.
 """
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import torch
 from jaxtyping import Float
@@ -44,7 +45,10 @@ def pictures(
 def shown_line(lines: Batch) -> Batch:
     """Return the example of a batch whose target length is closest to TOKENS, without padding."""
     line = int(((lines.targets != PAD).sum(1) - TOKENS).abs().argmin())
-    inputs = type(lines.inputs)(*(ids[line][ids[line] != PAD][None] for ids in lines.inputs))
+    real = [ids[line] != PAD for ids in texts(lines.inputs)]
+    # numbers of documents, which follow the tokens, have the padding of the tokens
+    fields = zip_longest(lines.inputs, real, fillvalue=real[-1])
+    inputs = type(lines.inputs)(*(numbers[line][kept][None] for numbers, kept in fields))
     targets = lines.targets[line]
     return Batch(inputs, targets[targets != PAD][None], lines.lines[line, None])
 
