@@ -20,7 +20,9 @@ from torch import Tensor
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
+from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Causal, CausalDocuments, Seq2Seq
+from ablate.model.laws import Law
 from ablate.model.one_stack import OneStack
 from ablate.model.position.base import Position
 from ablate.model.stack import StackCache
@@ -93,6 +95,14 @@ class DecoderOnly(OneStack):
                     f"model/attention is {type(kernel).__name__}, which decodes without a cache of "
                     "keys and values, but model=decoder_only needs one to read a source: choose "
                     "another attention or model, or task=language_model"
+                )
+        for part in self.stack.modules():
+            if isinstance(part, MultiHeadAttention) and Law.SOURCE_PADDING in part.padding.breaks:
+                raise UserError(
+                    f"model/padding is {type(part.padding).__name__}, with which tokens read the "
+                    "padding between a source and its target, but step-by-step decoding skips this "
+                    "padding: with a source in front, choose model/padding=columns or "
+                    "rows_and_columns, or another model"
                 )
 
     def check_documents(self) -> None:

@@ -75,7 +75,12 @@ def test_positions_without_vectors_cannot_be_put_elsewhere(build_model, level, o
 @pytest.mark.parametrize("level", ["decoder_only", "prefix_lm"])
 @pytest.mark.parametrize(
     "part, message",
-    [("position=recurrent", "model/position is recurrent"), ("attention=linear", "Lin")],
+    [
+        ("position=recurrent", "model/position is recurrent"),
+        ("attention=linear", "Lin"),
+        ("padding=none", "model/padding is NoPadding"),
+        ("padding=rows", "model/padding is Rows,"),
+    ],
 )
 def test_a_state_of_its_own_cannot_go_on_from_a_source_in_front(build_model, level, part, message):
     from ablate.errors import UserError
