@@ -32,4 +32,6 @@ class EncoderOnly(OneStack):
 
     def limits(self) -> dict[str, int | None]:
         """Return the limit of the tokens of a text, under the key "target"; None: no limit."""
-        return {"source": None, "target": self.stack.position.longest}
+        readers = (kernel.longest for _, kernel in self.attentions())
+        limits = [n for n in (self.stack.position.longest, *readers) if n is not None]
+        return {"source": None, "target": min(limits, default=None)}

@@ -89,6 +89,13 @@ def test_a_state_of_its_own_cannot_go_on_from_a_source_in_front(build_model, lev
         build_model(f"model={level}", f"model/{part}").check_decoding()
 
 
+def test_the_length_of_an_encoder_is_limited_by_its_attention_too(build_model):
+    words = ["model=encoder_only", "model/attention=linformer", "model.attention.max_length=8"]
+    assert build_model(*words).limits()["target"] == 8
+    shorter = ["model/position=learned", "model.position.max_length=6"]
+    assert build_model(*words, *shorter).limits()["target"] == 6
+
+
 def test_three_way_tying_needs_a_joint_vocabulary(build_model):
     from ablate.errors import UserError
 
