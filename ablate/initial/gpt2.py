@@ -21,6 +21,7 @@ from ablate.initial.base import Initial
 from ablate.initial.normal import draw_normal
 from ablate.initial.outputs import check_depth_rule, output_projections
 from ablate.model.base import Model
+from ablate.model.rnn import Layer
 
 
 class Gpt2(Initial):
@@ -43,3 +44,6 @@ class Gpt2(Initial):
         draw_normal(model, self.std, seed)
         for matrix, sublayers in output_projections(model):
             matrix.div_(sublayers**0.5)
+        for layer in model.modules():
+            if isinstance(layer, Layer):
+                layer.adjust_initial_values()

@@ -11,7 +11,9 @@ from ablate.model.build import build
 
 
 def made(compose, model, *words, std=0.02, seed=1):
-    sizes = ("model.d_model=64", "model.d_ff=128", "model.n_layers=3", "model.n_heads=2")
+    sizes = ["model.d_model=64", "model.n_layers=3"]
+    if model != "rnn":
+        sizes += ["model.d_ff=128", "model.n_heads=2"]
     config = compose(f"model={model}", *sizes, *words)
     net = build(config.model, src_vocab=90, tgt_vocab=90, joint_vocab=True)
     vocabulary = Tokenizer(Byte(joint=True).train([]))
@@ -47,3 +49,16 @@ def test_values_follow_from_seed_and_name(compose):
     tall = made(compose, "decoder_only", std=0.04)
     assert all(torch.allclose(2 * first[name], tall[name]) for name in weights)
     assert OmegaConf.to_container(compose("initial=gpt2").initial)["std"] == 0.02
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "forget"),
+    [("decoder_only", ["model/position=recurrent"], 0.0), ("rnn", ["model.forget_bias=2.0"], 2.0)],
+)
+def test_biases_of_recurrent_layers_are_0_except_for_one_gate(compose, model, words, forget):
+    biases = {n: p for n, p in made(compose, model, *words).items() if ".bias_" in n}
+    assert biases
+    for name, bias in biases.items():
+        gates = bias.view(-1, len(bias) // (3 if model == "decoder_only" else 4))
+        wanted = forget if "bias_ih" in name else 0.0
+        assert (gates[1] == wanted).all() and not gates[[0, 2]].any()
