@@ -8,6 +8,8 @@ What to expect: far worse than training all weights. If the frozen weights are r
     model/embedding=separate avoids this.
 """
 
+import torch
+
 from ablate.adapt.base import Adapt
 from ablate.errors import UserError
 from ablate.model.base import Model
@@ -23,12 +25,15 @@ class OutputOnly(Adapt):
 
     def __call__(self, model: Model, seed: int) -> None:
         """Freeze all weights except those of the output layer."""
-        head_parameters = {id(parameter) for parameter in model.head.parameters()}
+        trained = list(model.head.parameters())
         if isinstance(model.head, LinearHead):
-            head_parameters.add(id(model.head.weight()))
-        trained = [
-            parameter for parameter in model.parameters() if id(parameter) in head_parameters
-        ]
+            # the matrix of the head may be a function of a parameter, such as a multiple
+            parameters = list(model.parameters())
+            with torch.enable_grad():
+                total = model.head.weight().sum()
+            gradients = torch.autograd.grad(total, parameters, allow_unused=True)
+            pairs = zip(parameters, gradients, strict=True)
+            trained += [parameter for parameter, gradient in pairs if gradient is not None]
         if not trained:
             raise UserError("adapt=output_only: the output layer of this model has no weights")
         model.requires_grad_(False)

@@ -248,6 +248,8 @@ def test_a_prefix_needs_weights_of_single_keys(kernel):
 def test_only_the_output_trains():
     assert trained(adapt(made(), "output_only")) == {"embedding.output.weight"}
     assert trained(adapt(made("tied_all"), "output_only")) == {"embedding.tgt.weight"}
+    wide = ["model/parametrisation=mup", "model.parametrisation.base_width=8"]
+    assert trained(adapt(made("separate", *wide), "output_only")) == {"embedding.output.weight"}
 
 
 def test_patterns_name_parts():
