@@ -49,7 +49,8 @@ class StepTime(Probe):
         precision: number format of the computation: 32-true | bf16-mixed | 16-mixed.
 
     Raises:
-        UserError: a number below 1, an unknown accelerator or precision, or a missing GPU.
+        UserError: a number below 1, an unknown accelerator or precision, or a missing GPU; when
+            called, the model does not read a source and a target.
     """
 
     needs = Model
@@ -79,6 +80,11 @@ class StepTime(Probe):
                 does not report it.
             peak_bytes: peak memory in bytes. Only a GPU has this value.
         """
+        if Seq2Seq not in model.takes:
+            raise UserError(
+                "probe=step_time measures a model that reads a source and a target, but model is "
+                f"{type(model).__name__}: choose another model, or probe=none"
+            )
         model = model.to(self.device)
         generator = torch.Generator().manual_seed(0)
         src, tgt = (

@@ -47,6 +47,11 @@ def test_seconds_and_parameters(measure, finite, clock, precision):
     assert metrics["parameters"] > 1000
 
 
+def test_a_model_of_one_text_is_refused(measure):
+    with pytest.raises(UserError, match="reads a source and a target.*EncoderOnly"):
+        measure("step_time", "model=encoder_only", **BRIEF)
+
+
 def test_the_forward_pass_alone_has_neither_dropout_nor_gradient(measure, monkeypatch):
     seen = []
 
