@@ -40,10 +40,11 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
     """Return the failure rates by which a claim about quality may be decided.
 
     The result is None for other claims, if no run failed, or if an arm has no runs. The rate of the
-    arms with which the treatment is compared comes first, so that the difference is positive if the
-    treatment fails less often. For an interaction or a trend, arms whose weights have the same sign
-    are pooled. The test then errs less often, because pooled counts of unequal rates vary less than
-    the binomial counts that it assumes (Hoeffding 1956).
+    arms whose failed runs speak for the claim comes first: the baseline, or the treatment if the
+    claim is that the treatment is worse. So a positive difference supports the claim. For an
+    interaction or a trend, arms whose weights have the same sign are pooled. The test then errs
+    less often, because pooled counts of unequal rates vary less than the binomial counts that it
+    assumes (Hoeffding 1956).
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if metric is None or metric.wrong is None or _is_gap(claim):
@@ -51,7 +52,7 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
     failed_runs, ended_runs = [0, 0], [0, 0]
     for side in arms:
         failed, ended = _count(side, claim["metric"])
-        place = int((side.weight > 0) == (claim["better"] == "higher"))
+        place = int((side.weight > 0) == (metric.better == "higher"))
         failed_runs[place] += failed
         ended_runs[place] += ended
     rates = Rates(failed_runs[0], ended_runs[0], failed_runs[1], ended_runs[1])

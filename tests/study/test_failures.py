@@ -78,6 +78,21 @@ def test_where_lower_is_better_failing_less_often_is_still_better(claim, run, ev
     assert (entry["verdict"], entry["decided_by_failures"]) == ("supported", True)
 
 
+@pytest.mark.parametrize(
+    ("changes", "pre", "post", "verdict"),
+    [
+        ({}, 7, 0, "supported"),
+        ({}, 0, 7, "refuted"),
+        ({"kind": "non_inferiority"}, 7, 0, "supported"),
+    ],
+)
+def test_an_arm_that_is_claimed_to_be_worse_is_worse_if_it_fails(
+    judged, changes, pre, post, verdict
+):
+    entry = judged(7, pre, post, better="lower", **changes)
+    assert (entry["verdict"], entry["decided_by_failures"]) == (verdict, True)
+
+
 @pytest.mark.parametrize(("seeds", "failed"), [(4, 3), (3, 2), (2, 1)])
 def test_too_few_pairs_that_learned_decide_nothing(judged, seeds, failed):
     entry = judged(seeds, 0, failed)

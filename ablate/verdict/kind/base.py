@@ -120,8 +120,9 @@ class Kind(ABC):
         """Return the p-value of each decision, from the tests of the failure rates.
 
         One test is that the treatment fails less often than the baseline. The other is that it
-        fails more often. The p-values are doubled, because these tests have only half of alpha. The
-        result is None if neither test is significant.
+        fails more often. If the claim is that the treatment is worse, the tests are exchanged. The
+        p-values are doubled, because these tests have only half of alpha. The result is None if
+        neither test is significant.
         """
         tests = halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
         return tests if min(self.scaled(tests).values()) <= alpha else None
@@ -137,8 +138,9 @@ class Kind(ABC):
         """Return the p-value of each decision, from the tests of the failure rates.
 
         Args:
-            better: p-value of the test that the treatment fails less often.
-            worse: p-value of the test that the treatment fails more often.
+            better: p-value of the test that the difference in failure rates is in the direction of
+                the claim: the treatment fails less often, or more often if it is claimed worse.
+            worse: p-value of the test that the difference is in the other direction.
         """
         return {SUPPORTED: better, REFUTED: worse}
 
