@@ -20,6 +20,7 @@ from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side
 
 LEVEL = 0.9  # confidence level of the exact interval of a rate
+NO_WEIGHT = 1e-9  # relative size below which a weight is a rounding error of 0
 FEWEST = 2  # smallest number of learned pairs for a verdict on their mean
 
 
@@ -44,13 +45,14 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
     claim is that the treatment is worse. So a positive difference supports the claim. For an
     interaction or a trend, arms whose weights have the same sign are pooled. The test then errs
     less often, because pooled counts of unequal rates vary less than the binomial counts that it
-    assumes (Hoeffding 1956).
+    assumes (Hoeffding 1956). The middle level of a trend, whose weight is 0, is left out.
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if metric is None or metric.wrong is None or _is_gap(claim):
         return None
     failed_runs, ended_runs = [0, 0], [0, 0]
-    for side in arms:
+    most = max((abs(side.weight) for side in arms), default=0.0)
+    for side in (arm for arm in arms if abs(arm.weight) > NO_WEIGHT * most):
         failed, ended = _count(side, claim["metric"])
         place = int((side.weight > 0) == (metric.better == "higher"))
         failed_runs[place] += failed

@@ -93,6 +93,28 @@ def test_an_arm_that_is_claimed_to_be_worse_is_worse_if_it_fails(
     assert (entry["verdict"], entry["decided_by_failures"]) == (verdict, True)
 
 
+@pytest.mark.parametrize(("metric", "better"), [("test/bleu", "higher"), ("test/nll", "lower")])
+@pytest.mark.parametrize("middle", [4, 4.3])
+def test_failed_runs_of_the_middle_level_say_nothing_about_a_trend(
+    claim, run, evidence, metric, better, middle
+):
+    runs = [
+        run(
+            {"model.n_heads": heads},
+            seed,
+            "diverged" if heads == middle else "finished",
+            unigram_nll=6.0,
+            **{"test/bleu": 20.0 + seed * heads / 9, "test/nll": 3.0 - seed * heads / 90},
+        )
+        for heads in (middle / 2, middle, middle * 2)
+        for seed in range(14)
+    ]
+    alone = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}}
+    asked = claim(**alone, metric=metric, better=better, margin=0.0)
+    (entry,) = conclude(evidence(runs, asked, factors=["model.n_heads"]))["claims"]
+    assert entry["verdict"] == "inconclusive"
+
+
 @pytest.mark.parametrize(("seeds", "failed"), [(4, 3), (3, 2), (2, 1)])
 def test_too_few_pairs_that_learned_decide_nothing(judged, seeds, failed):
     entry = judged(seeds, 0, failed)
