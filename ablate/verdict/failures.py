@@ -16,6 +16,7 @@ from ablate.config.labels import arm_label
 from ablate.evidence.types import Claim, Failures
 from ablate.metric.table import METRICS
 from ablate.stats.rates import Rates, share_interval
+from ablate.stats.spending import Fractions
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side
 
@@ -37,8 +38,10 @@ def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
     }
 
 
-def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
+def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Rates | None:
     """Return the failure rates by which a claim about quality may be decided.
+
+    `looks` has the interim analyses of the claim, for which the p-values are corrected.
 
     The result is None for other claims, if no run failed, or if an arm has no runs. The rate of the
     arms whose failed runs speak for the claim comes first: the baseline, or the treatment if the
@@ -57,7 +60,7 @@ def rates_of_failure(claim: Claim, arms: Sequence[Side]) -> Rates | None:
         place = int((side.weight > 0) == (metric.better == "higher"))
         failed_runs[place] += failed
         ended_runs[place] += ended
-    rates = Rates(failed_runs[0], ended_runs[0], failed_runs[1], ended_runs[1])
+    rates = Rates(failed_runs[0], ended_runs[0], failed_runs[1], ended_runs[1], looks)
     return rates if rates.known and rates.first + rates.second else None
 
 

@@ -93,8 +93,18 @@ def test_an_arm_that_is_claimed_to_be_worse_is_worse_if_it_fails(
     assert (entry["verdict"], entry["decided_by_failures"]) == (verdict, True)
 
 
+@pytest.mark.parametrize(("planned", "verdict"), [(4, "supported"), (20, "inconclusive")])
+def test_failure_rates_at_an_interim_analysis_spend_little_of_alpha(
+    claim, run, evidence, planned, verdict
+):
+    runs = [run(PRE, seed, **{"test/bleu": 30.0 + seed}) for seed in range(4)]
+    runs += [run(POST, seed, "diverged", **{"test/bleu": 0.0}) for seed in range(4)]
+    (entry,) = conclude(evidence(runs, claim(metric="test/bleu"), seeds=planned))["claims"]
+    assert entry["verdict"] == verdict
+
+
 @pytest.mark.parametrize(("metric", "better"), [("test/bleu", "higher"), ("test/nll", "lower")])
-@pytest.mark.parametrize("middle", [4, 4.3])
+@pytest.mark.parametrize("middle", [4, 48])
 def test_failed_runs_of_the_middle_level_say_nothing_about_a_trend(
     claim, run, evidence, metric, better, middle
 ):
@@ -104,9 +114,9 @@ def test_failed_runs_of_the_middle_level_say_nothing_about_a_trend(
             seed,
             "diverged" if heads == middle else "finished",
             unigram_nll=6.0,
-            **{"test/bleu": 20.0 + seed * heads / 9, "test/nll": 3.0 - seed * heads / 90},
+            **{"test/bleu": 20.0 + seed * heads / 99, "test/nll": 3.0 - seed * heads / 999},
         )
-        for heads in (middle / 2, middle, middle * 2)
+        for heads in (middle // 2, middle, middle * 2)
         for seed in range(14)
     ]
     alone = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}}

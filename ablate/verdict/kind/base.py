@@ -104,7 +104,8 @@ class Kind(ABC):
         of alpha. If no distribution of the few failed runs between the arms could be significant,
         the test of the mean has all of alpha.
         """
-        effect, rates = learned.estimate, rates_of_failure(claim, learned.sides)
+        effect = learned.estimate
+        rates = rates_of_failure(claim, learned.sides, learned.looks)
         if rates is not None and (tests := self.by_failures(rates, claim["alpha"])):
             return Finding(claim, effect, learned.runs, learned, tests, rates=rates)
         if effect.pairs < FEWEST:
