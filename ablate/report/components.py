@@ -5,6 +5,7 @@ memory of each variant.
 from dataclasses import dataclass
 from statistics import median
 
+from ablate.config.labels import arm_label
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Entry, Screen, Verdict
@@ -74,9 +75,22 @@ def _component(claim: Entry, screen: Screen, costs: dict[str, dict[str, float]])
         name=name,
         effect=sign * effect,
         interval=(low, high) if ends else None,
-        shows=_shows(claim, sign),
+        shows=_shows_by_failures(claim, name) or _shows(claim, sign),
         costs=(ratios[0], ratios[1]),
     )
+
+
+def _shows_by_failures(claim: Entry, name: str) -> str:
+    """Return what the verdict on a claim shows about the variant `name`, if the rates of failed
+    runs decide the claim; else "". The mean over the few runs that learned may have another sign.
+    """
+    if not claim.get("decided_by_failures") or claim["verdict"] == INCONCLUSIVE:
+        return ""
+    rates = {}
+    for arm in (claim["treatment"], claim["baseline"]):
+        failed = claim["failed_to_learn"][arm_label(claim["where"] | arm)]
+        rates[str(arm.get(FACTOR))] = failed["runs"] / failed["of"]
+    return WORSE if rates[name] > rates[BASELINE] else BETTER
 
 
 def _shows(claim: Entry, sign: int) -> str:

@@ -90,6 +90,25 @@ def test_a_mark_says_which_large_differences_are_excluded(
     assert _shows(claim("any", kind=kind, **answer), sign) == shows
 
 
+@pytest.mark.parametrize("kind", ["superiority", "equivalence", "non_inferiority"])
+@pytest.mark.parametrize(("failing", "shows"), [("good", WORSE), ("baseline", BETTER)])
+def test_rates_of_failed_runs_decide_a_mark_against_the_mean(evidence, kind, failing, shows):
+    """Most runs of an arm diverge. In the others, the arm is better."""
+    asked = claim("good", kind=kind)
+    study = {**evidence.study, "claims": [asked]}
+    runs = [_run(arm, seed) for arm in ("baseline", "good") for seed in SEEDS]
+    for run in runs:
+        run["metrics"]["test/nll"] += 0.5 * (run["arm"] != failing)
+        if run["arm"] == failing and run["seed"] > 1:
+            run["status"] = "diverged"
+    made_up = Evidence.made_up(study, runs)
+    verdict = conclude(made_up)
+    assert verdict["claims"][0]["decided_by_failures"]
+    (row,) = components(made_up, verdict)
+    assert (row.effect > 0) == (failing == "good")
+    assert row.shows == shows
+
+
 def test_a_large_effect_does_not_set_the_scale(evidence):
     def scale_and_texts(margin):
         screen = {**evidence.study["screen"], "margin": margin}
