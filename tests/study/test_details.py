@@ -32,6 +32,28 @@ def test_an_estimate_is_the_treatment_without_the_baseline(details):
     assert fields["Treatment"] == "4 heads [model.n_heads=4]"
 
 
+@pytest.mark.parametrize("better", ["lower", "higher"])
+@pytest.mark.parametrize(
+    ("losses", "loss"),
+    [
+        ([0.9, 1.0, 1.1], "1 head: {}1.000 ({}"),
+        ([1.0, 1.0, 1.0], "1 head: {}1.000; it does not lose enough"),  # equal: no interval
+    ],
+)
+def test_the_loss_of_a_control_has_the_sign_of_an_estimate(details, better, losses, loss):
+    worse = 1 if better == "lower" else -1
+    values = {
+        8: [5.0, 5.1, 5.2],
+        4: [5.0, 5.1, 5.2],
+        1: [x + worse * y for x, y in zip([5.0, 5.1, 5.2], losses, strict=True)],
+    }
+    arms = {"treatment": {"model.n_heads": 8}, "baseline": {"model.n_heads": 4}}
+    asked = {"kind": "non_inferiority", "margin": 0.1, "loses": {"model.n_heads": 1}}
+    fields = details(values, **arms, **asked, metric="test/nll", better=better)
+    sign = "+" if better == "lower" else "-"
+    assert fields["Arm that must lose"].startswith(loss.format(sign, sign))
+
+
 def test_a_trend_says_over_what(details):
     values = {heads: [20.0 + heads * (1 + s / 10) for s in range(4)] for heads in (1, 2, 4)}
     alone = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}}

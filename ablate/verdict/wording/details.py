@@ -4,6 +4,7 @@ An estimate is treatment minus baseline, in units of the metric, as in the line 
 summary above the details). An answer has only the fields that apply to its claim.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -138,9 +139,12 @@ def _runs(claim: Claim, answer: Any) -> Fields:
     yield "Runs that raised an error", str(answer["failed_runs"] or "")
     yield "Runs older than the registration", str(answer["older_cells"] or "")
     if (control := answer.get("control")) is not None:
-        unit = unit_of(claim)
-        low, high = (unit.say(end, sign=True) for end in control["interval"])
-        loss = f"{control['arm']}: {unit.say(control['effect'], sign=True)} ({low} to {high})"
+        unit, sign = unit_of(claim), direction(claim)
+        loss = f"{control['arm']}: {unit.say(sign * control['effect'], sign=True)}"
+        # JSON has no infinity, so the ends of an infinite interval are None there
+        finite = [end for end in control["interval"] if end is not None and math.isfinite(end)]
+        if ends := sorted(sign * end for end in finite):
+            loss += f" ({' to '.join(unit.say(end, sign=True) for end in ends)})"
         yield "Arm that must lose", loss + ("" if control["loses"] else "; it does not lose enough")
     elif kind_of(claim).controlled:
         yield "Arm that must lose", "none in these runs, so their sensitivity is not shown"
