@@ -1,9 +1,14 @@
 """Exact claims about trained models are estimates, and exact ones say how often they were tried."""
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from ablate.verdict.conclude import conclude
 from ablate.verdict.decision import is_exact
+from ablate.verdict.wording.details import details
+
+from .conftest import CLAIM
 
 OF = {"kind": "exact", "treatment": {}, "baseline": {}}
 
@@ -42,6 +47,17 @@ def test_values_of_trained_models_are_estimated(judged, values, bar, verdict):
     entry = judged(values, **bar)
     assert entry["verdict"] == verdict
     assert not is_exact(entry)
+
+
+def test_the_interval_has_the_level_that_its_text_states(judged):
+    values = (0.95, 0.96, 0.97, 0.96, 0.94)
+    entry = judged(values, margin=0.9)
+    mean, error = np.mean(values), stats.sem(values)
+    (narrow, wide) = (stats.t.interval(level, 4, mean, error) for level in (0.9, 0.95))
+    assert "(90 % CI {:.3f} to {:.3f};".format(*narrow) in entry["evidence"]
+    fields = details(CLAIM | entry, entry)
+    assert fields["Interval"] == "{:+.3f} to {:+.3f} (95 %)".format(*wide)
+    assert fields["Interval for equivalence"] == "{:+.3f} to {:+.3f} (90 %)".format(*narrow)
 
 
 @pytest.mark.parametrize(("seeds", "verdict"), [(4, "inconclusive"), (5, "supported")])

@@ -106,8 +106,6 @@ def _estimate(claim: Claim, answer: Any) -> Fields:
 def _interval(claim: Claim, ends: list[float] | None, level: float) -> str:
     if not ends:
         return ""
-    if claim["kind"] == "exact":
-        level = 1 - 2 * claim["alpha"]
     low, high = sorted(direction(claim) * end for end in ends)
     say = unit_of(claim).say
     return f"{say(low, sign=True)} to {say(high, sign=True)} ({100 * level:.3g} %)"

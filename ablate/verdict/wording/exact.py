@@ -106,8 +106,9 @@ def _mean(claim: Claim, answer: Answer, *, brief: bool) -> str:
         if seeds == 1:
             line = f"was {value} with a single seed ({allowed})."
     else:
-        ends = interval_text(answer["interval"], 1 - 2 * claim["alpha"], unit_of(claim), 1)
-        notes = [ends, *([] if brief else [f"{seeds} seeds"]), allowed]
+        ends = answer["interval_equivalence"]  # the interval of the two one-sided tests
+        text = interval_text(ends, 1 - 2 * claim["alpha"], unit_of(claim), 1)
+        notes = [text, *([] if brief else [f"{seeds} seeds"]), allowed]
         line = f"was {value} on average ({'; '.join(notes)})."
     if "uncorrected" in answer:
         return f"{line} {BRIEF_HOLM if brief else HOLM}, {WEAKER['']}."
