@@ -36,8 +36,9 @@ ESTIMATES = (
 )
 CASES = (
     *("Answer", "Metric", "Optimiser steps", "Cases that hold", "Seeds that hold"),
-    *("Largest deviation", "Smallest deviation", "Mean deviation", "Interval"),
-    *("Allowed deviation", "Needed deviation"),
+    *("Largest deviation", "Smallest value", "Mean deviation", "Interval"),
+    *("Interval for equivalence", "Allowed deviation", "Needed value"),
+    *("p (supported, Holm)", "p (refuted, Holm)"),
 )
 COMPARED = {*ESTIMATES, *CASES, "Steps to equal validation loss"}
 

@@ -3,6 +3,7 @@
 import pytest
 
 from ablate.report.selection import claims as with_details
+from ablate.report.tables import comparable, fields_of
 from ablate.verdict.conclude import conclude
 
 
@@ -75,6 +76,20 @@ def test_an_exact_claim_counts_its_cases(details, changes, expected):
     holding, worst, deviation, bound, size = expected
     assert fields["Cases that hold"] == holding
     assert (fields[worst], fields[bound]) == (deviation, size)
+
+
+@pytest.mark.parametrize("metric", ["probe/x", "test/skill"])
+@pytest.mark.parametrize("bound", [{"tolerance": 0.1}, {"margin": 0.1}], ids=str)
+def test_a_report_has_all_details_of_an_exact_claim(evidence, claim, run, metric, bound):
+    values = enumerate((0.2, 0.3, 0.4))
+    runs = [run({}, seed, steps=100, **{metric: x}) | {"cell": seed} for seed, x in values]
+    alone = {"kind": "exact", "metric": metric, "treatment": {}, "baseline": {}, "margin": 0.0}
+    made_up = evidence(runs, claim(**(alone | bound)), factors=[])
+    verdict = conclude(made_up)
+    (answer,) = with_details(made_up, verdict)
+    table = comparable(made_up, verdict)["exact_claims"]
+    shown = {*table.head, *(field for field, _ in fields_of(answer).rows)}
+    assert answer["details"].keys() - shown <= {"Paired seeds"}  # in "Seeds that hold"
 
 
 def test_a_deviation_that_is_no_number_is_written_as_such(details):
