@@ -234,7 +234,9 @@ def _condition(claim: ReportedClaim) -> str:
     if claim["kind"] == "equivalence":
         return ""
     if claim["kind"] == "trend":
-        return f"; the claim expects a {'rise' if claim['better'] == 'higher' else 'fall'}"
+        expected = f"the claim expects a {'rise' if claim['better'] == 'higher' else 'fall'}"
+        difference = f"the difference between two slopes is claimed to be {claim['better']}"
+        return f"; {difference if claim['minus'] else expected}"
     if claim["kind"] != "exact":
         subject = "the difference between the arms is " if claim["minus"] else ""
         if claim["kind"] == "non_inferiority":

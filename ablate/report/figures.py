@@ -185,7 +185,9 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     from ablate.report.draw.trend import draw_trend
 
-    trends = [claim for claim in claims(evidence, verdict) if claim["kind"] == "trend"]
+    # the effect of a trend with `minus` is a difference of slopes, which no single line has
+    asked = (claim for claim in claims(evidence, verdict) if not claim["minus"])
+    trends = [claim for claim in asked if claim["kind"] == "trend"]
     for number, claim in enumerate(trends, start=1):
         metric, factor = claim["metric"], claim["over"]
         points = [

@@ -89,6 +89,9 @@ def _effect(claim: Claim, answer: Answer, without: str) -> str:
     runs = _runs(answer, brief="sentences" in without)
     beside = f"({interval_text(ends, level, unit, sign)}; {runs})"
     named = len(unit.name.split()) > SHORT + 2  # a name too long to follow a number
+    if claim["kind"] == "trend" and claim["minus"]:
+        per = f"{PER[claim['scale']]} {_over(claim)} " if claim["scale"] in PER else ""
+        return f"{_slopes(claim)} is {value if named or not per else change} {per}{beside}"
     if claim["kind"] == "trend":
         condition = condition_text(claim["where"] | shared_levels(claim))
         over, given = _over(claim), f"with {condition}, " if condition else ""
@@ -105,6 +108,17 @@ def _effect(claim: Claim, answer: Answer, without: str) -> str:
         change = f"{value} in {unit.name}"
     shared = "shared levels" not in without
     return f"{_comparison(claim, shared=shared).format(change)} {beside}"
+
+
+def _slopes(claim: Claim) -> str:
+    """Return the subject of a sentence on the difference between the slopes of two settings."""
+    here, there = _places(claim)
+    condition = condition_text({k: v for k, v in claim["where"].items() if k not in here})
+    given = f"with {condition}, " if condition else ""
+    with_here = f" with {in_sentence(here)}" if here else ""
+    name = claim_metric(claim).name
+    slope = f"the slope of {name}" if claim["scale"] in PER else f"the exponent of {name}"
+    return f"{given}{slope}{with_here} minus that with {in_sentence(there)}"
 
 
 def _over(claim: Claim) -> str:
