@@ -286,10 +286,12 @@ def slope(x: Values, y: Values, method: str) -> MeanDifference:
     rest = y - y.mean() - effect * (x - x.mean())
     if n < 3:
         return MeanDifference(effect, (), method, (n,))
-    variance = Variance(float((rest**2).sum()) / (n - 2) * n / spread, float(n - 2))
-    return MeanDifference(
-        effect, (Part(variance, 1.0, float(n)),), method, (n,), 1 / math.factorial(n)
-    )
+    exact = np.ptp(rest) <= TIED * max(1.0, float(np.abs(y).max()))
+    squares = 0.0 if exact else float((rest**2).sum())
+    variance = Variance(squares / (n - 2) * n / spread, float(n - 2))
+    _, counts = np.unique(x, return_counts=True)
+    orders = math.lgamma(n + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
+    return MeanDifference(effect, (Part(variance, 1.0, float(n)),), method, (n,), math.exp(-orders))
 
 
 def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:

@@ -85,6 +85,15 @@ def test_slopes_are_least_squares(size):
     assert fitted.p_at_most(0.0) == pytest.approx(theirs.pvalue, **SAME)
 
 
+@pytest.mark.parametrize(
+    ("x", "p"), [((1, 2, 3), 1 / 6), ((1, 1, 1, 2, 2, 2), 1 / 20), ((1, 1, 2, 2), 1 / 6)]
+)
+def test_a_slope_without_noise_has_the_p_value_of_permutations(x, p):
+    levels = np.array(x, dtype=float)
+    for y in (levels, 0.1 * levels + 0.7):  # the second line has rounding errors
+        assert slope(levels, y, "slope").p_at_most(0.0) == pytest.approx(p)
+
+
 @pytest.mark.parametrize("sizes", [(5, 5), (3, 8, 20), (2, 2, 2, 9)])
 def test_equality_of_variances_is_brown_and_forsythes(sizes):
     arms = samples(sizes)
