@@ -124,7 +124,6 @@ def test_lightning(records, tmp_path, expected):
     assert verdict_of(f"lightning://{tmp_path}/logs", run="run", step="step") == expected
 
 
-@pytest.mark.parametrize(
 def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path):
     (tmp_path / "metrics.csv").write_text("step,train_loss,val_loss\n10,,0.9\n20,0.4,\n3")
     table = source.read(tmp_path)
@@ -132,6 +131,7 @@ def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path):
     assert values == {"train_loss": 0.4, "val_loss": 0.9}
 
 
+@pytest.mark.parametrize(
     ("name", "content", "part"),
     [
         ("runs.jsonl", b"[" * 5_000 + b"]" * 5_000, "nested too deeply"),
