@@ -100,11 +100,15 @@ def check_logged(config: DictConfig, key: str, monitor: str) -> None:
         key: key of the callback below `callbacks`.
         monitor: name of the metric, such as train/nll.
     """
-    every, first = config.trainer.log_every_n_steps, config.budget.validate_every
-    if not 0 < every <= first:
+    every, accumulated = config.trainer.log_every_n_steps, config.trainer.accumulate_grad_batches
+    interval = config.trainer.get("val_check_interval")
+    # a fraction of an epoch or a duration has an unknown number of batches
+    first = interval if isinstance(interval, int) else config.budget.validate_every
+    if not 0 < every * accumulated <= first:
         raise UserError(
-            f"callbacks.{key}.monitor={monitor} is logged every {every} steps, but the first "
-            f"validation comes after {first}: set trainer.log_every_n_steps={first} or less"
+            f"callbacks.{key}.monitor={monitor} is logged every {every} steps of {accumulated} "
+            f"batches, but the first validation comes after {first} batches: set a smaller "
+            "trainer.log_every_n_steps, or a larger budget.validate_every"
         )
 
 

@@ -19,6 +19,11 @@ SMALL = (
     *("model.d_model=16", "model.d_ff=32", "model.n_layers=1", "model.n_heads=2"),
 )
 
+STOPS_BY_TRAINING = (
+    "callbacks=early_stopping callbacks.early_stopping.monitor=train/nll "
+    "trainer.log_every_n_steps=2"
+)
+
 
 class NoNumber(SplitMetric):
     """Returns text."""
@@ -97,6 +102,8 @@ def test_groups_of_another_length_end_a_run_before_its_first_step(go, files, unt
         "trainer.check_val_every_n_epoch=1",
         "test_splits=[test,dev]",
         "callbacks=early_stopping callbacks.early_stopping.monitor=train/nll",
+        f"{STOPS_BY_TRAINING} trainer.accumulate_grad_batches=2",
+        f"{STOPS_BY_TRAINING} trainer.val_check_interval=1",
         f"+metric.mine._target_={__name__}.NoNumber",
         f"+metric.mine._target_={__name__}.Raises",
         "task.tokenize=ko-mecab",
