@@ -70,7 +70,10 @@ def check_batch_limits(config: DictConfig, data: TextData) -> None:
                 f"trainer.limit_{name}_batches={share} of {len(loader())} batches is less than one "
                 f"batch: set at least {1 / len(loader()):.2g}"
             )
+    limit: Any = config.trainer.get("limit_train_batches")
     batches = len(data.train_dataloader())
+    if limit is not None:
+        batches = min(batches, limit) if isinstance(limit, int) else int(limit * batches)
     if (accumulated := config.trainer.accumulate_grad_batches) > batches:
         raise UserError(
             f"trainer.accumulate_grad_batches={accumulated} is more than the {batches} batches of "
