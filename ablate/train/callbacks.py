@@ -12,6 +12,7 @@ from pytorch_lightning.callbacks import (
     BatchSizeFinder,
     Callback,
     DeviceStatsMonitor,
+    EarlyStopping,
     LearningRateFinder,
     ProgressBar,
     StochasticWeightAveraging,
@@ -120,6 +121,11 @@ def check_callback(config: DictConfig, name: str, callback: Callback) -> None:
     for kind, instead in REFUSED.items():
         if isinstance(callback, kind):
             raise UserError(f"{key}: {type(callback).__name__} cannot work here; {instead}")
+    if config.patience is not None and callback.state_key == EarlyStopping("val/nll").state_key:
+        raise UserError(
+            f"patience={config.patience} is the same as {key}, and Lightning does not accept two "
+            "of them: set patience=null, or callbacks=none"
+        )
     if isinstance(callback, StochasticWeightAveraging):
         start = settings.get("swa_epoch_start", 0.8)  # Lightning's default
         if isinstance(start, float):

@@ -58,6 +58,10 @@ def test_lightnings_callbacks_act(go):
             ["callbacks=early_stopping", "+callbacks.early_stopping.patients=3"],
             r"callbacks\.early_stopping\.patients: did you mean .*patience",
         ),
+        (
+            ["callbacks=early_stopping", "patience=2"],
+            r"^patience=2 is the same as callbacks\.early_stopping, .* patience=null",
+        ),
         (["+metric.mine._target_=os.getcwd"], r"metric\.mine\._target_=os\.getcwd: .*SplitMetric"),
         (
             ["+metric.chrf._target_=ablate.metric.exact_match.ExactMatch"],
