@@ -41,8 +41,13 @@ class LayerGradients(Callback):
     ) -> None:
         """Compute the gradient norm of the whole model and of each layer.
 
-        The norms stay on the device, so that this callback does not wait for the GPU.
+        The norms stay on the device, so that this callback does not wait for the GPU. In
+        `16-mixed` precision, Lightning leaves the gradients of a fused optimiser multiplied by the
+        scale of the loss. This method unscales them first.
         """
+        scaler = getattr(trainer.precision_plugin, "scaler", None)
+        if scaler is not None and getattr(optimizer, "_step_supports_amp_scaling", False):
+            scaler.unscale_(optimizer)
         norms = parameter_norms(self.parameters)
         self.total = total_norm(norms.values())
         self.last = gradient_norms_by_layer(self.layers, norms)

@@ -104,29 +104,35 @@ class Training(pl.LightningModule):
         gradient_clip_val: int | float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Clip gradients as the trainer is configured, also with a fused optimiser in bfloat16.
+        """Clip gradients as the trainer is configured, also with a fused optimiser.
 
-        Lightning refuses to clip for a fused optimiser, because such an optimiser unscales
-        gradients itself. In bfloat16 gradients are not scaled, so clipping them is correct.
+        In mixed precision, Lightning refuses to clip for a fused optimiser, because such an
+        optimiser can unscale gradients itself. `LayerGradients` has already unscaled them, so
+        clipping them is correct.
         """
-        scaled = getattr(self.trainer.precision_plugin, "scaler", None) is not None
-        fused = getattr(optimizer, "_step_supports_amp_scaling", False)
-        if gradient_clip_val and fused and not scaled and gradient_clip_algorithm != "value":
-            gradients = self.gradients
+        gradients = self.gradients
+        if not (gradient_clip_val and getattr(optimizer, "_step_supports_amp_scaling", False)):
+            self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
+        elif gradient_clip_algorithm == "value":
+            torch.nn.utils.clip_grad_value_(gradients.parameters, gradient_clip_val)
+        else:
             torch.nn.utils.clip_grads_with_norm_(
                 gradients.parameters, gradient_clip_val, gradients.total
             )
-        else:
-            self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Log the gradient norm and the learning rate; end the run if a gradient is not finite on
         any device.
+
+        In `16-mixed` precision, a scale of the loss above 1 that is too large is no divergence:
+        Lightning leaves out the step and reduces the scale.
         """
         norm = self.gradients.total  # the callback has computed it from the same gradients
         rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
         self._log_step({"train/gradient_norm": norm, "train/lr": rate})
-        finite = self.trainer.strategy.reduce_boolean_decision(bool(norm.isfinite()))
+        scaler = getattr(self.trainer.precision_plugin, "scaler", None)
+        rescaled = scaler is not None and scaler.get_scale() > 1
+        finite = self.trainer.strategy.reduce_boolean_decision(rescaled or bool(norm.isfinite()))
         if not finite:
             self.diverged = True
             self.trainer.should_stop = True

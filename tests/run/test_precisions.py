@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from pytorch_lightning.plugins.precision import MixedPrecision
+from pytorch_lightning.trainer.connectors.accelerator_connector import _AcceleratorConnector
 
 from ablate.config.limits import PRECISIONS
 from ablate.config.precision import settle
 from ablate.errors import UserError
 from ablate.task.base import Evaluation
+from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 
@@ -108,3 +111,50 @@ def test_other_precisions_are_refused(small, compose, given):
 def test_an_eps_that_is_zero_in_float16_is_refused(small, compose, eps):
     with pytest.raises(UserError, match=r"optimizer\.eps"):
         run(resolve(compose(*small, "trainer.precision=16-true", f"optimizer.eps={eps}")))
+
+
+@pytest.fixture
+def scaled(small, compose, monkeypatch):
+    """Train with a scaled loss, as float16 does on a GPU; products are in bfloat16."""
+
+    def go(scale, *overrides):
+        scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+        plugin = MixedPrecision("16-mixed", "cpu", scaler=scaler)
+        plugin.precision = "bf16-mixed"
+        with monkeypatch.context() as patch:
+            patch.setattr(_AcceleratorConnector, "_check_and_init_precision", lambda self: plugin)
+            result = run(resolve(compose(*small, "trainer.log_every_n_steps=1", *overrides)))
+        lines = Path(result["folder"], "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        steps = map(json.loads, lines)
+        return result, [x["train/gradient_norm"] for x in steps if "train/gradient_norm" in x]
+
+    return go
+
+
+@pytest.mark.parametrize("clipped", ["norm", "value", "null"])
+def test_scaled_gradients_are_measured_and_clipped_without_their_scale(scaled, clipped):
+    bound = "null" if clipped == "null" else "0.01"
+    clip = (f"trainer.gradient_clip_val={bound}", f"+trainer.gradient_clip_algorithm={clipped}")
+    (fused, norms), (plain, expected) = (
+        scaled(8.0, f"optimizer.fused={fused}", *clip) for fused in ("true", "false")
+    )
+    assert norms == pytest.approx(expected, rel=1e-3)
+    assert fused["metrics"]["val/nll"] == pytest.approx(plain["metrics"]["val/nll"], rel=1e-4)
+
+
+def test_a_scale_that_is_too_large_is_no_divergence(scaled, monkeypatch):
+    factors, step = iter([math.inf]), Training.training_step
+
+    def too_large_at_first(self, batch, batch_idx):
+        return step(self, batch, batch_idx) * next(factors, 1.0)
+
+    monkeypatch.setattr(Training, "training_step", too_large_at_first)
+    result, norms = scaled(8.0)
+    assert result["status"] in ("finished", "collapsed")
+    assert [math.isfinite(norm) for norm in norms] == [False, True, True, True]
+
+
+def test_a_gradient_that_is_not_finite_at_any_scale_is_a_divergence(scaled):
+    result, norms = scaled(8.0, "optimizer.lr=1e30", "budget.steps=20")
+    assert result["status"] == "diverged"
+    assert len(norms) < 20
