@@ -45,7 +45,7 @@ class Checkpoint(Initial):
         theirs = Tokenizers.load(self.folder / "tokenizer")
         for side in ("src", "tgt"):
             self._compare(side, getattr(theirs, side), getattr(tokenizers, side))
-        load_weights(model, self.folder / "weights.pt", self.digest)
+        load_weights(model, self.folder / "weights.pt", self.digest, model.obsolete)
 
     def fingerprint(self) -> str:
         """Return a hash of the weights."""

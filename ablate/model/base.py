@@ -61,16 +61,19 @@ class Model(nn.Module, ABC):
     """Maps token ids to hidden states; its `head` maps hidden states to logits.
 
     Built as `model(src_vocab=, tgt_vocab=, joint_vocab=)`, with the sizes of both vocabularies and
-    whether they are the same vocabulary. The other arguments come from its YAML file.
+    whether they are the same vocabulary; `src_vocab` is 0 if the task has no source. The other
+    arguments come from its YAML file.
 
     `takes` lists the types of inputs that the model accepts. A model reads one text (`Causal`) or
     two (`Seq2Seq`: source and target). `reads` maps the name of each stack to the texts that the
-    stack reads, as a slice of the list of texts.
+    stack reads, as a slice of the list of texts. `obsolete` has the names of weights that earlier
+    versions gave the model, and that nothing read; they are ignored when weights are loaded.
     """
 
     breaks: frozenset[Law] = frozenset()  # without the laws that components break
     takes: ClassVar[frozenset[type]] = frozenset({Seq2Seq})
     reads: ClassVar[dict[str, slice]] = {"encoder": slice(0, 1), "decoder": slice(-1, None)}
+    obsolete: frozenset[str] = frozenset()
     head: Head
 
     @abstractmethod

@@ -12,6 +12,8 @@ from ablate.model.base import Model
 def build(config: DictConfig, *, src_vocab: int, tgt_vocab: int, joint_vocab: bool) -> Model:
     """Return the model that the config describes; `config` is the node `model` of a run's config.
 
+    `src_vocab` is 0 if the task has no source.
+
     Building draws no numbers from torch's global random generator, so that all arms of a study see
     the same random numbers afterwards. The initial values are drawn later, by an option of
     `initial`. Under `torch.device("meta")` parameters have shapes but no values; this is enough to

@@ -34,7 +34,7 @@ class Vocabularies(Arguments):
     """The sizes of the source and target vocabularies.
 
     Args:
-        src_vocab: size of the source vocabulary.
+        src_vocab: size of the source vocabulary; 0 if the task has no source.
         tgt_vocab: size of the target vocabulary.
         joint_vocab: whether both are the same vocabulary.
     """

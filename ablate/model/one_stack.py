@@ -47,6 +47,8 @@ class OneStack(Model):
     ) -> None:
         super().__init__()
         self.causal = causal
+        if not vocabularies.src_vocab:
+            self.obsolete = frozenset({"embedding.src.weight"})
         self.breaks = frozenset() if causal else WITHOUT_CAUSAL_MASK
         check_positive(n_layers=n_layers)
 

@@ -1,5 +1,6 @@
 """Read weights from disk, verify them, and load them into a model."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -38,18 +39,22 @@ def read_weights(path: Path, digest: str | None = None) -> Weights:
     return named
 
 
-def load_weights(module: nn.Module, path: Path, digest: str | None = None) -> None:
+def load_weights(
+    module: nn.Module, path: Path, digest: str | None = None, ignored: Collection[str] = ()
+) -> None:
     """Load the weights of a run into its model.
 
     Args:
         module: the model.
         path: the file with the weights.
         digest: SHA-256 that the result of the run states; None to skip this check.
+        ignored: names of weights that the file may have although the model does not.
 
     Raises:
         UserError: the file is missing, damaged, from another run, or does not fit the model.
     """
-    weights = read_weights(path, digest)
+    stored = read_weights(path, digest)
+    weights = {name: value for name, value in stored.items() if name not in ignored}
     given = {name: shape(value) for name, value in weights.items()}
     wanted = {name: shape(value) for name, value in module.state_dict().items()}
     if wrong := sorted(name for name, _ in wanted.items() ^ given.items()):

@@ -6,10 +6,11 @@ both arms need equally many floating-point operations. The operations of one ste
 matrix products of a forward and a backward pass over real sentences.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
@@ -75,8 +76,8 @@ def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:
         values = {key: round(steps * ratio) for key, steps in budgets.items() if steps}
         comparison = f"{flops_of_arm:.4g} operations per step, to match the {target:.4g}"
     else:
-        own_size = _size_by(jobs[0].config, data[0], match["key"])
-        target = _trained(jobs[1].config, data[1])
+        own_size = _size_by(jobs[0], data[0], match["key"])
+        target = _trained(jobs[1], data[1])
         width = solve(own_size, target, f"study.match.key={match['key']} of {cell.label}")
         values = {match["key"]: width}
         comparison = f"{own_size(width):,} parameters, to match the {target:,}"
@@ -112,20 +113,20 @@ def solve(size: Callable[[int], int], target: int, what: str) -> int:
     return best
 
 
-def _size_by(config: DictConfig, data: TextData, key: str) -> Callable[[int], int]:
+def _size_by(job: Job, data: TextData, key: str) -> Callable[[int], int]:
     """Return a function from the value of a width `key` to the number of trained parameters."""
 
     def size(width: int) -> int:
-        other = config.copy()
-        OmegaConf.update(other, key, width)
-        return _trained(other, data)
+        config = job.config.copy()
+        OmegaConf.update(config, key, width)
+        return _trained(dataclasses.replace(job, config=config), data)
 
     return size
 
 
-def _trained(config: DictConfig, data: TextData) -> int:
+def _trained(job: Job, data: TextData) -> int:
     with torch.device("meta"):
-        return parameters(build_model(config.model, data))
+        return parameters(build_model(job, data))
 
 
 def flops(job: Job, data: TextData) -> float:

@@ -153,7 +153,7 @@ def _representatives(screening: Sequence[Cell]) -> list[Cell]:
 
 def _build(job: Job, data: TextData) -> Model:
     with torch.device("meta"):
-        model = build_model(job.config.model, data)
+        model = build_model(job, data)
         job.adapt(model, seed_of(job.config))
     return model
 

@@ -94,6 +94,7 @@ class Task(ABC):
 
     Attributes:
         inputs: type of `Batch.inputs`; the model must accept it.
+        reads_source: whether the model reads sources; if not, it has no embeddings of sources.
         generates: whether evaluations generate text by search.
         packs: whether the task can train on contexts of a fixed length.
         writes: whether a model trained on this task can continue a text.
@@ -103,6 +104,7 @@ class Task(ABC):
     """
 
     inputs: type
+    reads_source: ClassVar[bool] = True
     generates: ClassVar[bool] = False
     packs: ClassVar[bool] = False
     writes: ClassVar[bool] = False

@@ -39,6 +39,7 @@ class LanguageModel(Task):
             (those of its document).
     """
 
+    reads_source = False
     packs = True
     writes = True
     metrics: ClassVar[Mapping[str, Metric]] = {

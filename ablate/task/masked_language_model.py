@@ -42,6 +42,7 @@ class MaskedLanguageModel(Task):
     """
 
     inputs = Bidirectional
+    reads_source = False
     scores_all = False
     metrics = LIKELIHOOD
 

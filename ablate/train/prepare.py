@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from ablate.data.module import TextData
 from ablate.data.packed import PackedData
@@ -67,20 +67,20 @@ def make_model(job: Job, data: TextData) -> Model:
     """Return a new model of a job, in training mode, with the initial weights that the seed of the
     job determines.
     """
-    model, seed = build_model(job.config.model, data), seed_of(job.config)
+    model, seed = build_model(job, data), seed_of(job.config)
     job.initial(model, data.tokenizers, seed)
     job.adapt(model, seed)
     return model
 
 
-def build_model(node: DictConfig, data: TextData) -> Model:
-    """Build the model of a config node for the vocabularies of the data.
+def build_model(job: Job, data: TextData) -> Model:
+    """Build the model of a job for the vocabularies of the data.
 
     Under `torch.device("meta")` the parameters have shapes but no values.
     """
     return build(
-        node,
-        src_vocab=data.src_vocab,
+        job.config.model,
+        src_vocab=data.src_vocab if job.task.reads_source else 0,
         tgt_vocab=data.tgt_vocab,
         joint_vocab=data.tokenizers.joint,
     )

@@ -133,14 +133,14 @@ def restore_run(
         search: Search = construct(config.search)
         model = build(
             config.model,
-            src_vocab=tokenizers.src.size,
+            src_vocab=tokenizers.src.size if task.reads_source else 0,
             tgt_vocab=tokenizers.tgt.size,
             joint_vocab=tokenizers.joint,
         )
         construct(config.adapt)(model, 0)
     except BuildError as error:
         raise UserError(f"no model can be built from {folder / 'config.yaml'}: {error}") from None
-    load_weights(model, folder / "weights.pt", record["weights"])
+    load_weights(model, folder / "weights.pt", record["weights"], model.obsolete)
     try:
         model.to(device)
     except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device

@@ -116,7 +116,7 @@ def train(job: Job, data: Any, watch: Stopwatch) -> dict[str, float]:
         before_mib: peak resident memory before the model was built.
     """
     before = peak_mib()
-    model = build_model(job.config.model, data)
+    model = build_model(job, data)
     initialise(model, job.config.seed)
     fit(job, model, data, watch)
     return {**watch.figures(), "peak_mib": peak_mib(), "before_mib": before}

@@ -18,7 +18,7 @@ def check(compose, small):
         job = resolve(compose(*small, f"model/position={position}", *overrides))
         data = prepare_data(job)
         with torch.device("meta"):
-            model = build_model(job.config.model, data)
+            model = build_model(job, data)
         check_lengths(job, model, data)
         return data
 

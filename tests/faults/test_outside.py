@@ -77,6 +77,6 @@ def test_their_metric_is_measured_and_can_be_asked_about(go, theirs, compose, sm
     from ablate.train.resolve import resolve
 
     job = resolve(compose(*small, theirs, "task=backwards"))
-    names = metric_names(job, build_model(job.config.model, prepare_data(job)))
+    names = metric_names(job, build_model(job, prepare_data(job)))
     assert "test/sentences" in names
     assert go("measured", theirs, "task=backwards")["metrics"]["test/sentences"] == 5

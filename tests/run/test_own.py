@@ -89,7 +89,7 @@ def test_a_metric_of_ones_own_is_recorded_and_can_be_judged(go, compose, small):
     from ablate.train.resolve import resolve
 
     job = resolve(compose(*small, "metric=exact_match"))
-    model = build_model(job.config.model, prepare_data(job))
+    model = build_model(job, prepare_data(job))
     assert "test/exact_match" in metric_names(job, model)
 
 

@@ -56,7 +56,7 @@ def test_a_run_leaves_a_whole_record(done, small, compose):
     assert OmegaConf.load(folder / "config.yaml").model.d_model == 16
     assert OmegaConf.load(tests / "config.yaml").search.size == 5
     job = resolve(compose(*small))
-    declared = metric_names(job, build_model(job.config.model, prepare_data(job)))
+    declared = metric_names(job, build_model(job, prepare_data(job)))
     assert result["metrics"].keys() <= declared  # by which claims are checked
     comparisons = {"test/changed", "test/skill", "test/decoder_passes"}  # need another run
     assert declared - result["metrics"].keys() == {*comparisons, *UNSTABLE, *KNOWN}

@@ -46,7 +46,8 @@ def test_a_width_makes_up_for_the_parameters_of_another_level(cells, capsys):
     def size(cell, **widths):
         config = cell.task_config()
         OmegaConf.update(config, key, widths.get("width", config.model.d_ff))
-        return parameters(build_model(config.model, prepare_data(resolve(config))))
+        job = resolve(config)
+        return parameters(build_model(job, prepare_data(job)))
 
     sizes = [size(arms[0]), size(arms[0], width=int(width)), size(arms[1])]
     assert sizes[1] == pytest.approx(sizes[2], rel=0.01) and sizes[0] < 0.9 * sizes[2]

@@ -37,7 +37,7 @@ def checked(small, compose):
         jobs = {cell.number: resolve(cell.task_config()) for cell in cells}
         data = {number: prepare_data(job) for number, job in jobs.items()}
         built = {
-            number: Built(job, data[number], build_model(job.config.model, data[number]))
+            number: Built(job, data[number], build_model(job, data[number]))
             for number, job in jobs.items()
         }
         return check_arms(cells, plain_study(cells[0].config), built)

@@ -12,9 +12,10 @@ from ablate.model.laws import Law
 class Embedding(nn.Module, ABC):
     """Maps tokens to vectors, and owns the matrix that maps hidden states to logits.
 
-    Built as `embedding(d_model=, src_vocab=, tgt_vocab=, joint_vocab=)`. PAD has an ordinary row in
-    the matrix, so that a model without padding masks can read padding. The output projection has no
-    bias.
+    Built as `embedding(d_model=, src_vocab=, tgt_vocab=, joint_vocab=)`. If the task has no source,
+    `src_vocab` is 0 and `embed_src` is never called, so there is no separate matrix for the source.
+    PAD has an ordinary row in the matrix, so that a model without padding masks can read padding.
+    The output projection has no bias.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()

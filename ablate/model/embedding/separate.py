@@ -20,7 +20,8 @@ class Separate(Embedding):
         self, *, d_model: int, src_vocab: int, tgt_vocab: int, joint_vocab: bool, scaled: bool
     ) -> None:
         super().__init__()
-        self.src = Table(src_vocab, d_model, scaled=scaled)
+        if src_vocab:
+            self.src = Table(src_vocab, d_model, scaled=scaled)
         self.tgt = Table(tgt_vocab, d_model, scaled=scaled)
         self.output = nn.Linear(d_model, tgt_vocab, bias=False)
 

@@ -20,7 +20,8 @@ class TiedTarget(Embedding):
         self, *, d_model: int, src_vocab: int, tgt_vocab: int, joint_vocab: bool, scaled: bool
     ) -> None:
         super().__init__()
-        self.src = Table(src_vocab, d_model, scaled=scaled)
+        if src_vocab:
+            self.src = Table(src_vocab, d_model, scaled=scaled)
         self.tgt = Table(tgt_vocab, d_model, scaled=scaled)
 
     def embed_src(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
