@@ -20,10 +20,12 @@ from torch import Tensor, nn
 
 from ablate.config.limits import OneOf
 from ablate.data.tokenizer import Tokenizers
+from ablate.errors import UserError
 from ablate.initial.base import Initial
 from ablate.initial.seeded import initialise
 from ablate.model.base import Model
 from ablate.model.embedding.table import Table
+from ablate.model.parametrisation.standard import parametrisation_of
 from ablate.seeding import stream
 
 VALUES = ("normal", "normal_scaled", "uniform", "xavier", "orthogonal")
@@ -35,6 +37,9 @@ class Embeddings(Initial):
     Args:
         values: distribution of the embeddings: normal | normal_scaled | uniform | xavier |
             orthogonal.
+
+    Raises:
+        UserError: when called, the parametrisation, such as muP, scales the initial embeddings.
     """
 
     def __init__(self, *, values: Annotated[str, OneOf(VALUES)]) -> None:
@@ -42,6 +47,11 @@ class Embeddings(Initial):
 
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
         """Initialise every parameter in place."""
+        if parametrisation_of(model).rates_by_role:
+            raise UserError(
+                f"initial.values={self.values} would replace the embeddings that "
+                "model/parametrisation scales by the width: choose initial=seeded"
+            )
         initialise(model, seed)
         for name, table in model.named_modules():
             if isinstance(table, Table):

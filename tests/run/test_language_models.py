@@ -186,6 +186,7 @@ def test_attention_limited_to_the_document(words, compose, position):
         (["optimizer=adamw", "model/parametrisation=mup"], "optimizer=adamw_by_role"),
         (["optimizer.decayed=[heads]"], r"optimizer\.decayed has 'heads'"),
         (["initial=gpt2", "model/parametrisation=mup"], "choose initial=seeded"),
+        (["initial=embeddings_normal", "model/parametrisation=mup"], "choose initial=seeded"),
         (["initial=depth_scaled", "model/residual=deep_norm"], r"model/residual \(DeepNorm\)"),
         (
             ["initial=zero_output", "model/projections=none", "model/feed_forward=none"],
