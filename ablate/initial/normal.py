@@ -23,6 +23,7 @@ from ablate.initial.base import Initial
 from ablate.initial.seeded import adjust, fill
 from ablate.model.base import Model
 from ablate.model.parametrisation.standard import parametrisation_of
+from ablate.model.projections.base import Repeated
 from ablate.seeding import stream
 
 
@@ -39,7 +40,7 @@ class Normal(Initial):
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
         """Initialise every parameter in place."""
         draw_normal(model, self.std, seed)
-        adjust(model)
+        adjust(model, without=Repeated)  # which would rescale from the Xavier range
 
 
 @torch.no_grad()

@@ -63,10 +63,12 @@ def initialise(model: nn.Module, seed: int) -> None:
 
 
 @torch.no_grad()
-def adjust(model: nn.Module) -> None:
-    """Call `adjust_initial_values` of every module that has this method."""
+def adjust(model: nn.Module, without: type[nn.Module] | tuple[()] = ()) -> None:
+    """Call `adjust_initial_values` of every module that has this method, except modules of the
+    type `without`.
+    """
     for module in model.modules():
-        if isinstance(module, AdjustsInitialValues):
+        if isinstance(module, AdjustsInitialValues) and not isinstance(module, without):
             module.adjust_initial_values()
 
 

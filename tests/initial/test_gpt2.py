@@ -7,17 +7,18 @@ from omegaconf import OmegaConf
 from ablate.data.scheme.byte import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.initial.gpt2 import Gpt2
+from ablate.initial.normal import Normal
 from ablate.model.build import build
 
 
-def made(compose, model, *words, std=0.02, seed=1):
+def made(compose, model, *words, std=0.02, seed=1, initial=Gpt2):
     sizes = ["model.d_model=64", "model.n_layers=3"]
     if model != "rnn":
         sizes += ["model.d_ff=128", "model.n_heads=2"]
     config = compose(f"model={model}", *sizes, *words)
     net = build(config.model, src_vocab=90, tgt_vocab=90, joint_vocab=True)
     vocabulary = Tokenizer(Byte(joint=True).train([]))
-    Gpt2(std=std)(net, Tokenizers(vocabulary, vocabulary), seed)
+    initial(std=std)(net, Tokenizers(vocabulary, vocabulary), seed)
     return dict(net.named_parameters())
 
 
@@ -39,6 +40,14 @@ def test_matrices_are_small_and_smaller_where_they_write(compose, model, words, 
             assert abs(parameter.mean().item()) < 0.002
         else:
             assert (parameter == (0 if name.endswith("bias") else 1)).all()
+
+
+@pytest.mark.parametrize("level", ["separate", "grouped"])
+def test_normal_gives_every_matrix_the_same_deviation(compose, level):
+    words = [f"model/projections={level}", "model.d_model=128"]
+    for name, parameter in made(compose, "decoder_only", *words, initial=Normal).items():
+        if parameter.dim() > 1:
+            assert parameter.std().item() == pytest.approx(0.02, rel=0.05), name
 
 
 def test_values_follow_from_seed_and_name(compose):

@@ -4,10 +4,10 @@ Equation: head h has the keys and values of group h // (n_heads / groups), which
     group share; if `queries` is true, the heads of a group share queries as well.
 Source: for one group, arXiv:1911.02150, section 3 (multi-query attention); for several groups,
     arXiv:2305.13245, section 2.2 (grouped-query attention).
-What differs: initial values have the range of a linear map to all heads, so that a shared head
-    starts no larger than a separate head. Keys and values are computed and stored for every head,
-    so decoding needs as much memory as without groups. Option `one_set` shares queries too, which
-    no source does.
+What differs: Xavier initial values have the range of a linear map to all heads, so that a shared
+    head starts no larger than a separate head. Keys and values are computed and stored for every
+    head, so decoding needs as much memory as without groups. Option `one_set` shares queries too,
+    which no source does.
 What to expect: slightly below separate maps (arXiv:1911.02150, table 1). If all heads share
     queries, keys and values, their outputs are equal except for dropout of the attention weights.
 """
