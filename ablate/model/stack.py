@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
-from itertools import islice
+from itertools import count, islice
 from operator import add
 from typing import NamedTuple, cast
 
@@ -165,9 +165,9 @@ class Stack(nn.Module):
 
         A layer that is used several times occurs once.
         """
-        norms = iter(self.residual.norms)
+        numbers = count()
         for layer, sizes in zip(self.layers, self.sizes, strict=True):
-            layer_norms = [next(norms) for _ in sizes]
+            layer_norms = [n for _ in sizes for n in self.residual.norms_of(next(numbers))]
             yield [*layer.parameters(), *(p for norm in layer_norms for p in norm.parameters())]
 
     def adjust_initial_values(self) -> None:

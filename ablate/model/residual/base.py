@@ -80,6 +80,10 @@ class Residual(nn.Module, ABC):
         """Return the output of the stack, given the residual stream at its end."""
         return stream
 
+    def norms_of(self, i: int) -> list[nn.Module]:
+        """Return the norms of sub-layer number i, without norms of the whole stack."""
+        return [self.norms[i]]
+
     def gain(self, parameter: str) -> float:
         """Return the factor by which the initial values of a parameter are multiplied.
 

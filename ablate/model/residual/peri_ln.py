@@ -29,6 +29,10 @@ class PeriLN(Residual):
         output = self.dropout(sublayer(self.norms[i](stream, real)))
         return stream + self.output_norms[i](output, real)
 
+    def norms_of(self, i: int) -> list[nn.Module]:
+        """Return the norms before and after sub-layer number i."""
+        return [self.norms[i], self.output_norms[i]]
+
     def leave(self, stream: Stream, real: Real) -> Tokens:
         """Return the residual stream after the last sub-layer, normalised by the final norm."""
         return self.final_norm(stream, real)
