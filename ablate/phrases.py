@@ -31,6 +31,11 @@ def listed(items: list[Any], last: str = "and") -> str:
     return f" {last} ".join([between.join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def grouped(number: int | str) -> str:
+    """Return a number with separators, such as "1,200"; text ("60 and 600") does not change."""
+    return number if isinstance(number, str) else f"{number:,}"
+
+
 def quoted(label: str) -> str:
     """Return the label of an arm in quotation marks if it contains a comma, so that its end can be
     seen in a sentence.

@@ -8,7 +8,7 @@ from ablate.cli.parser import Parser
 from ablate.config.labels import option_label
 from ablate.errors import UserError
 from ablate.evidence.types import Entry, Verdict
-from ablate.phrases import text
+from ablate.phrases import grouped, text
 from ablate.record.files import write_text, writing
 from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import RULE, Replication
@@ -73,8 +73,7 @@ def _rows(verdict: Verdict, path: Path) -> list[list[str]]:
     The first row also names the experiment with its corpus, model and number of steps.
     """
     name, regime = verdict["experiment"], verdict["regime"]
-    steps = f"{regime['steps']:,}" if isinstance(regime["steps"], int) else regime["steps"]
-    trained = f"{steps} steps" if was_trained(verdict) else "not trained"
+    trained = f"{grouped(regime['steps'])} steps" if was_trained(verdict) else "not trained"
     corpora = " and ".join(option_label("data", name) for name in regime["data"].split(" and "))
     place = f"{corpora}, model {regime['model']}, {trained}"
     first = f"[{text(name)}]({quote(path.parent.name)}/report.md): {text(place)}"
@@ -86,7 +85,7 @@ def _rows(verdict: Verdict, path: Path) -> list[list[str]]:
 
 
 def _stated(claim: Entry) -> str:
-    after = f" (after {claim['steps']:,} steps)" if "steps" in claim else ""
+    after = f" (after {grouped(claim['steps'])} steps)" if "steps" in claim else ""
     reading = f" *{text(claim['reading'])}*" if claim.get("reading") else ""
     return text(claim["statement"]) + reading + after
 

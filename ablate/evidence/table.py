@@ -2,8 +2,9 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from textwrap import wrap
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -12,6 +13,7 @@ from rich.text import Text
 from ablate.config.labels import arm_label
 from ablate.evidence.outcome import STATUSES, value
 from ablate.evidence.types import Run
+from ablate.phrases import grouped, listed
 
 # shown in this order, if the runs have them
 COLUMNS = (
@@ -149,3 +151,17 @@ def as_markdown(table_rows: list[Row]) -> str:
     head = list(table_rows[0])
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *(list(r.values()) for r in table_rows)]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def steps_of(runs: Iterable[Run], factor: str, steps: int) -> int | str:
+    """Return the number of training steps of runs, as text such as "60 and 600" if it varies.
+
+    Args:
+        runs: the runs.
+        factor: `budget.steps` or `budget.short`, which may be a factor of the study.
+        steps: the number of steps if the key is no factor.
+    """
+    levels: Any = dict.fromkeys(run["levels"].get(factor, steps) for run in runs)
+    if len(levels) > 1:
+        return listed([grouped(level) for level in levels])
+    return next(iter(levels), steps)

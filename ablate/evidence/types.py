@@ -35,7 +35,7 @@ class Regime(TypedDict):
     precision: str
     d_model: int
     n_layers: NotRequired[int]
-    steps: int
+    steps: int  # in verdict.json text, if the arms differ, as for all numbers of the setting
     tokens_per_step: int
     threads: int
     test_sentences: dict[str, int]
@@ -260,7 +260,7 @@ class Answer(ClaimResult):
     failed_runs: int
     exploratory: bool
     older_cells: int
-    steps: NotRequired[int]
+    steps: NotRequired[int | str]  # text if the compared arms differ
 
 
 class Short(Answer):

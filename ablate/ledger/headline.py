@@ -289,7 +289,7 @@ PARTS: dict[str, Callable[[Finding], object]] = {
     CONDITIONS: lambda finding: finding.conditions,
     "what is compared": lambda finding: finding.arms,
     "the metric": lambda finding: finding.metric,
-    "the number of steps": lambda finding: finding.steps and f"{finding.updates:,} steps",
+    "the number of steps": lambda finding: finding.steps and f"{finding.steps_text} steps",
     "the margin": lambda finding: finding.margin and f"a margin of {finding.margin:g}",
 }
 

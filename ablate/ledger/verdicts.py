@@ -1,5 +1,6 @@
 """Collect the verdicts of all experiments, and select the newest ones."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from ablate.evidence.registration import departures
 from ablate.evidence.types import Entry, Levels, Regime, Verdict
 from ablate.ledger.annotations import Reading, read_readings
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
+from ablate.phrases import grouped
 from ablate.progress import track
 from ablate.verdict.decision import at_each_budget, needs_no_training, read_verdict, was_trained
 from ablate.verdict.replication import Replication
@@ -122,8 +124,14 @@ class Finding:
 
     @property
     def updates(self) -> int:
-        """The number of optimiser steps; 0 if unknown."""
-        return int(self.steps or 0)
+        """The number of optimiser steps, the largest if arms differ; 0 if unknown."""
+        numbers = re.findall(r"\d+(?:,\d{3})*", self.steps)
+        return max((int(number.replace(",", "")) for number in numbers), default=0)
+
+    @property
+    def steps_text(self) -> str:
+        """The number of optimiser steps, such as "1,200" or "60 and 600"; "" if unknown."""
+        return f"{self.updates:,}" if self.steps.isdigit() else self.steps
 
     @property
     def graded(self) -> str:
@@ -247,7 +255,7 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         data=str(regime["data"]),
         model=str(regime["model"]),
         scale=str(regime["scale"]),
-        steps=str(claim.get("steps") or regime.get("steps") or ""),
+        steps=steps_of_claim(claim, whole),
         registered=float(whole.get("registered") or 0),
         looks=int(whole.get("looks") or 0),
         report=report,
@@ -262,6 +270,15 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         margin=float(claim.get("margin") or 0),
         device=str(regime.get("device") or ""),
     )
+
+
+def steps_of_claim(claim: Entry, whole: Verdict) -> str:
+    """Return the number of training steps of a verdict as text, such as "600"; "" if unknown.
+
+    If arms differ, the text has all numbers ("60 and 600").
+    """
+    level = dict(_conditions(claim)).get("budget.steps")
+    return str(claim.get("steps") or level or whole["regime"].get("steps") or "")
 
 
 def _conditions(claim: Entry) -> Pairs:
@@ -311,4 +328,4 @@ def _budget(claim: Entry) -> str:
         return ""
     long = claim["steps"] != claim["short"]["steps"]
     still = ", still learning" if long and claim["learning"]["still"] else ""
-    return f"{claim['steps']:,} steps{still}"
+    return f"{grouped(claim['steps'])} steps{still}"

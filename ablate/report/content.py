@@ -10,7 +10,7 @@ from ablate.config.titles import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import ReportedClaim, Run, Verdict
 from ablate.metric.table import Metric, metric_in_words, metric_of
-from ablate.phrases import claims_numbered, interpretation, listed
+from ablate.phrases import claims_numbered, grouped, interpretation, listed
 from ablate.report import tables
 from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
@@ -142,8 +142,10 @@ def _layers(layers: int | str) -> str:
 def _training(setting: dict[str, Any]) -> str:
     if "steps" not in setting:
         return ""
-    short = f", also evaluated after {setting['short']:,} steps" if "short" in setting else ""
-    return _trained(setting["steps"], setting.get("tokens_per_step")) + short
+    trained = _trained(setting["steps"], setting.get("tokens_per_step"))
+    if "short" not in setting:
+        return trained
+    return f"{trained}, also evaluated after {grouped(setting['short'])} steps"
 
 
 def _machine(setting: dict[str, Any], trained: bool) -> str:
@@ -159,9 +161,9 @@ def _machine(setting: dict[str, Any], trained: bool) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _trained(steps: int, tokens: int | str | None) -> str:
+def _trained(steps: int | str, tokens: int | str | None) -> str:
     many = f"{tokens:,}" if isinstance(tokens, int) else tokens  # text if tokens are a factor
-    return f"{steps:,} optimiser steps" + (f" of {many} tokens" if many else "")
+    return f"{grouped(steps)} optimiser steps" + (f" of {many} tokens" if many else "")
 
 
 def _tested(number: Any, texts: str) -> str:

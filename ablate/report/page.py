@@ -11,7 +11,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from ablate.phrases import code, text
+from ablate.phrases import code, grouped, text
 from ablate.report.marks import AGAIN, MARKS, style_names
 
 FOLD = re.compile(r"^(<details>\n<summary>[\w ]+</summary>|</details>)$", re.MULTILINE)
@@ -28,7 +28,7 @@ TEMPLATES = Environment(
     keep_trailing_newline=True,
     autoescape=False,  # Markdown is escaped by `text` and `code`, the page by its parser
 )
-TEMPLATES.filters |= {"text": text, "code": code}
+TEMPLATES.filters |= {"text": text, "code": code, "grouped": grouped}
 
 
 def markdown(content: dict[str, object]) -> str:

@@ -8,6 +8,7 @@ from ablate.evidence.outcome import STATUSES, UNSTABLE, value
 from ablate.evidence.table import by_label
 from ablate.evidence.types import Claim, Entry, Question, ReportedClaim, Run, Verdict
 from ablate.metric.table import METRICS, Metric, metric_in_words, metric_of
+from ablate.phrases import grouped
 from ablate.verdict.wording.details import details
 
 # the unit of a slope; an exponent has none
@@ -47,7 +48,7 @@ def contrast(claim: ReportedClaim) -> list[str]:
     if claim["treatment"]:
         lines = [arm_label(claim["treatment"]), f"against {arm_label(claim['baseline'])}"]
     lines += [f"with {arm_label(claim['where'])}"] if claim["where"] else []
-    lines += [f"after {claim['steps']:,} steps"] if "steps" in claim else []
+    lines += [f"after {grouped(claim['steps'])} steps"] if "steps" in claim else []
     return lines + ([f"more than with {arm_label(claim['minus'])}"] if claim["minus"] else [])
 
 

@@ -20,7 +20,7 @@ from ablate.evidence.types import (
     Verdict,
 )
 from ablate.metric.table import NOTHING, metric_of
-from ablate.phrases import listed, name_of, number_of
+from ablate.phrases import grouped, listed, name_of, number_of
 from ablate.report.selection import claims, measured, named_metric, outcomes
 from ablate.verdict.decision import at_each_budget
 from ablate.verdict.sides import has
@@ -170,11 +170,11 @@ def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
     return Table(head, rows, words=3)
 
 
-def _target(claim: Entry, steps: int, target: Target, evidence: Evidence) -> list[str]:
+def _target(claim: Entry, steps: int | str, target: Target, evidence: Evidence) -> list[str]:
     treatment, baseline = arm_label(claim["treatment"]), arm_label(claim["baseline"])
     needed, where = target["updates"], claim["where"]
     first = _first_validation(evidence, where | claim["baseline"])
-    below, above = f"at most {first:,.0f}", f"> {claim['steps']:,}"
+    below, above = f"at most {first:,.0f}", f"> {grouped(claim['steps'])}"
 
     def text(steps: int | float | None) -> str:
         return above if steps is None else below if steps == first else f"{steps:,.0f}"
@@ -182,11 +182,11 @@ def _target(claim: Entry, steps: int, target: Target, evidence: Evidence) -> lis
     ends_text = [text(end) for end in target["interval"] or []]
     seconds = _seconds(evidence, where | claim["baseline"], needed)
     return [
-        f"{treatment} after {steps:,}",
+        f"{treatment} after {grouped(steps)}",
         baseline,
         text(needed),
         f"[{', '.join(ends_text)}]" if ends_text else NOTHING,
-        _seconds(evidence, where | claim["treatment"], steps),
+        _seconds(evidence, where | claim["treatment"], None if isinstance(steps, str) else steps),
         f"at most {seconds}" if needed == first and seconds != NOTHING else seconds,
     ]
 

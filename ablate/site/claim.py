@@ -59,8 +59,8 @@ class View:
         if not was_trained(self.source.verdict):
             return "without training"
         corpus = listed(self.source.corpora)
-        steps = self.finding.steps
-        return f"{corpus}, {int(steps):,} steps" if steps.isdigit() else corpus
+        steps = self.finding.steps_text
+        return f"{corpus}, {steps} steps" if steps else corpus
 
     @property
     def opening(self) -> str:

@@ -9,7 +9,7 @@ from ablate.ledger.annotations import Pair, read_pairs
 from ablate.ledger.claims import Document, read_documents
 from ablate.ledger.entries import Entry
 from ablate.ledger.places import ORIGINS
-from ablate.ledger.verdicts import Finding
+from ablate.ledger.verdicts import Finding, steps_of_claim
 from ablate.progress import track
 from ablate.site.address import anchors, names
 from ablate.site.attention import Kept, kept
@@ -79,7 +79,7 @@ class Site:
         source = self.sources[finding.report.parent]
         for claim in source.answers:
             key = (claim["id"], claim.get("reading", ""))
-            steps = str(claim.get("steps") or source.verdict["regime"].get("steps") or "")
+            steps = steps_of_claim(claim, source.verdict)
             if key == (finding.claim, finding.reading) and steps == finding.steps:
                 return claim
         return None

@@ -148,7 +148,7 @@ class Source:
         evidence = self.evidence
         if evidence is None or not evidence.runs:
             return 0.0
-        if claim.get("steps") == evidence.regime.get("short"):
+        if "short" in claim and claim["steps"] == claim["short"]["steps"]:
             evidence = evidence.short or evidence
         places = [claim["where"], *([claim["where"] | claim["minus"]] if claim["minus"] else [])]
         arms = [place | claim[arm] for place in places for arm in ("treatment", "baseline")]

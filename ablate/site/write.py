@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.ledger.entries import Entry
 from ablate.ledger.wording import detail, limits, settings
+from ablate.phrases import grouped
 from ablate.progress import track
 from ablate.record.files import writing
 from ablate.report.marks import arm_style, style_names
@@ -92,6 +93,7 @@ def _templates() -> Environment:
         "css": lambda state: state.replace(" ", "-"),
         "decided": ledger.decided,
         "detail": detail,
+        "grouped": grouped,
         "limits": limits,
         "settings": settings,
         "terms": words.terms,

@@ -19,7 +19,7 @@ from ablate.evidence.gather import gather
 from ablate.evidence.piece import seed_count_phrase
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Answer, Entry, Run, Verdict
-from ablate.phrases import interpretation
+from ablate.phrases import grouped, interpretation
 from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.parts import is_part
@@ -159,7 +159,7 @@ def announce(console: Console, verdict: Verdict) -> None:
         console.print("\n", _headed(claim, claim, still), statement, sep="", soft_wrap=True)
         console.print(f"  {claim['evidence']}", soft_wrap=True)
         if short := claim.get("short"):
-            when, line = f"  After {short['steps']:,} steps: ", f" {short['evidence']}"
+            when, line = f"  After {grouped(short['steps'])} steps: ", f" {short['evidence']}"
             console.print(when, _headed(claim, short), line, sep="", soft_wrap=True)
     console.print(f"\n{bounds(verdict)}", soft_wrap=True)
     console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)

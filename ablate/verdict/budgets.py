@@ -9,10 +9,12 @@ separately at each budget: the two verdicts share runs, but answer different que
 from typing import cast
 
 from ablate.evidence.folder import Evidence
+from ablate.evidence.table import steps_of
 from ablate.evidence.types import Claim, Entry, Short
 from ablate.verdict import learning, target
 from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.judge import ASKED
+from ablate.verdict.sides import ContrastError, sides
 
 
 def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:
@@ -33,7 +35,7 @@ def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evide
     return [
         {
             **_late(claim, late_entry, evidence),
-            "short": _early(late_entry, early_entry, evidence, short),
+            "short": _early(claim, late_entry, early_entry, evidence, short),
         }
         for (claim, late_entry, _), early_entry in zip(asked, early_entries, strict=True)
     ]
@@ -53,10 +55,27 @@ def _confirmed(claim: Claim, late: Entry, early: Entry) -> Entry:
 
 def _late(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
     gained = learning.learning(claim, evidence)
-    return {**entry, "steps": evidence.regime["steps"], "learning": gained}
+    return {**entry, "steps": _steps(claim, evidence, "budget.steps"), "learning": gained}
 
 
-def _early(late: Entry, entry: Entry, evidence: Evidence, short: Evidence) -> Short:
+def _early(claim: Claim, late: Entry, entry: Entry, evidence: Evidence, short: Evidence) -> Short:
     answer = {k: value for k, value in entry.items() if k not in (*ASKED, "primary", "arms")}
-    steps, needed = short.regime["steps"], target.time_to_target(late, evidence, short)
+    steps = _steps(claim, short, "budget.short")
+    needed = target.time_to_target(late, evidence, short)
     return cast(Short, answer | {"steps": steps, "time_to_target": needed})
+
+
+def _steps(claim: Claim, evidence: Evidence, factor: str) -> int | str:
+    """Return the number of training steps of a claim's runs, as text if the runs differ.
+
+    Args:
+        claim: the claim.
+        evidence: the runs at one of the two budgets.
+        factor: the config key of this budget, which may be a factor of the study.
+    """
+    steps = evidence.regime["steps"]
+    try:
+        arms = sides(claim, evidence)
+    except ContrastError:
+        return steps
+    return steps_of((run for arm in arms for run in arm.every), factor, steps)

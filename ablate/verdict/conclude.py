@@ -15,7 +15,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import split_claims
 from ablate.evidence.outcome import STATUSES
 from ablate.evidence.registration import departures
-from ablate.evidence.table import by_label, values
+from ablate.evidence.table import by_label, steps_of, values
 from ablate.evidence.types import Arm, Claim, Entry, Regime, Registration, Run, Spread, Verdict
 from ablate.phrases import listed, name_of
 from ablate.record.label import value_text
@@ -28,6 +28,7 @@ from ablate.verdict.interim import asked_of
 from ablate.verdict.judge import age, judged
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.learning import check_cannot
+from ablate.verdict.match import BUDGET
 from ablate.verdict.wording.caveats import caveats
 from ablate.verdict.wording.layers import with_layers
 
@@ -37,6 +38,8 @@ REGIME = {
     "model.d_model": "d_model",
     "model.n_layers": "n_layers",
     "batch.tokens": "tokens_per_step",
+    "budget.steps": "steps",
+    "budget.short": "short",
     "trainer.precision": "precision",
 }
 # metrics whose means are kept although no claim is about them
@@ -124,7 +127,9 @@ def _regime(evidence: Evidence) -> Regime:
     setting: Any = dict(evidence.regime)
     for factor in evidence.study["factors"]:
         name = REGIME.get(factor, "")
-        if name in setting:
+        if name in setting and factor in BUDGET:
+            setting[name] = steps_of(evidence.runs, factor, setting[name])
+        elif name in setting:
             levels = dict.fromkeys(value_text(run["levels"][factor]) for run in evidence.runs)
             setting[name] = listed(list(levels))
     regime: Regime = setting

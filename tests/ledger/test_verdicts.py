@@ -104,6 +104,13 @@ def test_every_regime_and_experiment_is_kept_and_none_leads_by_its_date(ledger, 
     assert "Verdicts of different settings differ on 1 claim." in shown
 
 
+def test_arms_with_different_steps_count_with_the_largest_number(ledger, verdict):
+    steps = "600, 1,200 and 60"
+    verdict("experiments/study", {CLAIM: "supported"}, steps=steps)
+    (finding,) = ledger()[0][CLAIM].findings
+    assert (finding.steps, finding.steps_text, finding.updates) == (steps, steps, 1200)
+
+
 def test_a_sentence_that_is_not_testable_shows_no_verdict(ledger, verdict):
     name = "heads_8_or_16_usual"
     verdict("experiments/a", {name: "supported"})

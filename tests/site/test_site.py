@@ -104,6 +104,17 @@ def test_an_experiment_with_two_budgets_says_after_how_many_steps_each_answer_ho
     assert improving and {*improving} <= {*late}
 
 
+def test_every_verdict_of_claims_at_several_budgets_has_its_numbers(site):
+    findings = [
+        finding
+        for entry in site.entries
+        for finding in entry.findings
+        if finding.experiment in ("decoding_ends", "batch_norm_small_batches")
+    ]
+    assert len(findings) == 9
+    assert all(site.answer(finding) for finding in findings)
+
+
 def test_an_open_question_says_what_would_decide_it(site):
     """Runs, and their time; or why no number of seeds would."""
     names = {claim.id for claim in read_claims()}

@@ -291,3 +291,49 @@ def test_whether_skill_still_grows_is_told_by_the_nll(at_both, nll, still):
     for run in both.runs:
         del run["metrics"]["bound/nll"]
     assert learning({**claim, "metric": "test/skill"}, both)["gains"] == {}
+
+
+def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_path):
+    both, longer = at_both(), {"budget.steps": 4800, "budget.short": 1200}
+    shorter = {"budget.steps": 2400, "budget.short": 600}
+    runs = [
+        run | {"cell": 2 * run["cell"] + later, "levels": run["levels"] | budget}
+        for run in both.runs
+        for later, budget in enumerate((shorter, longer))
+    ]
+    for run in runs:
+        run["arm"] = str(run["levels"])
+        run["short"] = run["short"] | {"status": "collapsed"}
+        run["short"]["metrics"]["val/nll"] = 3.0
+    (claim,) = both.study["claims"]
+    claims = [
+        claim | {"where": longer, "minus": shorter, "id": "difference"},
+        claim | {"where": longer, "id": "longer"},
+    ]
+    study = both.study | {"claims": claims, "factors": ["model/residual", *longer]}
+    made = replace(both, runs=runs, study=study)
+    verdict = conclude(made)
+    regime, (difference, alone) = verdict["regime"], verdict["claims"]
+    assert (regime["steps"], regime["short"]) == ("2,400 and 4,800", "600 and 1,200")
+    assert (difference["steps"], difference["short"]["steps"]) == (
+        "4,800 and 2,400",
+        "1,200 and 600",
+    )
+    assert (alone["steps"], alone["short"]["steps"]) == (4800, 1200)
+    assert any(c.startswith("After 600 and 1,200 steps: 16 runs") for c in verdict["caveats"])
+    (row,) = targets(made, verdict).rows
+    assert row[1] == "Pre-LN after 1,200"
+    write_report(made, tmp_path / "experiments" / "made_up")
+    report = (tmp_path / "experiments" / "made_up" / "report.md").read_text()
+    assert "After 1,200 and 600 of 4,800 and 2,400 steps: **" in report
+    assert "After 1,200 of 4,800 steps: **" in report
+    assert (
+        "2,400 and 4,800 optimiser steps of 512 tokens, also evaluated after 600 and 1,200 steps"
+        in report
+    )
+    findings, warnings = collect(tmp_path / "experiments", tmp_path)
+    assert not warnings
+    assert [(finding.claim, finding.updates) for finding in findings] == [
+        *(("difference", steps) for steps in (4800, 1200)),
+        *(("longer", steps) for steps in (4800, 1200)),
+    ]

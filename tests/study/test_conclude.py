@@ -8,6 +8,7 @@ from statsmodels.stats.multitest import multipletests
 
 from ablate.report.selection import claims as with_details
 from ablate.verdict.conclude import conclude
+from ablate.verdict.wording.layers import bounds
 
 CLOSE = ([30.0, 31.2, 32.1, 33.0], [29.8, 31.0, 32.2, 32.4])  # differences .2, .2, -.1, .6
 
@@ -364,6 +365,20 @@ def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, eviden
     collected = evidence(runs, factors=["model.n_layers"])
     collected.regime.update(n_layers=2, d_model=64)
     assert conclude(collected)["regime"] == {"n_layers": "2 and 6", "d_model": 64}
+
+
+def test_the_regime_has_the_steps_of_all_arms_but_of_a_screen_those_of_the_baseline(run, evidence):
+    def steps(factor, levels):
+        runs = [run({factor: level}, seed, **{"steps": 1.0}) for level in levels for seed in (0, 1)]
+        collected = evidence(runs, factors=[factor])
+        collected.regime.update(steps=600, data="toy")
+        verdict = conclude(collected)
+        return verdict["regime"]["steps"], bounds(verdict)
+
+    regime, sentence = steps("budget.steps", (60, 6000))
+    assert regime == "60 and 6,000"
+    assert ", 60 and 6,000 steps. Larger models" in sentence
+    assert steps("variant", ("baseline", "fewer_steps"))[0] == 600
 
 
 def test_a_factor_of_the_same_last_word_is_not_taken_for_the_regime(run, evidence):

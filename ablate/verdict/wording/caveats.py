@@ -14,11 +14,11 @@ from ablate.config.labels import arm_label, factor_label, texts_of_task
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import planned_looks
 from ablate.evidence.outcome import NOT_LEARNED, value
-from ablate.evidence.table import by_label
+from ablate.evidence.table import by_label, steps_of
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
 from ablate.metric.table import metric_in_words
-from ablate.phrases import claims_numbered, listed, name_of, number_of, quoted
+from ablate.phrases import claims_numbered, grouped, listed, name_of, number_of, quoted
 from ablate.stats.estimate import SEEDS
 from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
 from ablate.verdict import match
@@ -192,8 +192,9 @@ def _of_runs(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[str]:
         )
     yield from _of_wrong_ends(evidence.runs)
     if evidence.short:
-        steps = evidence.short.regime["steps"]
-        yield from (f"After {steps:,} steps: {x}" for x in _of_wrong_ends(evidence.short.runs))
+        runs, steps = evidence.short.runs, evidence.short.regime["steps"]
+        after = f"After {grouped(steps_of(runs, 'budget.short', steps))} steps"
+        yield from (f"{after}: {caveat}" for caveat in _of_wrong_ends(runs))
     yield from _of_plan(evidence, waiting)
     versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
     if len(versions) > 1:

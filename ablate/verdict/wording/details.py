@@ -11,7 +11,7 @@ from typing import Any
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.types import Claim, Failures, Levels
 from ablate.metric.table import Metric, metric_in_words, metric_of
-from ablate.phrases import listed, probability
+from ablate.phrases import grouped, listed, probability
 from ablate.record.label import value_text
 from ablate.verdict.decision import INCONCLUSIVE, Decision
 from ablate.verdict.kind import kind_of
@@ -213,7 +213,7 @@ def _bands(answer: Any) -> str:
 
 def _budget(claim: Claim, answer: Any) -> Fields:
     if "steps" in answer:
-        yield "Optimiser steps", f"{answer['steps']:,}"
+        yield "Optimiser steps", grouped(answer["steps"])
     if gains := answer.get("learning", {}).get("gains"):
         unit, still = metric_of(answer["learning"]["metric"]), answer["learning"]["still"]
         changes = [f"{arm} {unit.say(gain, sign=True)}" for arm, gain in gains.items()]

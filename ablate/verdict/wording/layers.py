@@ -10,6 +10,7 @@ from typing import cast
 
 from ablate.config.labels import option_label
 from ablate.evidence.types import Answer, Claim, Entry, Question, Short, Verdict
+from ablate.phrases import grouped
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -79,11 +80,10 @@ def bounds(verdict: Verdict) -> str:
     corpus = " and ".join(option_label("data", name) for name in str(regime["data"]).split(" and "))
     if not was_trained(verdict):
         return "Computed without training; it holds for models of any quality."
-    steps = regime["steps"] if isinstance(regime["steps"], str) else f"{regime['steps']:,}"
     size = f"{_parameters(sizes)} parameters" if sizes else "an unknown size"
     return (
-        f"Measured with models of {size} on {corpus}, {steps} steps. Larger models and other text "
-        "may differ."
+        f"Measured with models of {size} on {corpus}, {grouped(regime['steps'])} steps. "
+        "Larger models and other text may differ."
     )
 
 
