@@ -152,6 +152,29 @@ def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
     ]
 
 
+@pytest.mark.parametrize(
+    ("shift", "margin", "alone", "grade", "words"),
+    [
+        (1.0, 0.93, "supported, large enough to matter", "direction only", "it may be smaller"),
+        (1.0, 1.65, "refuted, too small", "direction only", "it may be larger than the margin"),
+        (-0.65, 2.0, "refuted, the other way", "too small to matter", "the direction is uncertain"),
+        (0.0, 0.65, "refuted, too small to matter", "", "the claim is undecided"),
+        (0.07, 0.5, "supported, direction only", "", "the claim is undecided"),
+    ],
+)
+def test_the_evidence_says_what_holm_leaves_open(
+    claim, arms, evidence, shift, margin, alone, grade, words
+):
+    before = [20.0, 21.0, 22.0, 23.0, 24.0]
+    gains = [0.0, 0.1, 0.3, 0.4, 0.6]  # with an interval from -0.07 to 0.65
+    runs = arms([x + gain + shift for x, gain in zip(before, gains, strict=True)], before)
+    asked = [claim(id=name, margin=margin) for name in ("first", "second")]
+    entry = conclude(evidence(runs, *asked))["claims"][0]
+    assert entry["uncorrected"].startswith(alone)
+    assert entry["grade"] == grade
+    assert f"After Holm's correction, {words}." in entry["evidence"]
+
+
 def test_stability_counts_runs(claim, run, evidence):
     runs = [
         run({"model/residual": arm}, seed, status, **{"test/nll": 1.0})

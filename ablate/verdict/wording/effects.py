@@ -10,7 +10,9 @@ from ablate.phrases import in_sentence, listed
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
+    REFUTED,
     SMALL,
+    SUPPORTED,
 )
 from ablate.verdict.kind import kind_of
 from ablate.verdict.wording.details import direction, unit_of
@@ -23,6 +25,7 @@ WEAKER = {  # the part of the answer that the correction leaves open, by the gra
     SMALL: "the direction is uncertain",
     "": "the claim is undecided",
 }
+LARGER = "it may be larger than the margin"  # if "too small to matter" becomes "direction only"
 LEARNED_NOTHING = "failed to learn (they diverged or stayed near chance)"
 PER = {"linear": "per unit of", "log": "per doubling of"}
 
@@ -204,7 +207,9 @@ def _margin(claim: Claim, answer: Answer, *, brief: bool = False) -> str:
         rule = "Any difference counts."
     if "uncorrected" not in answer:
         return rule
-    return f"{rule} {BRIEF_HOLM if brief else HOLM}, {WEAKER[answer['grade']]}.".strip()
+    lost_refutation = answer["verdict"] == SUPPORTED and answer["uncorrected"].startswith(REFUTED)
+    weaker = LARGER if lost_refutation else WEAKER[answer["grade"]]
+    return f"{rule} {BRIEF_HOLM if brief else HOLM}, {weaker}.".strip()
 
 
 def _rule(claim: Claim, bound: str, *, brief: bool) -> str:
