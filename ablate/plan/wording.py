@@ -14,6 +14,7 @@ from ablate.verdict.kind import kind_of
 HEAD = ("arm", "runs", "done", "seconds each", "source of the time")
 SIDES = "<>>><"
 UNKNOWN = "unknown"
+EFFECTS = {"equivalence": "a margin", "non_inferiority": "a margin", "trend": "a slope"}
 WARNING = "According to earlier runs of their arms, these claims would stay undecided:"
 
 
@@ -131,10 +132,12 @@ def _sensitivities(seen: list[Sensitivity]) -> list[str]:
 
 def _sensitivity_lines(seen: list[Sensitivity]) -> list[str]:
     """Return a line for each claim; claims with the same unknown variation share one line."""
-    unknown = [s.noise for s in seen if s.least is None and s.claim["kind"] != "exact"]
+    unknown = [s.noise for s in seen if s.least is None and s.plan is None]
     shared = [reason for reason in dict.fromkeys(unknown) if unknown.count(reason) > 1]
     lines = [
-        f"  {_sensitivity_line(s)}" for s in seen if s.least is not None or s.noise not in shared
+        f"  {_sensitivity_line(s)}"
+        for s in seen
+        if s.least is not None or s.plan is not None or s.noise not in shared
     ]
     return [
         *lines,
@@ -146,10 +149,12 @@ def _sensitivity_line(sensitivity: Sensitivity) -> str:
     claim = sensitivity.claim
     reading = f" ({name_of_reading})" if (name_of_reading := claim.get("reading")) else ""
     name = f"{claim['id']}{reading}, {claim['kind']}"
+    if sensitivity.least is None and claim["kind"] == "stability" and sensitivity.plan:
+        return f"{name}: no difference, the seeds are too few; {_needs(sensitivity)}"
     if sensitivity.least is None:
         start = name if claim["kind"] == "exact" else f"{name}: unknown"
         return f"{start}: {sensitivity.noise}"
-    effect = "a margin" if claim["kind"] in ("equivalence", "non_inferiority") else "a difference"
+    effect = EFFECTS.get(claim["kind"], "a difference")
     size = f"{effect} of {sensitivity.least:.3g} in {metric_of(claim['metric']).axis}"
     return f"{name}: {size}; {_needs(sensitivity)} ({sensitivity.noise})"
 
@@ -181,7 +186,7 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
     short = dict.fromkeys(
         sensitivity.claim["id"]
         for sensitivity in seen
-        if sensitivity.least is not None and not _reached(sensitivity, planned)
+        if sensitivity.plan is not None and not _reached(sensitivity, planned)
     )
     unknown = dict.fromkeys(
         sensitivity.claim["id"]

@@ -7,6 +7,7 @@ import pytest
 from ablate.evidence.folder import Evidence
 from ablate.plan.noise import Noise
 from ablate.plan.power import sensitivities
+from ablate.plan.wording import _sensitivities as format_sensitivities
 from ablate.stats.estimate import Estimate
 from ablate.verdict.kind import kind_of
 
@@ -90,3 +91,10 @@ def test_claims_of_other_kinds_are_planned_by_their_own_rules(seen):
     assert same.plan.effect == 0
     assert 0 < stable.least <= 1
     assert stable.plan.effect == 0.2  # of the runs, where no effect is named
+
+
+def test_seeds_that_are_too_few_for_any_rate_are_not_called_unknown_noise(seen):
+    stable = {"kind": "stability", "metric": "diverged", "better": "lower", "margin": 0.0}
+    text = format_sensitivities(seen(stable, stable | {"id": "second"}, seeds=3))
+    assert not any("unknown" in line for line in text)
+    assert "no difference, the seeds are too few; if the true effect is 0.2," in text[2]
