@@ -23,7 +23,7 @@ from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Plan
-from ablate.verdict.sides import sides
+from ablate.verdict.sides import Side, sides
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ def _sensitivity(
     if estimate is None or not kind.planned(estimate):
         return Sensitivity(claim, None, None, noise)
     plan = kind.seeds_needed(claim, estimate, alpha).get(SUPPORTED)
-    return Sensitivity(claim, kind.detectable(claim, estimate, alpha), plan, noise)
+    least = kind.detectable(claim, estimate, alpha, _pairs(sides(claim, planned)))
+    return Sensitivity(claim, least, plan, noise)
 
 
 def _estimate_and_source(
@@ -106,9 +107,10 @@ def _estimate_and_source(
 ) -> tuple[Any, str]:
     """Return an estimate for planning the claim, and the source of the noise.
 
-    The estimate has the run-to-run variation that the planned runs are expected to have. For a
-    claim about failed runs, it compares proportions. If the variation is unknown, return None and
-    the reason.
+    The estimate has the run-to-run variation that the planned runs are expected to have. If this
+    variation comes from earlier runs, the number of pairs is theirs, which says how well the
+    skewness is known. For a claim about failed runs, it compares proportions. If the variation is
+    unknown, return None and the reason.
     """
     if claim["metric"] in UNSTABLE:
         first, second = (len(side.every) for side in sides(claim, planned)[:2])
@@ -120,13 +122,13 @@ def _estimate(
     claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None
 ) -> tuple[Estimate | None, str]:
     arms = sides(claim, planned)
-    pairs = min((len(side.runs) for side in arms), default=0)
+    pairs = _pairs(arms)
     if pairs < 2:
         return None, "a single seed does not show how much runs vary"
     seen = _earlier(claim, earlier, len(arms))
     if seen is not None:
         noise = f"by {seen.pairs} earlier pairs of these arms"
-        return replace(seen, effect=0.0, pairs=pairs, looks=ONCE), noise
+        return replace(seen, effect=0.0, looks=ONCE), noise
     if regime is None:
         return None, "no earlier runs with this corpus, model and budget tell how much runs vary"
     # each arm of the contrast is assumed to vary as much as one of two arms
@@ -136,6 +138,11 @@ def _estimate(
         Estimate(0.0, pairs, regime.sentences, *variances, skewness=0.0),
         f"by {regime.runs} earlier runs with this corpus, model and budget",
     )
+
+
+def _pairs(arms: Sequence[Side]) -> int:
+    """Return the number of planned seeds of the arms that a claim compares."""
+    return min((len(side.runs) for side in arms), default=0)
 
 
 def _earlier(claim: Claim, earlier: Evidence, arms: int) -> Estimate | None:

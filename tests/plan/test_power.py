@@ -1,7 +1,9 @@
 """What claims could see, before any run."""
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ablate.evidence.folder import Evidence
@@ -9,6 +11,7 @@ from ablate.plan.noise import Noise
 from ablate.plan.power import sensitivities
 from ablate.plan.wording import _sensitivities as format_sensitivities
 from ablate.stats.estimate import Estimate
+from ablate.stats.estimate import estimate as estimate_of
 from ablate.verdict.kind import kind_of
 
 ARMS = [{"norm": norm, "warmup": warmup} for norm in ("pre", "post") for warmup in (True, False)]
@@ -74,6 +77,30 @@ def test_earlier_pairs_of_the_same_arms_come_before_the_regime(seen):
     (estimate,) = seen({}, runs=runs)
     assert estimate.noise.endswith("3 earlier pairs of these arms")
     assert estimate.least > 5 * seen({})[0].least
+
+
+def test_the_skewness_of_earlier_runs_is_as_uncertain_as_their_number_makes_it(seen):
+    def earlier(values):
+        return [
+            {
+                "levels": ARMS[arm],
+                "seed": seed,
+                "status": "finished",
+                "identity": "",
+                "metrics": {"test/bleu": 30 + seed / 10 + (arm == 0) * value},
+            }
+            for arm in (0, 2)
+            for seed, value in enumerate(values)
+        ]
+
+    values = [0.0, 0.1, 0.2, 4.0]
+    (estimate,) = seen({}, runs=earlier(values), seeds=30)
+    differences = np.array(values)
+    plus = 30 + np.arange(4) / 10 + differences
+    alone = replace(estimate_of(differences, plus=plus), effect=0.0)
+    kind = kind_of(CLAIM)
+    assert estimate.least == pytest.approx(kind.detectable(CLAIM, alone, 0.05, 30))
+    assert estimate.least > kind.detectable(CLAIM, replace(alone, pairs=30), 0.05)
 
 
 def test_what_is_not_known_is_said(seen):

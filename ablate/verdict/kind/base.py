@@ -236,20 +236,29 @@ class Kind(ABC):
         """
         return has_spread(estimate)
 
-    def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
+    def detectable(
+        self, claim: Claim, estimate: Any, alpha: float, pairs: int | None = None
+    ) -> float | None:
         """Return the smallest true effect for which the claim would be supported with power 0.8.
 
         For a claim that the difference is within a margin (equivalence, non-inferiority), return
         instead the smallest margin with which the claim would be supported with this power if there
         is no effect. The result is None if the number of seeds cannot be planned for this kind of
         claim.
+
+        Args:
+            claim: the claim.
+            estimate: an estimate with the noise to assume.
+            alpha: the level.
+            pairs: number of paired seeds; default: those of the estimate.
         """
         if not self.planned(estimate):
             return None
+        seeds = estimate.pairs if pairs is None else pairs
 
         def missing(x: float) -> float:
             margin, effect = (x, 0.0) if self.needs_margin else (0.0, x)
-            return self.power(SUPPORTED, estimate, margin, effect, estimate.pairs, alpha) - POWER
+            return self.power(SUPPORTED, estimate, margin, effect, seeds, alpha) - POWER
 
         high = estimate.error
         while missing(high) < 0:

@@ -48,11 +48,13 @@ class Stability(Superiority):
         """Return the result of a claim: a test of the proportions of failed runs in both arms."""
         return self.effect_finding(claim, rates(claim, evidence), contrast(claim, evidence))
 
-    def detectable(self, claim: Claim, estimate: Any, alpha: float) -> float | None:
+    def detectable(
+        self, claim: Claim, estimate: Any, alpha: float, pairs: int | None = None
+    ) -> float | None:
         """Return the smallest true proportion of failed runs that the test detects with power 0.8.
 
         It is the proportion in one arm, if no run of the other arm fails. The result is None if an
-        arm has no runs, or if no proportion is detected.
+        arm has no runs, or if no proportion is detected. The runs are those of the estimate.
         """
         if not estimate.known:
             return None
