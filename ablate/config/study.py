@@ -25,7 +25,9 @@ class Question(TypedDict):
     source: str  # where the claim is from: document and section, or paper
     kind: str  # test: exact | superiority | equivalence | non_inferiority | stability | trend
     metric: str  # metric that is compared, such as test/bleu
-    better: str  # better values of `metric` are: higher | lower
+    # direction claimed for the treatment, which may be the worse arm: higher | lower; of a trend,
+    # for rising levels
+    better: str
     # smallest difference that matters, in units of the metric; exact claims: smallest distance from
     # 0 that every case must have
     margin: float
@@ -120,7 +122,7 @@ class Screen(TypedDict):
     variants: dict[str, dict[str, Any]]
     kind: str  # kind of test of each claim, such as superiority
     metric: str  # metric that each claim compares, such as test/bleu
-    better: str  # better values of `metric` are: higher | lower
+    better: str  # direction claimed for each variant, which may be the worse arm: higher | lower
     margin: float  # smallest difference that matters, in units of the metric
     margin_reason: str  # reason for the size of the margin
     alpha: float  # significance level: allowed probability of a false verdict
