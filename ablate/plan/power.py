@@ -131,6 +131,8 @@ def _estimate(
         return replace(seen, effect=0.0, looks=ONCE), noise
     if regime is None:
         return None, "no earlier runs with this corpus, model and budget tell how much runs vary"
+    if claim["kind"] == "trend" and claim["scale"] == "log_log":
+        return None, "earlier runs of other arms do not tell how much the logarithm varies"
     # each arm of the contrast is assumed to vary as much as one of two arms
     scale = sum(side.weight**2 / len(next(iter(side.runs.values()))) for side in arms) / 2
     variances = scale * regime.difference**2, scale * regime.sentence**2

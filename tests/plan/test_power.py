@@ -34,10 +34,10 @@ NOISE = {"test/bleu": Noise(seed=1.0, difference=1.2, sentence=0.1, sentences=50
 
 @pytest.fixture
 def seen():
-    def planned(*claims, seeds=8, runs=(), noise=NOISE):
+    def planned(*claims, seeds=8, runs=(), noise=NOISE, arms=ARMS):
         claims = [CLAIM | claim for claim in claims]
         study = {"factors": ["norm", "warmup"], "claims": claims, "seeds": seeds}
-        return sensitivities(study, ARMS, seeds, Evidence("", study, {}, {}, [*runs]), noise)
+        return sensitivities(study, arms, seeds, Evidence("", study, {}, {}, [*runs]), noise)
 
     return planned
 
@@ -107,6 +107,15 @@ def test_what_is_not_known_is_said(seen):
     assert seen({}, noise={})[0].noise.startswith("no earlier runs")
     assert seen({}, seeds=1)[0].noise.startswith("a single seed")
     assert seen({}, noise={})[0].least is None
+
+
+def test_the_noise_of_a_metric_is_not_that_of_an_exponent(seen):
+    study = {"kind": "trend", "over": "warmup", "treatment": {}, "baseline": {}, "where": {}}
+    arms = [{"norm": "pre", "warmup": steps} for steps in (10, 20)]
+    slope, exponent = (seen(study | {"scale": scale}, arms=arms)[0] for scale in ("log", "log_log"))
+    assert slope.least > 0
+    assert exponent.least is None
+    assert exponent.noise.endswith("how much the logarithm varies")
 
 
 def test_claims_of_other_kinds_are_planned_by_their_own_rules(seen):
