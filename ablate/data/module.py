@@ -122,17 +122,16 @@ class TextData(pl.LightningDataModule):
                 "training pair; make it longer, or truncate."
             )
         self._check_longest("train", "tokens", self._batch.tokens, self._sizes("train"))
-        for split in self._splits:
-            if split != "train":
-                self.check_evaluation(split)
+        self._check_evaluations()
 
     def check_evaluation(self, split: str) -> None:
         """Raise UserError unless a split can be scored; create its token ids or load them from the
         cache.
 
         Raises:
-            UserError: the text or the token budget is not usable.
+            UserError: the split is empty, or the token budget is not usable.
         """
+        self._refuse_empty(split)
         self._check_longest(split, "eval_tokens", self._batch.eval_tokens, self._sizes(split))
 
     def check_test(self, split: str) -> None:
@@ -353,6 +352,18 @@ class TextData(pl.LightningDataModule):
                 sizes = Sizes(sizes.rows[keep], sizes.src[keep], sizes.tgt[keep])
             self._used[split] = sizes
         return self._used[split]
+
+    def _check_evaluations(self) -> None:
+        for split in self._splits:
+            if split != "train":
+                self.check_evaluation(split)
+
+    def _refuse_empty(self, split: str) -> None:
+        if not len(self._ids(split)[1]):
+            raise UserError(
+                f"{split} has no text, so no model can be scored on it; check the files of data, "
+                f"and give text for {split}."
+            )
 
     def _count(self, split: str) -> Counts:
         too_long = self._too_long(split)

@@ -147,7 +147,8 @@ class PackedData(TextData):
         length.
 
         Raises:
-            UserError: the text is shorter than a context, or the vocabulary size is not usable.
+            UserError: the training text is shorter than a context, another split is empty, or the
+                vocabulary size is not usable.
         """
         tokens = self._ids("train")[1].tokens
         if tokens < self._context:
@@ -156,12 +157,16 @@ class PackedData(TextData):
                 f"tokens (an end token for each document included); set it to at most {tokens}, "
                 "or give more text."
             )
+        self._check_evaluations()
 
     def check_evaluation(self, split: str) -> None:
-        """Create the token ids of a split or load them from the cache; text of any length can be
-        scored.
+        """Create the token ids of a split or load them from the cache; text of any length except 0
+        can be scored.
+
+        Raises:
+            UserError: the split is empty.
         """
-        self._ids(split)
+        self._refuse_empty(split)
 
     @cached_property
     def counts(self) -> dict[str, Counts]:

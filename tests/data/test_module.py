@@ -199,3 +199,16 @@ def test_missing_split(prepared):
     for ask in (data.evaluation_loader, data.references):
         with pytest.raises(UserError, match="no split 'dev'.*train, validation, test"):
             ask("dev")
+
+
+def test_a_split_without_text(tmp_path, given):
+    data = TextData(
+        corpus=given("some text", ""),
+        scheme=Char(vocab_size=None, joint=True),
+        collate=Translation().batch,
+        batch=Batching(tokens=64, eval_tokens=64, max_length=12),
+        cache_dir=str(tmp_path),
+        seed=1,
+    )
+    with pytest.raises(UserError, match=r"validation has no text.*give text for validation"):
+        data.prepare()

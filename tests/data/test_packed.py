@@ -146,6 +146,14 @@ def test_impossible_contexts(make, batch, words):
         make(**batch).prepare()
 
 
+def test_a_split_without_text_is_refused_before_training(make):
+    data = make(validation="")
+    with pytest.raises(UserError, match=r"validation has no text.*give text for validation"):
+        data.prepare()
+    with pytest.raises(UserError, match=r"test has no text"):
+        data.check_evaluation("test")
+
+
 def test_a_corpus_of_one_context_is_enough_and_a_document_may_be_longer(make):
     data = make(text="abcdefg", context=8, tokens=80)
     data.prepare()
