@@ -360,10 +360,7 @@ class TextData(pl.LightningDataModule):
 
     def _refuse_empty(self, split: str) -> None:
         if not len(self._ids(split)[1]):
-            raise UserError(
-                f"{split} has no text, so no model can be scored on it; check the files of data, "
-                f"and give text for {split}."
-            )
+            raise UserError(f"{split} has no text to score models on; give text for {split}.")
 
     def _count(self, split: str) -> Counts:
         too_long = self._too_long(split)

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from ablate.evidence.analysis_log import ANALYSIS_LOG
 from ablate.report.export import FORMATS, as_latex
 from ablate.report.tables import Table
 
@@ -38,6 +39,15 @@ def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_p
     report = (other / "report.md").read_bytes()
     assert command("judge", other, f"to={other}")[0] == 0
     assert (other / "report.md").read_bytes() == report
+
+
+def test_the_log_of_a_folder_below_the_home_folder_is_copied(
+    command, folder, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (folder / ANALYSIS_LOG).write_text("a line\n")
+    assert command("judge", "~/made", f"to={tmp_path / 'other'}")[0] == 0
+    assert (tmp_path / "other" / ANALYSIS_LOG).read_text() == "a line\n"
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,10 @@ def run(arguments: argparse.Namespace) -> None:
         with writing(target):
             if arguments.to:
                 evidence.save(target)
-                copy_analysis_log(Path(arguments.source), target)
+                source = Path(arguments.source).expanduser()
+                copy_analysis_log(source, target)
                 keep(target, evidence, logged=(target / ANALYSIS_LOG).exists())
-                copy_contest(Path(arguments.source), target)
+                copy_contest(source, target)
             write_files(evidence, verdict, target)
     if arguments.tables:
         with writing(arguments.tables):
