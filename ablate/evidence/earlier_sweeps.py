@@ -32,6 +32,7 @@ from ablate.evidence.questions import (
     question,
     rule,
 )
+from ablate.evidence.tuned import with_tried_values
 from ablate.evidence.types import Asked, Claim, Levels, Run, Study
 from ablate.phrases import listed, name_of
 from ablate.record.files import write_text
@@ -322,10 +323,11 @@ def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:
         replicate: replicate number of the current sweep.
         parts: the other evidence, each with its replicate number.
     """
-    other_runs = [(number, run) for number, part in parts for run in part.runs]
+    other_runs = [(number, run) for number, part in parts for run in with_tried_values(part)]
     several = any(seed_of(run, number)[0] != replicate for number, run in other_runs)
     labels = {key(run["levels"]): run["arm"] for run in evidence.runs}
-    numbered = [_numbered(run, replicate, several) for run in evidence.runs]
+    current_runs = with_tried_values(evidence) if parts else evidence.runs
+    numbered = [_numbered(run, replicate, several) for run in current_runs]
     by_cell = {_cell(run): run for run in numbered}
     for replicate_of_run, run in other_runs:
         candidate = _numbered(run, replicate_of_run, several)

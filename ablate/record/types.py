@@ -123,10 +123,15 @@ class Outcome(CombinedResult, WithShortBudget):
 
 
 class Tuned(TypedDict):
-    """The value that a run uses for a tuned nuisance parameter, and the parameter's config key."""
+    """The value that a run uses for a tuned nuisance parameter, and the parameter's config key.
+
+    A run that is pooled with other sweeps also has the values that were tried for it, because the
+    tuning runs belong to a single sweep.
+    """
 
     key: str
     value: Any
+    tried: NotRequired[list[Any]]
 
 
 class Cell(TypedDict):
