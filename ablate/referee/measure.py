@@ -85,9 +85,11 @@ def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:
 def as_target(claim: Claim, runs: Runs) -> Claim:
     """Return the claim, with its baseline as the target if the baseline is a number.
 
-    A number that is also the label of an arm stays the baseline.
+    A number that is also the label of an arm stays the baseline, and so does the baseline of a
+    claim on stability, which compares the failures of two arms.
     """
-    if claim.baseline is None or isinstance(claim.baseline, bool | Mapping):
+    arm = isinstance(claim.baseline, bool | Mapping) or claim.kind == "stability"
+    if claim.baseline is None or arm:
         return claim
     try:
         target = float(claim.baseline)

@@ -73,6 +73,7 @@ def _without_label(runs: Runs) -> Iterator[str]:
 def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
     """Yield sentences on problems with the runs of the compared arms, for a single claim."""
     arms = judged.measured.arms
+    yield from _without_level(judged.measured.claim, arms, runs)
     yield from _other_columns(judged.measured.claim, arms, runs)
     if judged.measured.claim.kind in OF_MEANS:  # other kinds of claims do not use noise
         yield from _noise(arms, runs)
@@ -85,6 +86,19 @@ def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
             )
         if len(arm.values) > 1 and not np.ptp(arm.values):
             yield f"All {len(arm.values)} runs of {arm.label} have exactly the same value."
+
+
+def _without_level(claim: Claim, arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
+    """Yield a sentence if runs of a trend have no number in the column of the trend."""
+    if claim.kind != "trend" or not arms:
+        return
+    rows = np.unique(np.concatenate([arm.rows for arm in arms]))
+    without = int((~np.isfinite(runs.table.numbers(claim.over, "over")[rows])).sum())
+    if without:
+        yield (
+            f"{without} of {len(rows)} runs have no finite number in {claim.over}, and do not "
+            "count in a slope."
+        )
 
 
 def duplicates(table: Table) -> int:

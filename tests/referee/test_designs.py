@@ -111,6 +111,23 @@ def test_a_trend_is_the_slope_over_a_column(scale):
     assert claim["difference"] == pytest.approx(theirs.slope, rel=1e-9)
 
 
+def test_runs_without_a_level_of_the_trend_are_counted():
+    runs = frame(width=[1, 2, 3, None, np.inf], loss=[3.0, 2.5, 2.0, 2.1, 2.2])
+    asked = {"metric": "loss", "better": "lower", "kind": "trend", "over": "width"}
+    (claim,) = ablate.compare(runs, **asked).to_dict()["claims"]
+    assert (
+        "2 of 5 runs have no finite number in width, and do not count in a slope."
+        in (claim["trust"])
+    )
+
+
+def test_stability_has_no_number_as_baseline():
+    runs = frame(arm=["a", "a", "b", "b"], loss=[1.0, 2.0, 1.0, None])
+    asked = {"metric": "loss", "better": "lower", "arm": "arm", "kind": "stability"}
+    with pytest.raises(UserError, match=r"baseline=0\.1: no run has this value in arm"):
+        ablate.compare(runs, **asked, treatment="a", baseline=0.1)
+
+
 @pytest.mark.parametrize("pair", ["seed", None])
 def test_two_trends_are_subtracted_with_minus(pair):
     width = np.tile([64, 128, 256, 512], 12)

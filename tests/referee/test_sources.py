@@ -124,6 +124,44 @@ def test_lightning(records, tmp_path, expected):
     assert verdict_of(f"lightning://{tmp_path}/logs", run="run", step="step") == expected
 
 
+def test_runs_of_lightning_behind_links_count_once(tmp_path):
+    for name, value in (("a", 1), ("b", 2)):
+        (tmp_path / "real" / name).mkdir(parents=True)
+        (tmp_path / "real" / name / "metrics.csv").write_text(f"step,loss\n1,{value}\n")
+    root = tmp_path / "logs"
+    root.mkdir()
+    (root / "x").symlink_to(tmp_path / "real" / "a")
+    assert source.read(root).numbers("loss", "metric").tolist() == [1]
+    (root / "circle").symlink_to(root)
+    (root / "y").mkdir()
+    (root / "y" / "metrics.csv").write_text("step,loss\n1,3\n")
+    (root / "latest").symlink_to(root / "y")
+    table = source.read(root)
+    assert table.column("run", "run").labels()[1] == ["x", "y"]
+    assert table.numbers("loss", "metric").tolist() == [1, 3]
+
+
+def test_long_integers_are_numbers_in_a_column_of_numbers_and_names_elsewhere(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("arm,flops\n12345678901234567,1e15\n12345678901234568,2000000000000000000\n")
+    table = source.read(path)
+    assert table.numbers("flops", "metric").tolist() == [1e15, 2e18]
+    assert table.column("arm", "arm").labels()[1] == ["12345678901234567", "12345678901234568"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "part"),
+    [
+        (pd.DataFrame({"seed": [1, 2], "x": [1, 2]}).set_index("seed", drop=False), "two columns"),
+        ([{"seed": 1, "x": 2}], r"of type list.*pandas\.DataFrame"),
+        (None, "of type NoneType"),
+    ],
+)
+def test_runs_that_are_no_table_are_refused(runs, part):
+    with pytest.raises(UserError, match=part):
+        ablate.compare(runs, metric="x", better="lower", target=1)
+
+
 def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path):
     (tmp_path / "metrics.csv").write_text("step,train_loss,val_loss\n10,,0.9\n20,0.4,\n3")
     table = source.read(tmp_path)

@@ -19,11 +19,14 @@ def read(frame: Any, wanted: Iterable[str] = ()) -> Table:
         UserError: the frame has no rows, or two columns have the same name.
     """
     if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()
+        frame = frame.reset_index(allow_duplicates=True)
     names = [_name(name) for name in frame.columns]
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise UserError(f"the data frame has two columns called {twice}: rename one of them")
+        raise UserError(
+            f"the data frame has two columns called {twice} (a named index is a column, too): "
+            "rename or drop one of them"
+        )
     if not len(frame):
         raise UserError("the data frame has no rows: a table of runs has one row per run")
     builder = TableBuilder("the data frame", wanted)

@@ -8,6 +8,7 @@ without a metric.
 """
 
 import csv
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         raise UserError(f"{root}: there is no such folder; give a folder with runs of Lightning")
     by_step = "step" in {*wanted}
     rows: list[Row] = []
-    for path in sorted(root.glob(f"**/{METRICS}")):
+    for path in metrics_files(root):
         about, steps = _about(root, path.parent), _rows(path)
         last = {key: value for row in steps for key, value in row.items() if value != ""}
         rows += [{**about, **row} for row in (steps if by_step else [last])]
@@ -46,6 +47,23 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
             f"{root} has no {METRICS} with rows: give the folder of Lightning's CSVLogger"
         )
     return from_records(str(root), rows, [*wanted, RUN])
+
+
+def metrics_files(root: Path) -> list[Path]:
+    """Return every metrics.csv below a folder, sorted.
+
+    Links to folders are followed. Of several paths to a folder, only the first counts, and paths
+    without links come first.
+    """
+    paths = {path.parent.resolve(): path for path in root.glob(f"**/{METRICS}")}
+    visited: set[str] = set()
+    for folder, names, files in os.walk(root, followlinks=True):
+        real = os.path.realpath(folder)
+        names[:] = [] if real in visited else sorted(names)
+        visited.add(real)
+        if METRICS in files:
+            paths.setdefault(Path(real), Path(folder, METRICS))
+    return sorted(paths.values())
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -67,7 +67,7 @@ def best_rows(curves: Curves, by: Column, better: str) -> tuple[np.ndarray, Numb
         by: the column that selects the row, such as a validation score.
         better: "lower" or "higher", the better direction of `by`.
     """
-    scores = by.numbers[curves.rows] * (1.0 if better == "lower" else -1.0)
+    scores = by.with_long_integers().numbers[curves.rows] * (1.0 if better == "lower" else -1.0)
     scores = np.where(np.isfinite(scores), scores, np.inf)
     order = np.lexsort((curves.steps, scores, curves.runs))
     starts = np.flatnonzero(np.diff(curves.runs[order], prepend=-1))

@@ -5,11 +5,12 @@ The format follows from the scheme of the source, its file ending, or the files 
 
 from collections.abc import Iterable
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign import delimited, frame, json_lines
+from ablate.evidence.foreign import delimited, frame, json_lines, lightning
 from ablate.evidence.foreign.table import Table, meant
 
 # file endings, with the name of their reader in this package
@@ -43,6 +44,11 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
         return frame.read(source, wanted)
     if isinstance(source, Table):
         return source
+    if not isinstance(source, str | PathLike):
+        raise UserError(
+            f"the runs are of type {type(source).__name__}, but must be a data frame, such as "
+            "pandas.DataFrame(runs), or the path of a table or folder"
+        )
     scheme, separator, place = str(source).partition("://")
     if separator:
         if scheme not in SCHEMES:
@@ -72,6 +78,8 @@ def _reader_of_folder(path: Path) -> str:
     for reader, pattern in IN_FOLDER.items():
         if next(path.glob(pattern), None) is not None:
             return reader
+    if lightning.metrics_files(path):  # below a link, which a pattern does not follow
+        return "lightning"
     raise UserError(
         f"{path} is a folder without runs: give one with event files of TensorBoard, a "
         "metrics.csv of Lightning, or offline runs of W&B"

@@ -11,6 +11,7 @@ column.
 import difflib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,6 +28,7 @@ CHUNK = 20_000  # number of rows that are converted to columns at a time
 MOST_TEXTS = 20_000  # largest number of texts of a column that the caller did not ask for
 TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 DIGITS = 15  # digits that a float represents exactly; a longer number is read as a name
+INTEGER = re.compile(r"[+-]?\d+")
 
 Numbers = Float[np.ndarray, " rows"]
 Codes = Int[np.ndarray, " rows"]
@@ -68,6 +70,17 @@ class Column:
         if codes[0] == EMPTY:
             return ""
         return number_text(float(numbers[0])) if (numbers == numbers[0]).all() else None
+
+    def with_long_integers(self) -> "Column":
+        """Return the column with integers of more than `DIGITS` digits as numbers, not as names."""
+        if not any(map(INTEGER.fullmatch, self.texts)):
+            return self
+        values = np.array([float(t) if INTEGER.fullmatch(t) else math.nan for t in self.texts])
+        integers = (self.codes >= 0) & np.isfinite(values)[self.codes]
+        numbers = np.where(integers, values[self.codes], self.numbers)
+        return Column(
+            numbers, np.where(integers, self.codes.dtype.type(NUMBER), self.codes), self.texts
+        )
 
     def first_text(self) -> tuple[int, str] | None:
         """Return the row number and the text of the first cell that is neither a number nor
@@ -129,7 +142,7 @@ class Table:
         return self.columns[name]
 
     def numbers(self, name: str, key: str) -> Numbers:
-        """Return the numbers of a column, with NaN for empty cells.
+        """Return the numbers of a column, with NaN for empty cells; integers may have any length.
 
         Args:
             name: name of the column.
@@ -138,7 +151,7 @@ class Table:
         Raises:
             UserError: the table has no such column, or a cell is a text.
         """
-        column = self.column(name, key)
+        column = self.column(name, key).with_long_integers()
         if (text := column.first_text()) is not None:
             row, cell = text
             raise UserError(
