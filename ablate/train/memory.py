@@ -58,5 +58,5 @@ def _numbers(node: DictConfig, path: str) -> Iterator[tuple[str, int]]:
         value = None if OmegaConf.is_interpolation(node, key) else node[key]
         if isinstance(value, DictConfig):
             yield from _numbers(value, f"{path}{key}.")
-        elif isinstance(value, int) and not isinstance(value, bool) and key != "seed":
+        elif isinstance(value, int) and not isinstance(value, bool) and not key.endswith("seed"):
             yield f"{path}{key}", value

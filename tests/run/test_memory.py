@@ -27,7 +27,7 @@ def test_the_largest_number_is_named(command, small, word):
 )
 def test_shortages(error):
     config = OmegaConf.create(
-        {"seed": 10**18, "a": {"b": 10**12, "c": "${a.b}"}, "d": 2, "e": True}
+        {"seed": 10**18, "split_seed": 10**17, "a": {"b": 10**12, "c": "${a.b}"}, "d": 2, "e": True}
     )
     refused = pytest.raises(UserError, match=r"make a.b=1000000000000 or d=2 smaller")
     with refused, name_largest_numbers(config):
