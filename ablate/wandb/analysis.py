@@ -19,11 +19,12 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.seal import FILES
 from ablate.evidence.types import Answer, Spread, Verdict
 from ablate.record.files import finite
+from ablate.record.label import cut
 from ablate.report.figures import figures
 from ablate.report.selection import shown
 from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import as_tags
-from ablate.wandb.names import ANALYSIS, EVIDENCE, LOGGER, LONGEST_NAME
+from ablate.wandb.names import ANALYSIS, EVIDENCE, LOGGER, LONGEST_NAME, LONGEST_TITLE
 from ablate.wandb.start import finish, start
 
 CLAIM = (
@@ -73,7 +74,7 @@ def send_analysis(
         project=logger.project,
         entity=logger.entity,
         notes=logger.notes,
-        group=logger.group or evidence.name,
+        group=cut(logger.group or evidence.name, LONGEST_TITLE),
         job_type=ANALYSIS,
         name=f"{logger.name or evidence.name}: analysis",
         tags=as_tags([*ids, *as_tags(logger.tags)]),

@@ -6,7 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ablate.record.label import cut
 from ablate.record.links import read_links
+from ablate.wandb.names import LONGEST_TITLE
 
 NOTE = "wandb.json"
 OFFLINE = "wandb/offline-run-*"  # W&B's folder of a run until it is uploaded
@@ -34,7 +36,7 @@ class Place:
         The state is "sent", "waiting" (stored on this disk until it is uploaded), or "missing".
         """
         note = read_note(self.result)
-        wanted = {"project": project, "group": group}
+        wanted = {"project": project, "group": cut(group, LONGEST_TITLE)}
         if not note or any(note.get(key, value) != value for key, value in wanted.items()):
             return "missing"
         if note.get("url") or any(map(is_synced, self.offline)):

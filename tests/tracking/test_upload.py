@@ -4,7 +4,16 @@ import json
 import shutil
 
 import pytest
+from omegaconf import OmegaConf
 
+from ablate.evidence.folder import Evidence
+from ablate.record.files import write_json
+from ablate.record.label import cut
+from ablate.wandb.analysis import send_analysis
+from ablate.wandb.names import LONGEST_TITLE
+from ablate.wandb.note import NOTE, Place
+
+LONG = "n" * 200
 KEYS = ("project", "run_group", "job_type", "display_name", "tags")
 SWEEP = ("+experiment=heads_param_count", "model.n_heads=1,2", "seed=1", "-m")
 CURVES = ("trainer/global_step", "val/nll", "train/nll")
@@ -132,3 +141,22 @@ def test_a_failure_of_wandb_keeps_what_is_done(train, command, tmp_path, monkeyp
         status, _, error = command("upload", tmp_path / "results", "mode=offline")
     assert status == 1 and "ConnectionResetError" in error
     assert command("upload", tmp_path / "results", "mode=offline")[0] == 0
+
+
+def test_a_run_in_a_group_whose_name_was_cut_is_sent(tmp_path):
+    note = {"project": "p", "group": cut(LONG, LONGEST_TITLE), "url": "https://wandb"}
+    write_json(tmp_path / NOTE, note)
+    place = Place(tmp_path, tmp_path, "identity")
+    assert [place.state("p", name) for name in (LONG, "n" * 201)] == ["sent", "missing"]
+
+
+def test_the_analysis_has_the_group_of_its_runs(tmp_path, monkeypatch):
+    def start(*_, **about):
+        raise InterruptedError(about["group"])
+
+    monkeypatch.setattr("ablate.wandb.analysis.start", start)
+    names = dict.fromkeys(("entity", "notes", "group", "name"))
+    logger = OmegaConf.create({"mode": "offline", "project": "p", "tags": [], **names})
+    evidence = Evidence(LONG, {}, {}, {}, [])
+    with pytest.raises(InterruptedError, match=f"^{cut(LONG, LONGEST_TITLE)}$"):
+        send_analysis(logger, evidence, {"claims": []}, tmp_path)
