@@ -15,6 +15,7 @@ from ablate.errors import UserError
 from ablate.initial.seeded import initialise
 from ablate.model.base import Model, Seq2Seq
 from ablate.model.build import build
+from ablate.record.label import value_text
 
 VOCAB = 20
 SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2}
@@ -97,7 +98,7 @@ def model_config(*words: str, size: str = "micro", small: bool = True, folder: P
     import hydra
 
     sizes = [f"model.{key}={value}" for key, value in SMALL.items()] if small else []
-    path = f"hydra.searchpath=[file://{folder.resolve()}]"
+    path = f"hydra.searchpath={value_text([f'file://{folder.resolve()}'])}"
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         # only the node of the model
         return hydra.compose(f"model/{size}", [path, *words, *sizes]).model

@@ -186,3 +186,9 @@ def test_one_deviation_for_all_widths_is_refused(compose, initial):
     with pytest.raises(UserError, match="model/parametrisation .*initial=seeded"):
         rule(made(64, *BASE), tokenizers, 1)
     rule(made(64), tokenizers, 1)
+
+
+def test_the_folder_of_further_options_may_have_any_name(tmp_path):
+    folder = tmp_path / "a (b)=\u00e4, 'c'"
+    folder.mkdir()
+    assert model_config(folder=folder) == model_config()
