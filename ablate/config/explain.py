@@ -233,11 +233,20 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
     if "Unexpected type for root: NoneType" in str(error) and node:  # a key below a null node
         return f"{given}: {node} is null in this config, so it has no keys"
     message = (str(error) or type(error).__name__).splitlines()[0]
+    if "Config group override must be" in message:  # such as logger=null
+        message = f"an option must be a string; {_options_for(given.partition('=')[0], folders)}"
     if isinstance(error, yaml.reader.ReaderError):
         return f"{error.name}: {message}"
     if mark := getattr(error, "problem_mark", None):  # any other YAML error has one
         return f"{mark.name}: {error.problem} in line {mark.line + 1}"
     return f"{given}: {message}"
+
+
+def _options_for(group: str, folders: Sequence[str]) -> str:
+    """Return what to write in place of an invalid option of a config group."""
+    with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
+        options = options_of(group)
+    return f"set {group}=none" if "none" in options else "`ablate options` lists all options"
 
 
 def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:

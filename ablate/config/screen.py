@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf.errors import OmegaConfBaseException
 
 from ablate.config.hints import likely
+from ablate.config.schema import ClaimNode
 from ablate.config.study import Claim, Question
 from ablate.errors import UserError
 
@@ -63,6 +65,11 @@ def expand(config: DictConfig) -> None:
     study = config.study
     _check(changes, study.screen)
     check_name(str(config.variant), changes)
+    if OmegaConf.is_missing(study, "claims") and not OmegaConf.is_missing(study, "factors"):
+        raise UserError(
+            f"study.factors={[*study.factors]}: the only factor of a screen is {FACTOR}, which is "
+            "set automatically; remove factors"
+        )
     if OmegaConf.is_missing(study, "factors"):
         more = [] if OmegaConf.is_missing(study, "claims") else [*study.claims]
         nuisance = [*study.nuisance, *changed_keys(changes)]
@@ -119,6 +126,7 @@ def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> N
             raise UserError(f"study.screen.claims.{name}: {likely(str(name), [*changes])}")
         for key in claim:
             _check_key(f"study.screen.claims.{name}", str(key))
+            _check_value(f"study.screen.claims.{name}.{key}", {key: claim._get_node(key)})
 
 
 def _check_key(node: str, key: str) -> None:
@@ -131,6 +139,15 @@ def _check_key(node: str, key: str) -> None:
     if key not in Claim.__annotations__ | Question.__annotations__:
         allowed = likely(key, [*Question.__annotations__, *Claim.__annotations__])
         raise UserError(f"{node}: unknown key {key}; {allowed}")
+
+
+def _check_value(path: str, setting: Mapping[Any, Any]) -> None:
+    """Raise UserError if the value of a key of study.screen.claims has a wrong type."""
+    try:
+        OmegaConf.merge(OmegaConf.structured(ClaimNode), setting)
+    except OmegaConfBaseException as error:
+        (value,) = setting.values()
+        raise UserError(f"{path}={value}: {str(error).splitlines()[0]}") from None
 
 
 def check_name(name: str, changes: Iterable[str]) -> None:

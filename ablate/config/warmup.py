@@ -56,7 +56,7 @@ def check_short(config: DictConfig) -> None:
         raise UserError(
             f"budget.short={short} is less than the warm-up of {warmup} steps, so that the rate "
             "of the short run would not reach its peak: "
-            f"set budget.short={warmup}, or budget.warmup={short}"
+            f"set budget.short={warmup}" + (f", or budget.warmup={short}" if short > 0 else "")
         )
 
 

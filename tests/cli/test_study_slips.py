@@ -79,6 +79,19 @@ def test_a_slip_in_the_file_of_an_experiment_is_named(
 
 
 @pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("study.factors=[model/norm]", "study.factors=['model/norm']: the only factor of a screen"),
+        ("+study.screen.claims.swiglu={margin:big}", "study.screen.claims.swiglu.margin=big: "),
+    ],
+)
+def test_a_slip_in_a_screen_names_its_key(command, word, message):
+    status, out, error = command("plan", "+experiment=modern_screen", word)
+    assert (status, out, error.count("\n")) == (2, "", 1)
+    assert message in error
+
+
+@pytest.mark.parametrize(
     ("text", "key"),
     [
         ("study: {factors: [schedule], claims: [{id: a}]}", "study.claims.0.kind"),

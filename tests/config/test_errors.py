@@ -30,6 +30,8 @@ def complaint(*overrides, folder=None):
     ("override", "words"),
     [
         ("seeed=3", ["seeed", "did you mean seed?"]),
+        ("logger=null", ["logger=null: ", "a string; set logger=none"]),
+        ("data=null", ["data=null: ", "`ablate options` lists"]),
         ("modle.d_model=3", ["modle", "did you mean model"]),
         ("model.d_modle=3", ["model.d_modle", "did you mean model.d_model?"]),
         ("model.dropout.residul=0.1", ["model.dropout.residul", "model.dropout.residual?"]),

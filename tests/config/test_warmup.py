@@ -75,6 +75,12 @@ def test_a_short_budget_within_the_warmup_is_refused(settled, short):
         settled(f"budget.short={short}")
 
 
+@pytest.mark.parametrize("short", [0, -3])
+def test_no_warmup_of_0_steps_is_advised(settled, short):
+    with pytest.raises(UserError, match=r"set budget\.short=190$"):
+        settled(f"budget.short={short}")
+
+
 @pytest.mark.parametrize("steps", [0, -5, -(10**9)])
 def test_steps_that_will_be_refused_say_nothing_of_the_warmup(settled, steps):
     config, printed = settled(f"budget.steps={steps}")
