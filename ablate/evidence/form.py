@@ -35,6 +35,7 @@ WORDS = {
     str: "text",
     int: "a whole number",
     NUMBER: "a number",
+    (int, str): "a whole number or text",
     bool: "true or false",
     list: "a list",
     dict: "an object",
@@ -176,7 +177,9 @@ def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
 def _kind(hint: Any) -> Any:
     """Return the type that a value with this annotation has after it is read from JSON."""
     if isinstance(hint, UnionType):
-        hint = next(kind for kind in get_args(hint) if kind is not NoneType)
+        hint, *more = (kind for kind in get_args(hint) if kind is not NoneType)
+        if more:
+            return (hint, *more)
     plain = dict if is_typeddict(hint) else get_origin(hint) or hint
     return {float: NUMBER, Any: object}.get(plain, plain)
 
