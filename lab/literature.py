@@ -70,7 +70,7 @@ DIFFERENCES = """
 These variants have a row in the first table whose *Direction* is not *yes*. To find out why, we
 looked at two further comparisons with the baseline: after a separate training with fewer steps, and
 on English image captions (only five variants, in the experiment `modern_second_corpus`). The last
-column has reasons that we suspect. No experiment has tested them.
+column has reasons that we suspect; where an experiment has tested one, it is named.
 
 """
 
