@@ -68,9 +68,9 @@ DIFFERENCES = """
 ## Published results that are not confirmed here
 
 These variants have a row in the first table whose *Direction* is not *yes*. To find out why, we
-looked at two further comparisons with the baseline: after a separate training with fewer steps, and
-on English image captions (only five variants, in the experiment `modern_second_corpus`). The last
-column has reasons that we suspect; where an experiment has tested one, it is named.
+also compared them with the baseline in a separate, shorter training, and on English image captions
+(only five variants, in the experiment `modern_second_corpus`). The last column gives suspected
+reasons. If an experiment has tested a reason, the column names the experiment.
 
 """
 

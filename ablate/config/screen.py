@@ -108,8 +108,8 @@ def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> N
             )
         if not NAME.fullmatch(name):
             raise UserError(
-                f"study.screen.variants.{name}: the name is a value of {FACTOR} on the command "
-                "line, so it may have only letters from a to z, digits and _ . + / -"
+                f"study.screen.variants: the name {name!r} cannot be given on the command line as "
+                f"{FACTOR}=NAME; use only letters from a to z or A to Z, digits and _ . + / -"
             )
         if not overrides:
             raise UserError(

@@ -30,8 +30,9 @@ def read_links(sweep: Path) -> list[Link]:
 
 
 def _relocated(outcome: Any, sweep: Path) -> Any:
-    """Return an outcome that names the folder of its run in the results folder of its sweep, if the
-    run is no longer in the folder that the outcome names; else the outcome itself.
+    """Return an outcome, with the present folder of its run if the run has moved.
+
+    The present folder is that of the run in the results folder of the sweep.
     """
     before = Path(outcome.get("folder", ""))
     places = (parent / "runs" / before.name for parent in sweep.absolute().parents)

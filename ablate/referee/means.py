@@ -32,8 +32,8 @@ def difference(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDif
     if runs.design.pair and claim.target is None:
         if runs.design.noise != Noise():
             raise UserError(
-                f"noise is the variation of single runs, so it says nothing of the differences of "
-                f"pairs (pair={runs.design.pair}): remove noise or pair"
+                f"noise is the variation of single runs, but pair={runs.design.pair} needs the "
+                "variation of the differences of pairs: remove noise or pair"
             )
         return _paired(runs, arms, np.array(weights), ending)
     variances = [_variance(arm, runs) for arm in arms]

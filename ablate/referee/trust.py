@@ -96,8 +96,8 @@ def _without_level(claim: Claim, arms: tuple[Arm, ...], runs: Runs) -> Iterator[
     without = int((~np.isfinite(runs.table.numbers(claim.over, "over")[rows])).sum())
     if without:
         yield (
-            f"{without} of {len(rows)} runs have no finite number in {claim.over}, and do not "
-            "count in a slope."
+            f"{without} of {len(rows)} runs have no finite value of {claim.over}, so the slope "
+            "leaves them out."
         )
 
 

@@ -78,8 +78,8 @@ def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell])
         own_values = f"replicate={config.replicate} contest={str(config.contest).lower()}"
         if made_with != own_values:
             raise UserError(
-                f"without_runs: {folder} has {made_with}, but this sweep has {own_values}: run it "
-                "with the same values, because other values make other runs"
+                f"without_runs: {folder} was made with {made_with}, but this sweep has "
+                f"{own_values}, so their runs differ: start this sweep with {made_with}"
             )
         made.update(piece.runs)
     kept = [cell for cell in cells if replicate(cell.levels, cell.seed) not in made]

@@ -39,16 +39,15 @@ def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:
 
 
 def rates_of_failure(claim: Claim, arms: Sequence[Side], looks: Fractions) -> Rates | None:
-    """Return the failure rates by which a claim about quality may be decided.
+    """Return the two failure rates that can decide a claim about quality.
 
+    The result is None for another kind of claim, if no run failed, or if an arm has no runs. The
+    first rate is that of the arms whose failures support the claim: the baseline, or the treatment
+    if the claim is that the treatment is worse. So the first rate is higher if failures support the
+    claim. For an interaction or a trend, arms whose weights have the same sign are pooled. The test
+    then errs less often, because pooled counts of unequal rates vary less than the binomial counts
+    that it assumes (Hoeffding 1956). The middle level of a trend, whose weight is 0, is left out.
     `looks` has the interim analyses of the claim, for which the p-values are corrected.
-
-    The result is None for other claims, if no run failed, or if an arm has no runs. The rate of the
-    arms whose failed runs speak for the claim comes first: the baseline, or the treatment if the
-    claim is that the treatment is worse. So a positive difference supports the claim. For an
-    interaction or a trend, arms whose weights have the same sign are pooled. The test then errs
-    less often, because pooled counts of unequal rates vary less than the binomial counts that it
-    assumes (Hoeffding 1956). The middle level of a trend, whose weight is 0, is left out.
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if metric is None or metric.wrong is None or _is_gap(claim):

@@ -44,8 +44,11 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
         changes = variants(self.config)
         batches = super().split_arguments(overrides, max_batch_size)
         if not any(batches):
-            swept = [str(word.input_line) for word in overrides if word.is_sweep_override()]
-            raise UserError(f"{', '.join(swept)}: one of these has no values, so there are no runs")
+            swept = (word for word in overrides if word.is_sweep_override())
+            empty = [str(word.input_line) for word in swept if not [*word.sweep_string_iterator()]]
+            raise UserError(
+                f"{', '.join(empty)} has no values, so there are no runs: give at least one value"
+            )
         return [with_changes(batch, changes) for batch in batches]
 
     def jobs(self, arguments: Sequence[str]) -> list[list[str]]:

@@ -97,12 +97,11 @@ def document(
     error = 100 * (0.05 * 0.95 / sweeps) ** 0.5
     seeds = sorted({n for _, n in results})
     paragraph = (
-        "This page shows by simulation how often verdicts are wrong. "
-        "`python -m lab.calibrate` writes this page. "
+        "This page shows by simulation how often verdicts are wrong. `python -m lab.calibrate` "
+        "writes this page. "
         f"Unless a section says otherwise, each row of a table summarises {sweeps:,} simulated "
-        "sweeps. "
-        f"In the sections up to *Seeds needed*, a simulated run has, for each of {sentences} test "
-        "sentences, the numbers of matching n-grams from which BLEU is computed. "
+        "sweeps. In the sections up to *Seeds needed*, a simulated run has, for each of "
+        f"{sentences} test sentences, the numbers of matching n-grams from which BLEU is computed. "
         f"The code that judges real sweeps also judges the simulated sweeps, at alpha = {ALPHA}. "
         f"A measured 5 % has a standard error of {error:.1f} points. "
         "Because the page has many percentages, some of them differ from their true value by two "

@@ -116,7 +116,7 @@ def test_runs_without_a_level_of_the_trend_are_counted():
     asked = {"metric": "loss", "better": "lower", "kind": "trend", "over": "width"}
     (claim,) = ablate.compare(runs, **asked).to_dict()["claims"]
     assert (
-        "2 of 5 runs have no finite number in width, and do not count in a slope."
+        "2 of 5 runs have no finite value of width, so the slope leaves them out."
         in (claim["trust"])
     )
 

@@ -361,8 +361,8 @@ def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
     ("values", "turns"),
     [
         ([3.0, 2.0, 1.0], []),
-        ([3.0, 1.0, 1.5], [("n 2", "n 4", "+0.500")]),
-        ([1.0, 0.5, 2.0], [("n 1", "n 2", "-0.500")]),
+        ([3.0, 1.0, 1.5], [("n 2", "n 4", "rises by 0.500")]),
+        ([1.0, 0.5, 2.0], [("n 1", "n 2", "falls by 0.500")]),
         ([3.0, 1.0, 1.0], []),
     ],
 )
@@ -374,9 +374,9 @@ def test_a_trend_names_neighbouring_levels_against_its_slope(claim, run, evidenc
     ]
     asked = claim(kind="trend", over="n", better="lower", treatment={}, baseline={})
     caveats = conclude(evidence(runs, asked, factors=["n"]))["caveats"]
-    assert [caveat for caveat in caveats if "opposite direction" in caveat] == [
-        f"The slope is an average over all levels. From {before} to {after} the mean changes in "
-        f"the opposite direction: test nll {change}."
+    assert [caveat for caveat in caveats if "slope" in caveat] == [
+        f"The slope is an average over all levels. From {before} to {after} the trend reverses: "
+        f"the mean of test nll {change}."
         for before, after, change in turns
     ]
 

@@ -179,8 +179,13 @@ def test_pieces_of_some_arms_come_to_a_verdict_together(sweep, command, tmp_path
     [
         ("wide: {model.d_head: 8}", "baseline: {model.d_head: 8}", [], "choose another"),
         ("wide: {model.d_head: 8}", "wide: {}", [], "changes nothing"),
-        ("wide: {model.d_head: 8}", "so wide: {model.d_head: 8}", [], "variants.so wide: the name"),
-        ("", "", ["seed=range(5,5)"], "seed=range(5,5): one of these has no values"),
+        (
+            "wide: {model.d_head: 8}",
+            "so wide: {model.d_head: 8}",
+            [],
+            "the name 'so wide' cannot be",
+        ),
+        ("", "", ["seed=range(5,5)"], "seed=range(5,5) has no values"),
         ("wide: {model.d_head: 8}", "wide: {variant: wider}", [], "sets variant"),
         ("wide: {model.d_head: 8}", "wide: {model.d_haed: 8}", [], "model.d_haed"),
         ("wider: {id: wider,", "wiedr: {id: wider,", [], "did you mean wider"),

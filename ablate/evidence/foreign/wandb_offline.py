@@ -55,19 +55,19 @@ class _Run:
 
     def take(self, record: Any) -> None:
         """Add the content of a record of W&B's log."""
-        kind = record.WhichOneof("record_type")
-        if kind == "run":
-            self.about |= _about(record.run)
-            self.config |= _items(record.run.config.update)
-        elif kind == "config":
-            self.config |= _items(record.config.update)
-        elif kind == "summary":
-            self.summary |= _items(record.summary.update)
-        elif kind == "history":
-            self.history.append(_items(record.history.item))
-            self.summary |= self.history[-1]  # until the program sets another value
-        elif kind == "exit":
-            self.about["state"] = "failed" if record.exit.exit_code else "finished"
+        match record.WhichOneof("record_type"):
+            case "run":
+                self.about |= _about(record.run)
+                self.config |= _items(record.run.config.update)
+            case "config":
+                self.config |= _items(record.config.update)
+            case "summary":
+                self.summary |= _items(record.summary.update)
+            case "history":
+                self.history.append(_items(record.history.item))
+                self.summary |= self.history[-1]  # until the program sets another value
+            case "exit":
+                self.about["state"] = "failed" if record.exit.exit_code else "finished"
 
     def rows(self, by_step: bool) -> list[Row]:
         """Return a row with the last value of each metric, or with `by_step` a row per step."""

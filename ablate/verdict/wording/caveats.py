@@ -6,39 +6,24 @@ A caveat about some of the claims begins with the numbers of these claims: "Clai
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
-from statistics import mean
 from typing import Any
 
-from ablate.config.labels import arm_label, factor_label, texts_of_task
+from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import planned_looks
-from ablate.evidence.outcome import NOT_LEARNED, value
+from ablate.evidence.outcome import NOT_LEARNED
 from ablate.evidence.table import by_label, steps_of
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
-from ablate.metric.table import metric_in_words
-from ablate.phrases import claims_numbered, grouped, listed, name_of, number_of, quoted
-from ablate.stats.estimate import SEEDS
-from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
+from ablate.phrases import grouped, listed, name_of, number_of, quoted
 from ablate.verdict import match
-from ablate.verdict.interim import asked_of
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.seen_noise import SeenNoise, seen_noise
 from ablate.verdict.sides import sides
 from ablate.verdict.stages import FUTILE, needed
-from ablate.verdict.wording.details import direction
-from ablate.verdict.wording.effects import failures
+from ablate.verdict.wording.claim_caveats import OF_HOLM, claim_caveats, subject_of
 
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
-OF_HOLM = "The answers are corrected"
-NOISE = {  # the simulations in which the rate of wrong answers was measured, in words
-    FEW: "{seeds} seeds and skewed differences",
-    SKEWED: "{seeds} seeds and differences as skewed as those measured",
-    CLUSTERED: "{seeds} seeds and differences that form two clusters, as here",
-    HIDDEN: "{seeds} seeds and rare extreme runs",
-}
 OF_TIMES = "While times were measured"
 SUBJECT = re.compile(r"Claims? ([\d, and]+): ")
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
@@ -63,10 +48,7 @@ def caveats(
         *_of_sizes(evidence, findings),
         *_of_machine(evidence),
         *_of_runs(evidence, waiting),
-        *_of_claims(evidence, findings, claims),
-        *_of_noise(evidence, findings),
-        *_of_intervals(evidence, claims, waiting),
-        *_of_log(evidence, claims),
+        *claim_caveats(evidence, findings, claims, waiting),
     ]
 
 
@@ -141,7 +123,7 @@ def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
         if apart := dict.fromkeys(line for pair in pairs if (line := _apart(pair, names))):
             claims.setdefault("; ".join(apart), []).append(claim)
     for sizes, alike in claims.items():
-        yield f"{_subject(alike, evidence)}The arms differ in trained parameters: {sizes}."
+        yield f"{subject_of(alike, evidence)}The arms differ in trained parameters: {sizes}."
 
 
 def _apart(pair: Sequence[Run], names: dict[int, str]) -> str:
@@ -254,148 +236,8 @@ def _seeds(runs: list[Run]) -> set[int]:
     return {run["seed"] for run in runs}
 
 
-def _of_claims(evidence: Evidence, findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
-    for finding, entry in zip(findings, claims, strict=True):
-        subject = _subject([entry], evidence)
-        if finding.paired and finding.paired.unpaired:
-            unpaired = finding.paired.unpaired
-            many, seeds = len(unpaired) > 1, listed(unpaired)
-            yield (
-                f"{subject}Seed{'s' * many} {seeds} {'are' if many else 'is'} left out, because "
-                "a run of the pair, or the metric of a run, is missing."
-            )
-        failed = failures(finding.claim, entry)
-        if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
-            yield f"{subject}{failed}. The estimate leaves out their seeds in every arm."
-        yield from (f"{subject}{turn}" for turn in _turns(finding, entry))
-        if entry["method"].startswith("sign test"):
-            yield (
-                f"{subject}The differences of all {entry['pairs']} seeds are exactly equal, so the "
-                "interval has no width. Only the number of seeds shows how certain the answer is."
-            )
-    yield from _of_age(evidence, claims)
-
-
-def _turns(finding: Finding, entry: Entry) -> Iterator[str]:
-    """Yield a caveat for neighbouring levels of a trend between which the mean changes in the
-    opposite direction of the slope.
-    """
-    claim, paired, slope = finding.claim, finding.paired, entry["effect"]
-    if claim["kind"] != "trend" or claim["minus"] or paired is None or slope is None:
-        return
-    means = [
-        mean(value(run, claim["metric"]) for seed in paired.seeds for run in side.runs[seed])
-        for side in paired.sides
-    ]
-    metric = metric_in_words(claim["metric"], claim.get("measures"))
-    for (first, before), (second, after) in pairwise(zip(paired.sides, means, strict=True)):
-        if direction(claim) * (after - before) * slope < 0:
-            yield (
-                "The slope is an average over all levels. From "
-                f"{quoted(arm_label(first.levels))} to {quoted(arm_label(second.levels))} the mean "
-                f"changes in the opposite direction: {metric.name} "
-                f"{metric.say(after - before, sign=True)}."
-            )
-
-
-def _of_age(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
-    """Yield caveats on claims with runs that were made before the study was registered."""
-    groups: dict[str, list[Entry]] = {}
-    for entry in claims:
-        if older := entry["older_cells"]:
-            runs = f"{older} run{'s' * (older > 1)} {'were' if older > 1 else 'was'}"
-            then = ", so the answer is exploratory" if entry["exploratory"] else ""
-            line = f"{runs} made before the study was registered{then}."
-            groups.setdefault(line, []).append(entry)
-    for line, alike in groups.items():
-        yield f"{_subject(alike, evidence)}{line}"
-
-
-def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
-    """Yield caveats on claims whose test errs more often in simulations than alpha allows.
-
-    The reason is the distribution of the paired differences, such as a skewed one.
-    """
-    claims: dict[SeenNoise, list[Claim]] = {}
-    for finding in findings:
-        if noise := seen_noise(finding):
-            claims.setdefault(noise, []).append(finding.claim)
-    for noise, alike in claims.items():
-        yield (
-            f"{_subject(alike, evidence)}In simulations with "
-            f"{NOISE[noise.reason].format(seeds=noise.seeds)}, up to {100 * noise.rate:.1f} % of "
-            f"the answers were wrong, instead of the {100 * noise.nominal:.1f} % that the test "
-            "allows (docs/explanation/calibration.md)."
-        )
-
-
-def _of_intervals(
-    evidence: Evidence, claims: list[Entry], waiting: Sequence[Claim]
-) -> Iterator[str]:
-    tested = [entry for entry in claims if entry["p"]]
-    family = len(tested) + sum(claim["kind"] != "exact" for claim in waiting)
-    if tested and family > 1:
-        yield (
-            f"{OF_HOLM} for testing {family} claims at once (Holm). The intervals are not "
-            "corrected."
-        )
-    if by_seeds := [e for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]:
-        about = _subject(by_seeds, evidence)
-        texts = texts_of_task(evidence.registration.get("components", {}))
-        yield (
-            f"{about}The intervals include the variation between seeds, but not the variation "
-            f"between test {texts}."
-        )
-
-
-def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
-    """Yield caveats from the history of each claim in the analysis log.
-
-    The log has the interim analyses, earlier sweeps that asked the same question, and other
-    settings (data, size, budget) in which the question was asked.
-    """
-    groups: dict[str, list[Entry]] = {}
-    for entry in claims:
-        for line in _asked_before(entry, evidence):
-            groups.setdefault(line, []).append(entry)
-    for line, alike in groups.items():
-        yield f"{_subject(alike, evidence)}{line}"
-
-
-def _asked_before(entry: Entry, evidence: Evidence) -> Iterator[str]:
-    asked = asked_of(entry, evidence)
-    for attempt in asked["tried"]:
-        yield f"The answer is exploratory, since the question was asked before: {attempt}."
-    if shares := entry.get("information"):
-        yield (
-            f"The answer comes from the planned analysis number {len(shares)}, after "
-            f"{100 * shares[-1]:.0f} % of the seeds. The significance level and the interval are "
-            "corrected for repeated analyses (O'Brien-Fleming)."
-        )
-    if settings := asked["regimes"]:
-        settings_in_words = _counted(settings, "other setting")
-        yield (
-            f"The same question was also asked in {settings_in_words} (another corpus, model size, "
-            "number of steps or device)."
-        )
-
-
-def _counted(many: int, what: str) -> str:
-    return f"{many} {what}{'s' * (many > 1)}"
-
-
 def _count(runs: list[Run]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) > 1)}"
-
-
-def _subject(claims: Sequence[Claim | Entry], evidence: Evidence) -> str:
-    """Return the start of a caveat: the numbers of its claims, such as "Claims 1 and 3: ".
-
-    The result is "" if the caveat is about all claims.
-    """
-    numbers = number_of(evidence.study["claims"])
-    chosen = sorted({numbers[name_of(claim)] for claim in claims})
-    return "" if len(chosen) == len(numbers) else f"{claims_numbered(chosen)}: "
 
 
 def about(claim: Entry, claims: list[Entry], caveats: list[str]) -> list[str]:
