@@ -77,6 +77,7 @@ def test_earlier_pairs_of_the_same_arms_come_before_the_regime(seen):
     (estimate,) = seen({}, runs=runs)
     assert estimate.noise.endswith("3 earlier pairs of these arms")
     assert estimate.least > 5 * seen({})[0].least
+    assert seen({}, runs=runs, seeds=32)[0].least < 0.7 * estimate.least
 
 
 def test_the_skewness_of_earlier_runs_is_as_uncertain_as_their_number_makes_it(seen):

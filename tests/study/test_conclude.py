@@ -381,6 +381,20 @@ def test_a_trend_names_neighbouring_levels_against_its_slope(claim, run, evidenc
     ]
 
 
+def test_a_difference_of_trends_names_no_neighbouring_levels(claim, run, evidence):
+    runs = [
+        run({"size": size, "n": n}, seed, **{"test/nll": nll + 0.1 * seed})
+        for size, values in (("small", [3.0, 2.0, 1.0]), ("large", [3.0, 2.5, 2.1]))
+        for n, nll in zip((1, 2, 4), values, strict=True)
+        for seed in range(3)
+    ]
+    sizes = {"where": {"size": "small"}, "minus": {"size": "large"}}
+    asked = claim(kind="trend", over="n", better="lower", treatment={}, baseline={}, **sizes)
+    verdict = conclude(evidence(runs, asked, factors=["size", "n"]))
+    assert verdict["claims"][0]["effect"] == pytest.approx(0.55)
+    assert not [caveat for caveat in verdict["caveats"] if "opposite direction" in caveat]
+
+
 def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, evidence):
     runs = [
         run({"model.n_layers": n}, seed, **{"test/nll": 1.0}) for n in (2, 6) for seed in (0, 1)
