@@ -14,6 +14,7 @@ from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import bleu
 from ablate.verdict.conclude import conclude
 from ablate.verdict.load import load_evidence
+from ablate.wandb.analysis import bundle
 
 
 @pytest.fixture
@@ -88,6 +89,12 @@ def test_evidence_without_tuning_replaces_evidence_with_tuning(tuned):
     evidence = replace(Evidence.load(tuned.parent), screening=[])
     evidence.save(tuned.parent)
     assert not tuned.exists() and Evidence.load(tuned.parent).screening == []
+
+
+def test_wandb_gets_every_file_of_the_evidence(tuned):
+    names = {path.name for path in tuned.parent.iterdir()}
+    assert {"runs.jsonl.gz", "screening.jsonl.gz"} < names
+    assert bundle("study", tuned.parent).manifest.entries.keys() == names
 
 
 def test_large_files_are_compressed_without_the_time_of_writing(tuned):
