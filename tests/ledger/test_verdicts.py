@@ -252,6 +252,14 @@ def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verd
     assert finding.again["replication"] == "weaker"
     assert "fresh seeds: weaker" in text(entry)
     assert "Fresh seeds were asked for 1 verdict: 1 weaker." in screen([entry])
+    replication |= {"replication": "not reproduced"}
+    replication["fresh"] |= {"effect": None, "interval": None}
+    contest = folders / "experiments/study/contest.json"
+    contest.write_text(json.dumps({"claims": [replication]}))
+    entries, warnings = ledger()
+    assert not warnings
+    (finding,) = entries[CLAIM].findings
+    assert (finding.fresh.effect, finding.fresh.interval) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,10 @@ def test_the_reason_why_there_is_no_estimate_is_the_true_one():
     trend = {"kind": "trend", "over": "width", "treatment": "a"}
     (claim,) = claims_of(runs.assign(width=64), **trend)
     assert "two values of its column" in claim["evidence"]
+    tasks = runs.assign(task="t0"), runs[runs.arm == "a"].assign(task="t1")
+    *_, claim = claims_of(pd.concat(tasks), treatment="b", baseline="a", group="task")
+    assert claim["group"] == "over all" and "pair" not in claim["headline"]
+    assert "too few runs" in claim["headline"].lower()
 
 
 def test_datasets_have_a_verdict_each_and_one_over_all():
