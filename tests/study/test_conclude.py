@@ -392,7 +392,7 @@ def test_a_difference_of_trends_names_no_neighbouring_levels(claim, run, evidenc
     asked = claim(kind="trend", over="n", better="lower", treatment={}, baseline={}, **sizes)
     verdict = conclude(evidence(runs, asked, factors=["size", "n"]))
     assert verdict["claims"][0]["effect"] == pytest.approx(0.55)
-    assert not [caveat for caveat in verdict["caveats"] if "opposite direction" in caveat]
+    assert not [caveat for caveat in verdict["caveats"] if "trend reverses" in caveat]
 
 
 def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, evidence):
