@@ -3,7 +3,6 @@ memory of each variant.
 """
 
 from dataclasses import dataclass
-from statistics import median
 
 from ablate.config.labels import arm_label
 from ablate.config.screen import BASELINE, FACTOR
@@ -27,7 +26,7 @@ class Component:
 
     `shows` says what the verdict shows about the variant, as one of `SHOWS`. `effect` and
     `interval` are in units of the metric, and positive if the variant is better. `costs` are the
-    variant's time and memory per token, each the median of its runs, divided by those of the
+    variant's time and memory per token, each the smallest of its runs, divided by those of the
     baseline; None if they were not measured.
     """
 
@@ -115,16 +114,16 @@ def _shows(claim: Entry, sign: int) -> str:
 
 
 def _costs(evidence: Evidence) -> dict[str, dict[str, float]]:
-    """Return for each arm the median over its runs of each cost metric; a single slow run, as on a
-    busy machine, does not move the median.
+    """Return for each arm the smallest value of each cost metric over its runs. Other processes on
+    the machine only make a run slower, so the fastest run is disturbed the least.
     """
-    values: dict[str, dict[str, list[float]]] = {}
+    costs: dict[str, dict[str, float]] = {}
     for run in evidence.runs:
-        of_arm = values.setdefault(str(run["levels"].get(FACTOR)), {})
+        of_arm = costs.setdefault(str(run["levels"].get(FACTOR)), {})
         for metric in (TIME, MEMORY):
             if (value := run["metrics"].get(metric)) is not None:
-                of_arm.setdefault(metric, []).append(value)
-    return {arm: {m: median(xs) for m, xs in of_arm.items()} for arm, of_arm in values.items()}
+                of_arm[metric] = min(value, of_arm.get(metric, value))
+    return costs
 
 
 def _ratio(costs: dict[str, dict[str, float]], name: str, metric: str) -> float | None:

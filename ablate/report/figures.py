@@ -94,7 +94,8 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     if any(cost is not None for row in rows for cost in row.costs):
         caption += (
             ". Time is processor time, and memory the tensors kept for the backward pass, of a "
-            "training step without the optimiser, for each token"
+            "training step without the optimiser, for each token, in the fastest run of each "
+            "variant"
         )
     axis = metric_of(screen["metric"]).axis
     draw = partial(draw_components, rows, axis, screen["margin"])

@@ -66,7 +66,9 @@ def test_gains_are_those_of_the_variants_and_sorted(evidence):
         "lost": WORSE,  # its claim asks whether the baseline loses something
     }
     assert {row.name: row.costs for row in rows}["good"] == (1.5, None)
-    evidence.runs[0]["metrics"]["measure/microseconds"] = 1e6  # a run of the baseline that waited
+    for run in evidence.runs:
+        if run["levels"]["variant"] == "good" and run["seed"] != SEEDS[3]:
+            run["metrics"]["measure/microseconds"] *= 2  # a busy machine
     rows = components(evidence, conclude(evidence))
     assert {row.name: row.costs for row in rows}["good"] == (1.5, None)
 
