@@ -124,6 +124,9 @@ VALUES: dict[str, dict[Any, str]] = {
     "trainer.precision": {"32-true": "float32", "bf16-mixed": "bfloat16 (mixed)"},
     "variant": {"baseline": "the baseline"},
 }
+# Words that have capitals in names without a label, such as those of the variants of a screen.
+CAPITALS = ("ALiBi", "GEGLU", "GELU", "LN", "QK", "ReLU", "RMS", "SwiGLU")
+SPELLING = {word.lower(): word for word in CAPITALS}
 SHORT = "budget.short"
 PARTS = {"cross": "cross-attention"}
 MEASURED = ("measure", "probe")  # groups whose options are no parts of a model
@@ -148,7 +151,12 @@ def option_label(group: str, option: str) -> str:
     """
     path = CONF / group / f"{option}.yaml"
     label = LABEL.search(path.read_text(encoding="utf-8")) if path.is_file() else None
-    return label[1].strip() if label else option.replace("_", " ")
+    return label[1].strip() if label else spelled(option)
+
+
+def spelled(name: str) -> str:
+    """Return a name as words, with the usual capitals: "QK norm" for qk_norm."""
+    return " ".join(SPELLING.get(word, word) for word in name.split("_"))
 
 
 def level_label(factor: str, level: Any) -> str:
@@ -255,4 +263,4 @@ def _value(level: Any) -> str:
         return f"{level:,}"
     if isinstance(level, Mapping):
         return " and ".join(f"{key} {_value(value)}" for key, value in level.items()) or "empty"
-    return "none" if level is None else str(level).replace("_", " ")
+    return "none" if level is None else spelled(str(level))

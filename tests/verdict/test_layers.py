@@ -122,6 +122,8 @@ def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
         ({"model.some_new_key": None}, "some new key none"),
         ({"variant": "no_biases"}, "no biases"),
         ({"variant": "baseline"}, "the baseline"),
+        ({"variant": "qk_norm"}, "QK norm"),
+        ({"model/feed_forward": "my_swiglu"}, "my SwiGLU"),
     ],
 )
 def test_arms_have_names_that_a_person_would_use(levels, label):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ablate.config.labels import spelled
 from ablate.report.components import (
     BETTER,
     NOT_BETTER,
@@ -69,7 +70,7 @@ def _draw_effects(axes: Axes, rows: Sequence[Component], metric: str, margin: fl
         if row.interval:
             axes.plot(row.interval, [-place] * 2, color=colour, linewidth=1.6)
         axes.plot([row.effect], [-place], marker, color=colour, label=row.shows)
-    names = [folded(row.name.replace("_", " ")) for row in rows]
+    names = [folded(spelled(row.name)) for row in rows]
     axes.set_yticks([-place for place in range(len(rows))], names)
     axes.set_ylim(-len(rows) + 0.4, 0.6)
     axes.tick_params(axis="y", length=0)
