@@ -323,6 +323,17 @@ def test_numbers_stand_by_size_and_names_as_the_study_has_them():
     assert ticks(True, False) == ["true", "false"]
 
 
+def test_lines_join_levels_by_size_whatever_the_order_of_the_runs():
+    from ablate.report.draw.levels import draw_levels
+
+    points = {"relu": {8: [3.0], 1: [1.0], 4: [2.0]}, "gelu": {8: [6.0], 1: [4.0], 4: [5.0]}}
+    with style():
+        (axes,) = draw_levels("test/bleu", "n", points, {}).axes
+    heights = {line.get_label(): [*line.get_ydata()] for line in axes.get_lines()}
+    assert heights["relu"] == [1.0, 2.0, 3.0] and heights["gelu"] == [4.0, 5.0, 6.0]
+    assert {text.get_text(): text.xy[1] for text in axes.texts} == {"relu": 3.0, "gelu": 6.0}
+
+
 def test_few_arms_carry_their_names_at_the_ends_of_their_curves(evidence):
     made = evidence()
     picture = drawn(made)["curves"].picture

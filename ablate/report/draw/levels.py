@@ -106,7 +106,10 @@ def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[s
     ends = {}
     for number, (name, look) in enumerate(looks(list(points)).items()):
         aside = ASIDE * ((number + 0.5) / len(points) - 0.5)
-        line = {places[level] + aside: values for level, values in points[name].items()}
+        values_of = points[name]
+        line = {
+            place + aside: values_of[level] for level, place in places.items() if level in values_of
+        }
         seeds = [(x, value) for x, values in line.items() for value in values]
         axes.plot(*zip(*seeds, strict=True), look.marker, color=look.colour, alpha=0.45, ms=4)
         means = [fmean(values) for values in line.values()]
