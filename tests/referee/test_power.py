@@ -48,6 +48,9 @@ def test_a_table_says_how_well_its_noise_is_known(ablate_command, runs_csv):
     ["--sd", "-1", "--margin", "1"], ["--sd", "1", "--margin", "0"],
     ["--sd", "1", "--margin", "1", "--kind", "trend"],
     ["--sd", "1", "--margin", "1", "--runs", "1"], ["--sd", "1", "--margin", "1", "--arm", "a"],
+    ["--sd", "1", "--margin", "1", "--runs", "2.7"],
+    ["--sd", "1", "--margin", "1", "--runs", "nan"],
+    ["--sd", "1", "--margin", "1", "--runs", "inf"],
 ])  # fmt: skip
 def test_a_slip_is_one_sentence_with_status_2(ablate_command, words):
     status, out, err = ablate_command("power", *words)

@@ -7,7 +7,7 @@ example:
 
 import argparse
 
-from ablate.cli.parser import Parser
+from ablate.cli.parser import Parser, whole
 from ablate.errors import UserError
 
 FIRST = "computing"
@@ -55,11 +55,13 @@ def run(arguments: argparse.Namespace) -> None:
     check(plan)
     runs = None
     if arguments.runs is not None:
-        runs = int(_number("runs", arguments.runs))
-        if runs < 2:
+        try:
+            runs = whole(2).convert(arguments.runs)
+        except ValueError:
             raise UserError(
-                f"--runs {arguments.runs}: it must be at least 2, to estimate the noise"
-            )
+                f"--runs {arguments.runs}: it must be a whole number, at least 2 to estimate the "
+                "noise"
+            ) from None
     for sentence in sentences(plan, runs):
         print(sentence)
 
