@@ -15,6 +15,11 @@ def probability(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def percent(level: float) -> str:
+    """Return a confidence level as a percentage without its sign, such as "95" or "97.5"."""
+    return f"{100 * level:.6g}"
+
+
 def interval(metric: Metric, ends: list[float] | None) -> str:
     """Return the confidence interval of a difference in a metric as text, such as "[-0.3, +1.2]";
     "-" if there is no interval.

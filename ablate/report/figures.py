@@ -13,7 +13,7 @@ from ablate.evidence.table import by_label
 from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Run, Shown, Verdict
 from ablate.metric.table import metric_of
-from ablate.phrases import listed
+from ablate.phrases import listed, percent
 from ablate.report.components import components
 from ablate.report.selection import claims, has_effect, measured, named_metric, shown
 from ablate.verdict.decision import at_each_budget, is_exact
@@ -83,8 +83,8 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         return
     caption = (
         "Every variant against the baseline, the best at the top. A mark is the mean gain and its "
-        f"line the {1 - screen['alpha']:.0%} confidence interval, not corrected for the number of "
-        "variants. Colour and shape show the answer, which is corrected"
+        f"line the {percent(1 - screen['alpha'])}% confidence interval, not corrected for the "
+        "number of variants. Colour and shape show the answer, which is corrected"
     )
     caption += (
         ". In the shaded band differences are too small to matter" if screen["margin"] else ""
@@ -164,7 +164,7 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     if not with_effects:
         return
     levels = listed(
-        [f"{1 - alpha:.0%}" for alpha in dict.fromkeys(c["alpha"] for c in with_effects)]
+        [f"{percent(1 - alpha)}%" for alpha in dict.fromkeys(c["alpha"] for c in with_effects)]
     )
     caption = (
         "Estimated difference between the arms of each claim. A filled mark is the mean over "

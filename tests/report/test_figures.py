@@ -323,6 +323,13 @@ def test_numbers_stand_by_size_and_names_as_the_study_has_them():
     assert ticks(True, False) == ["true", "false"]
 
 
+def test_captions_have_the_confidence_level_of_the_claims(evidence):
+    made = evidence()
+    for claim in made.study["claims"]:
+        claim["alpha"] = 0.005
+    assert "its line the 99.5% confidence interval" in drawn(made)["effects"].caption
+
+
 def test_lines_join_levels_by_size_whatever_the_order_of_the_runs():
     from ablate.report.draw.levels import draw_levels
 

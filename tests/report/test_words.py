@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.metric.table import metric_of
-from ablate.phrases import interpretation, interval, listed, probability, text
+from ablate.phrases import interpretation, interval, listed, percent, probability, text
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,11 @@ def test_probabilities():
         "1.000",
         "-",
     ]
+
+
+def test_confidence_levels_are_not_rounded():
+    alphas = (0.05, 0.1, 0.07, 0.025, 0.005, 0.0001)
+    assert [percent(1 - alpha) for alpha in alphas] == ["95", "90", "93", "97.5", "99.5", "99.99"]
 
 
 def test_lists():

@@ -11,7 +11,7 @@ from typing import Any
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.types import Claim, Failures, Levels
 from ablate.metric.table import Metric, metric_in_words, metric_of
-from ablate.phrases import grouped, listed, probability
+from ablate.phrases import grouped, listed, percent, probability
 from ablate.record.label import value_text
 from ablate.verdict.decision import INCONCLUSIVE, Decision
 from ablate.verdict.kind import kind_of
@@ -108,7 +108,7 @@ def _interval(claim: Claim, ends: list[float] | None, level: float) -> str:
         return ""
     low, high = sorted(direction(claim) * end for end in ends)
     say = unit_of(claim).say
-    return f"{say(low, sign=True)} to {say(high, sign=True)} ({100 * level:.3g} %)"
+    return f"{say(low, sign=True)} to {say(high, sign=True)} ({percent(level)} %)"
 
 
 def _tests(_: Claim, answer: Any) -> Fields:

@@ -6,7 +6,7 @@ from ablate.config.labels import MEASURED, arm_label, factor_label
 from ablate.evidence.questions import shared_levels
 from ablate.evidence.types import Answer, Claim, Levels
 from ablate.metric.table import MILLION, Metric, metric_in_words
-from ablate.phrases import in_sentence, listed
+from ablate.phrases import in_sentence, listed, percent
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -180,7 +180,7 @@ def interval_text(ends: list[float] | None, level: float, unit: Metric, sign: in
     plain = 10**-unit.digits <= max(-low, high) < MILLION
     digits = unit.digits if plain else None
     bounds = [unit.say(end) if digits is None else f"{end:,.{digits}f}" for end in (low, high)]
-    return f"{100 * level:.3g} % CI {' to '.join(bounds)}"
+    return f"{percent(level)} % CI {' to '.join(bounds)}"
 
 
 def _runs(answer: Answer, *, brief: bool) -> str:
