@@ -3,6 +3,7 @@ hydra.searchpath=[...].
 """
 
 import importlib.resources
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +29,7 @@ def _path(entry: str) -> str:
     pkg://PACKAGE; "" if the package is not installed.
     """
     if not entry.startswith("pkg://"):
-        return entry.removeprefix("file://")
+        return os.path.expanduser(entry).removeprefix("file://")
     with suppress(ImportError, TypeError):
         return str(Path(str(importlib.resources.files(entry.removeprefix("pkg://")))))
     return ""

@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import math
+import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -19,6 +20,7 @@ FLAGS = {  # flags of Hydra, with their short forms
     **{"config_path": "-cp", "config_name": "-cn", "config_dir": "-cd"},
     **{"cfg": "-c", "package": "-p", "info": "-i"},
 }
+FOLDERS = ("config_path", "config_dir")  # flags whose value is a folder
 CHOICES = {  # values of flags
     "cfg": ("job", "hydra", "all"),
     "info": ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
@@ -135,6 +137,8 @@ class Parser(argparse.ArgumentParser):
                 self.add_argument(*names, action="store_true", help=about)
             elif flag == "info":
                 self.add_argument(*names, nargs="?", const="all", choices=CHOICES[flag], help=about)
+            elif flag in FOLDERS:  # a shell leaves ~ after an equals sign as it is
+                self.add_argument(*names, type=os.path.expanduser, help=about)
             else:
                 self.add_argument(*names, choices=CHOICES.get(flag), help=about)
 

@@ -51,6 +51,14 @@ def test_all_options_of_the_user_are_listed_and_marked(command, own_folder, plac
     assert len(marked) == 4 and not any("rotary" in text for text in marked)
 
 
+@pytest.mark.parametrize("word", ["--config-dir=~/own", "hydra.searchpath=[~/own]"])
+def test_a_folder_may_lie_below_the_home_folder(command, own_folder, monkeypatch, word):
+    monkeypatch.setenv("HOME", str(own_folder.parent))
+    assert f"(yours, in {own_folder})" in command("options", "flavour", word)[1]
+    shown = command("plan", "+flavour=sweet", word, "--cfg", "job")
+    assert shown[0] == 0 and "name: sweet" in shown[1]
+
+
 def test_a_package_on_the_search_path_is_listed(command, own_folder, monkeypatch):
     (own_folder / "__init__.py").touch()
     monkeypatch.setattr("sys.path", [str(own_folder.parent), *__import__("sys").path])
