@@ -18,6 +18,7 @@ from PIL import Image
 from ablate.evidence.folder import Evidence
 from ablate.evidence.seal import FILES
 from ablate.evidence.types import Answer, Spread, Verdict
+from ablate.phrases import name_of
 from ablate.record.files import finite
 from ablate.record.label import cut
 from ablate.report.figures import figures
@@ -28,7 +29,18 @@ from ablate.wandb.names import ANALYSIS, EVIDENCE, LOGGER, LONGEST_NAME, LONGEST
 from ablate.wandb.start import finish, start
 
 CLAIM = (
-    *("id", "verdict", "primary", "exploratory", "kind", "metric", "effect", "low", "high"),
+    *(
+        "id",
+        "reading",
+        "verdict",
+        "primary",
+        "exploratory",
+        "kind",
+        "metric",
+        "effect",
+        "low",
+        "high",
+    ),
     *("margin", "alpha", "p_supported", "p_refuted", "pairs", "steps", "headline", "evidence"),
 )
 ENDINGS = ("finished", "diverged", "collapsed", "failed")
@@ -171,7 +183,7 @@ def summary(verdict: Verdict) -> dict[str, object]:
             "margin": claim["margin"],
             **interval(claim),
         }
-        summary_values |= {f"{key}/{claim['id']}": value for key, value in values.items()}
+        summary_values |= {f"{key}/{name_of(claim)}": value for key, value in values.items()}
     return summary_values
 
 

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from ablate.evidence.folder import Evidence
 from ablate.record.files import write_json
 from ablate.record.label import cut
-from ablate.wandb.analysis import send_analysis
+from ablate.wandb.analysis import send_analysis, summary
 from ablate.wandb.names import LONGEST_TITLE
 from ablate.wandb.note import NOTE, Place
 
@@ -160,3 +160,11 @@ def test_the_analysis_has_the_group_of_its_runs(tmp_path, monkeypatch):
     evidence = Evidence(LONG, {}, {}, {}, [])
     with pytest.raises(InterruptedError, match=f"^{cut(LONG, LONGEST_TITLE)}$"):
         send_analysis(logger, evidence, {"claims": []}, tmp_path)
+
+
+def test_the_summary_has_every_reading_of_a_claim():
+    alike = {"id": "c", "effect": 1.0, "margin": 0.0, "interval": None}
+    verdicts = {"early": "supported", "late": "refuted"}
+    claims = [{**alike, "reading": name, "verdict": word} for name, word in verdicts.items()]
+    values = summary({"claims": claims})
+    assert {key: values[f"verdict/c ({key})"] for key in verdicts} == verdicts
