@@ -77,7 +77,7 @@ class Axis:
         size = 10 ** math.floor(math.log10(rough))
         step = next(size * s for s in STEPS if size * s >= rough * 0.999)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [round(number * step, 12) for number in range(first, last + 1)]
+        return [float(f"{number * step:.12g}") for number in range(first, last + 1)]
 
 
 @dataclass(frozen=True)

@@ -334,6 +334,8 @@ def test_an_axis_has_a_few_round_ticks_in_its_width():
         assert 3 <= len(axis.ticks) <= 8
         assert all(0 <= place <= 100 for place, _ in axis.ticks)
     assert Axis(-1.0, 1.0, False, "").place(0.0) == 50
+    tiny = [text for _, text in Axis(-1e-13, 4e-13, False, "").ticks]
+    assert tiny == ["-1e-13", "0", "1e-13", "2e-13", "3e-13", "4e-13"]
 
 
 def test_the_command_says_where_the_site_is(command, pages, tmp_path, monkeypatch):
