@@ -6,11 +6,12 @@ is written when a page is made (ablate.verdict.wording.details). All layers are 
 data of a final verdict.
 """
 
+import re
 from typing import cast
 
 from ablate.config.labels import option_label
 from ablate.evidence.types import Answer, Claim, Entry, Question, Short, Verdict
-from ablate.phrases import grouped
+from ablate.phrases import grouped, listed
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -77,7 +78,8 @@ def bounds(verdict: Verdict) -> str:
         for arm in verdict["arms"]
         if "parameters" in arm["metrics"]
     ]
-    corpus = " and ".join(option_label("data", name) for name in str(regime["data"]).split(" and "))
+    names = re.split(", | and ", str(regime["data"]))
+    corpus = listed([option_label("data", name) for name in names])
     if not was_trained(verdict):
         return "Computed without training; it holds for models of any quality."
     size = f"{_parameters(sizes)} parameters" if sizes else "an unknown size"
