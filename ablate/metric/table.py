@@ -62,6 +62,7 @@ class Metric:
         """
         if value is None:
             return NOTHING
+        value += 0.0  # 0 in place of -0
         plus = "+" if sign else ""
         if self.digits and abs(value) >= MILLION:
             return f"{value / MILLION:{plus},.1f}".removesuffix(".0") + " million"

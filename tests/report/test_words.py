@@ -2,8 +2,11 @@
 
 import pytest
 
+from ablate.config.labels import option_label
 from ablate.metric.table import metric_of
 from ablate.phrases import interpretation, interval, listed, percent, probability, text
+from ablate.verdict.wording.effects import interval_text
+from ablate.verdict.wording.layers import bounds
 
 
 @pytest.mark.parametrize(
@@ -31,6 +34,7 @@ def test_metrics_have_names_and_units(metric, axis):
         ("parameters", 278272.0, "278,272"),
         ("parameters", 65_000_000.0, "65,000,000"),
         ("test/bleu", 0.0, "0.00"),
+        ("test/bleu", -0.0, "0.00"),
         ("test/bleu", None, "-"),
     ],
 )
@@ -51,6 +55,17 @@ def test_probabilities():
         "1.000",
         "-",
     ]
+
+
+def test_an_interval_that_ends_at_0_has_no_negative_0():
+    assert interval_text([0.0, 1.0], 0.95, metric_of("test/nll"), -1) == "95 % CI -1.000 to 0.000"
+
+
+def test_all_corpora_of_a_study_have_their_labels():
+    trained = {"claims": [], "components": {}, "arms": []}
+    regime = {"data": "toy, multi30k and shakespeare", "steps": 10}
+    corpora = [option_label("data", name) for name in ("toy", "multi30k", "shakespeare")]
+    assert f"on {listed(corpora)}, 10 steps" in bounds({**trained, "regime": regime})
 
 
 def test_confidence_levels_are_not_rounded():

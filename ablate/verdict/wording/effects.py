@@ -176,7 +176,7 @@ def interval_text(ends: list[float] | None, level: float, unit: Metric, sign: in
     """
     if ends is None:
         return "no interval"
-    low, high = sorted(sign * end for end in ends)
+    low, high = sorted(sign * end + 0.0 for end in ends)  # 0 in place of -0
     plain = 10**-unit.digits <= max(-low, high) < MILLION
     digits = unit.digits if plain else None
     bounds = [unit.say(end) if digits is None else f"{end:,.{digits}f}" for end in (low, high)]
