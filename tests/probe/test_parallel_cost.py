@@ -1,5 +1,7 @@
 """Operations that wait for each other, and sentences in company."""
 
+import math
+
 import pytest
 
 from ablate.claims.probe.cost.decoding_passes import DecodingPasses
@@ -50,6 +52,13 @@ def test_batches_give_the_states_of_sentences_alone(measure):
 def test_a_missing_mask_is_noticed(measure):
     metrics = measure("batch_cost", *DATA, "model/padding=none", batching="to_longest", **BRIEF)
     assert metrics["difference"] > 1e-3
+
+
+def test_states_that_are_nan_in_a_batch_count_as_different(measure):
+    empty_rows = ("model/padding=rows_and_columns", "model.attention.fill=minus_inf")
+    overrides = (*DATA, "model/attention=explicit", *empty_rows)
+    metrics = measure("batch_cost", *overrides, batching="to_longest", **BRIEF)
+    assert math.isnan(metrics["difference"])
 
 
 def test_jacobi_takes_no_more_passes_than_greedy(measure):

@@ -162,15 +162,13 @@ class BatchCost(RandomModels):
             for number, (other, _) in enumerate(self.models(model))
             for pair in [pairs[number % len(pairs)]]
         ]
-        return {
-            "difference": max(a for a, _ in differences),
-            "control": min(b for _, b in differences),
-        }
+        padded, control = torch.tensor(differences, dtype=torch.float64).T
+        return {"difference": float(padded.max()), "control": float(control.min())}
 
 
 def largest(model: Any, alone: Seq2Seq, batch: Seq2Seq) -> float:
     """Return the largest difference between the model's states for a batch and its states for the
-    same sentences one at a time.
+    same sentences one at a time; NaN if a state is NaN.
 
     Only the first COMPARED sentences, and no states at padding, are compared.
 
@@ -180,12 +178,12 @@ def largest(model: Any, alone: Seq2Seq, batch: Seq2Seq) -> float:
         batch: the batch that is computed as a whole: `alone`, or `alone` with real words in place
             of padding.
     """
-    together, difference = model(batch), 0.0
+    together, differences = model(batch), []
     for row in range(min(COMPARED, len(together))):
         src, tgt = (side[row][side[row] != PAD][None] for side in alone)
         states = model(Seq2Seq(src, tgt))
-        difference = max(difference, float((together[row, : tgt.size(1)] - states[0]).abs().max()))
-    return difference
+        differences.append((together[row, : tgt.size(1)] - states[0]).abs().max())
+    return float(torch.stack(differences).max())
 
 
 def without_padding(pair: Seq2Seq) -> Seq2Seq:
