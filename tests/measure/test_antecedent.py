@@ -5,6 +5,7 @@ import torch
 
 from ablate.claims.corpus.pronouns import PRONOUN, antecedent, gender, turned
 from ablate.claims.measure.antecedent import Antecedent, cut, flipping, inside, rightly, twins
+from ablate.errors import UserError
 from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
 
@@ -95,3 +96,12 @@ def test_an_untrained_model_guesses(parts):
     text, *_ = twins(data.sources("test")[:60], data)
     assert metrics["right"] == float(rightly(model, text, data).double().mean())
     assert 0.3 < metrics["right"] < 0.7
+
+
+def test_a_tokenizer_that_splits_words_is_refused(parts, small, compose):
+    measure = Antecedent(sentences=20)
+    measure.check(parts[1])
+    overrides = [word for word in small if not word.startswith("data.n_test_long")]
+    config = compose(*overrides, "data=pronouns", "data.n_train=200", "tokenizer=char")
+    with pytest.raises(UserError, match="choose tokenizer=word"):
+        measure.check(prepare_data(resolve(config)))

@@ -32,6 +32,7 @@ from ablate.claims.measure.inside import watched
 from ablate.claims.measure.words import Read, read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
+from ablate.errors import UserError
 from ablate.measure.base import Measure
 from ablate.model.attention.base import Kernel
 from ablate.model.inspect import hooked, weights_of
@@ -53,6 +54,19 @@ class Antecedent(Measure):
 
     def __init__(self, *, sentences: Count) -> None:
         self.sentences = sentences
+
+    def check(self, data: TextData) -> None:
+        """Raise UserError unless every word of the corpus is one token.
+
+        The positions of the nouns and of the pronoun are counted in words.
+        """
+        text, *_ = twins(data.sources("test")[: self.sentences], data)
+        spans = [span for words in (*text.src, *text.tgt) for span in words]
+        if any(end - start != 1 for start, end in spans):
+            raise UserError(
+                "measure=antecedent counts positions in words, but the tokenizer splits words "
+                "into several tokens: choose tokenizer=word"
+            )
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return fractions of test sentences and their twins, or differences of such fractions.
