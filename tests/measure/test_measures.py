@@ -4,6 +4,7 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
+from ablate.claims.measure.embeddings import Embeddings
 from ablate.claims.measure.gold import sentences
 from ablate.claims.measure.heads import Heads
 from ablate.claims.measure.layers import Layers, without_last_layer
@@ -130,3 +131,10 @@ def test_a_run_measures_its_trained_and_its_untrained_model(small, compose, data
 def test_a_measure_that_cannot_work_is_refused(compose, overrides, words):
     with pytest.raises(UserError, match=words):
         resolve(compose("logger=none", *overrides))
+
+
+def test_embeddings_of_characters_are_no_words(data, small, compose):
+    measure = Embeddings(rotated=False, rotations=1)
+    measure.check(data)
+    with pytest.raises(UserError, match="words that are a single token"):
+        measure.check(prepare_data(resolve(compose(*small, "tokenizer=char"))))

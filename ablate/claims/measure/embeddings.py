@@ -26,6 +26,7 @@ from ablate.data.toy.lexicon import (
     VERBS,
     Word,
 )
+from ablate.errors import UserError
 from ablate.measure.base import Measure
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream
@@ -54,6 +55,18 @@ class Embeddings(Measure):
 
     def __init__(self, *, rotated: bool, rotations: Count) -> None:
         self.rotated, self.rotations = rotated, rotations
+
+    def check(self, data: TextData) -> None:
+        """Raise UserError if the words that are a single token do not include two words of two
+        classes, for each classification.
+        """
+        for name, feature in features(whole_words(data)).items():
+            sizes = Counter(feature.classes).values()
+            if sum(size > 1 for size in sizes) < 2:
+                raise UserError(
+                    f"measure=embeddings compares words that are a single token, but too few words "
+                    f"with a class of {name} are: choose tokenizer=word or a larger vocabulary"
+                )
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return how close words of a class are, and how well classes can be predicted.
