@@ -23,6 +23,7 @@ from ablate.initial.base import Initial
 from ablate.initial.seeded import initialise
 from ablate.model.base import Model
 from ablate.model.embedding.table import Table
+from ablate.model.embedding.tied_all import TiedAll
 from ablate.seeding import stream
 
 WINDOW = 10
@@ -34,7 +35,8 @@ class Glove(Initial):
 
     Args:
         text: a corpus. Source vectors are learned from the source texts of its training split, and
-            target vectors from the target texts.
+            target vectors from the target texts; the vectors of model/embedding=tied_all are
+            learned from both.
         steps: number of optimiser steps in which the vectors are learned.
     """
 
@@ -55,6 +57,8 @@ class Glove(Initial):
             if isinstance(table, Table):
                 side = "src" if name.endswith("src") else "tgt"
                 counts = company(getattr(tokenizers, side), getattr(pairs, side))
+                if isinstance(model.embedding, TiedAll):
+                    counts += company(tokenizers.src, pairs.src)
                 if not counts.any():
                     raise UserError(
                         f"initial.text has no two words of the {side} vocabulary beside each "
