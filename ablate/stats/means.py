@@ -323,7 +323,8 @@ def p_equal_variances(arms: Sequence[Values]) -> float | None:
     """Return the p-value of Brown and Forsythe's test of equal variances.
 
     Arms with a single run are left out. The result is None if fewer than two arms are left, or if
-    the runs are too few or do not vary.
+    in every arm all runs are equally far from the median: the runs do not vary, or each arm has only
+    two.
     """
     distances = [np.abs(arm - np.median(arm)) for arm in arms if len(arm) > 1]
     n, k = sum(map(len, distances)), len(distances)
@@ -332,6 +333,7 @@ def p_equal_variances(arms: Sequence[Values]) -> float | None:
     whole = float(np.concatenate(distances).mean())
     between = sum(len(d) * (float(d.mean()) - whole) ** 2 for d in distances) / (k - 1)
     within = sum(float(((d - d.mean()) ** 2).sum()) for d in distances) / (n - k)
-    if not within:
+    largest = max(float(np.abs(arm).max()) for arm in arms if len(arm) > 1)
+    if within <= (TIED * largest) ** 2:
         return None
     return float(special.fdtrc(k - 1, n - k, between / within))

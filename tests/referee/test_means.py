@@ -101,6 +101,14 @@ def test_equality_of_variances_is_brown_and_forsythes(sizes):
     assert p_equal_variances(arms) == pytest.approx(theirs, **SAME)
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 2, 2)])
+def test_pairs_of_runs_cannot_show_different_variances(sizes, scale):
+    # both runs of a pair are equally far from their median, except for rounding errors
+    arms = [scale * (arm + 0.1) for arm in samples(sizes)]
+    assert p_equal_variances(arms) is None
+
+
 @pytest.mark.parametrize("sizes", [(5, 5), (3, 8), (2, 30)])
 def test_two_arms_that_borrow_their_own_pooled_noise_give_students_t(sizes):
     arms = samples(sizes)
