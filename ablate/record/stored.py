@@ -11,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from ablate.errors import UserError
+from ablate.record.identity import IN_TESTING, USUAL
 from ablate.record.part import RESULTS
 from ablate.record.sealed import read_result
 from ablate.record.types import CombinedResult, Composition, Environment, Result, TrainingParts
@@ -48,8 +49,22 @@ def stored_runs(folder: Path) -> Iterator[StoredRun]:
     ends: list[tuple[Path, Result | None]] = [*tested] or [(folder, None)]
     for path, test in ends:
         whole = join_results(folder, trained, path, test)
-        merged = cast(DictConfig, OmegaConf.merge(config, _config(path)))
-        yield StoredRun(folder, merged, parts, made, whole)
+        tested_as = config if test is None else with_evaluation(config, _config(path))
+        yield StoredRun(folder, tested_as, parts, made, whole)
+
+
+def with_evaluation(config: DictConfig, tests: DictConfig) -> DictConfig:
+    """Return the config of a run in which the config keys for testing are those of an evaluation.
+
+    Args:
+        config: config of the training; its keys for testing are those of the first evaluation.
+        tests: config of the evaluation, which lacks keys with their usual values.
+    """
+    merged = cast(DictConfig, OmegaConf.merge(config, {"batch": tests.get("batch", {})}))
+    for key in IN_TESTING:
+        if key in config or key in tests:
+            merged[key] = tests.get(key, USUAL.get(key, config.get(key)))
+    return merged
 
 
 def join_results(

@@ -323,8 +323,7 @@ def p_equal_variances(arms: Sequence[Values]) -> float | None:
     """Return the p-value of Brown and Forsythe's test of equal variances.
 
     Arms with a single run are left out. The result is None if fewer than two arms are left, or if
-    in every arm all runs are equally far from the median: the runs do not vary, or each arm has only
-    two.
+    the runs of each arm are all equally far from its median, because they do not vary or are two.
     """
     distances = [np.abs(arm - np.median(arm)) for arm in arms if len(arm) > 1]
     n, k = sum(map(len, distances)), len(distances)
