@@ -55,6 +55,13 @@ class Tokenizer:
         texts = map(self._unmarked, lines)
         return [text if self.verbatim else text.removeprefix(" ") for text in texts]
 
+    def decode_lines(self, lines: list[list[int]]) -> list[str]:
+        """Return the text of each list of ids as a single line.
+
+        A model of bytes may generate line feeds; they become spaces.
+        """
+        return [text.replace("\n", " ") for text in self.decode_batch(lines)]
+
     def pieces(self, ids: list[int]) -> list[str]:
         """Return a printable label for each token id, for tables and axes.
 

@@ -154,7 +154,7 @@ class Translations(Evaluation):
         self.passes.update(steps.float().mean(), len(limits) if len(steps) else 0)
         self.end(torch.tensor([len(ids) for ids in hypotheses], device=limits.device), limits)
         references = [text.references[line] for line in batch.lines.tolist()]
-        self.add(batch.lines, text.tokenizers.tgt.decode_batch(hypotheses), references)
+        self.add(batch.lines, text.tokenizers.tgt.decode_lines(hypotheses), references)
 
     def read(self, scores: Predictions) -> None:
         """Add the nll of predictions of target tokens; with `thorough`, also their calibration."""

@@ -56,7 +56,7 @@ class Translator:
         ids = self.tokenizers.src.encode_batch([lines[i] for i in real])
         rows = [torch.tensor([*row[: self.max_length - 1], EOS]) for row in ids]
         src = pad_sequence(rows, batch_first=True, padding_value=PAD).to(self.device)
-        translations = self.tokenizers.tgt.decode_batch(self.search(self.model, src))
+        translations = self.tokenizers.tgt.decode_lines(self.search(self.model, src))
         by_line = dict(zip(real, translations, strict=True))
         return [by_line.get(i, "") for i in range(len(lines))]
 

@@ -12,7 +12,7 @@ def translations(task: Training, count: int) -> list[list[int | str]]:
     """
     batch = task.data.first_lines("validation", count)
     outputs = task.validation_search(task.model, batch.inputs.src.to(task.device))
-    hypotheses = task.data.tokenizers.tgt.decode_batch(outputs)
+    hypotheses = task.data.tokenizers.tgt.decode_lines(outputs)
     sources, references = task.data.sources("validation"), task.data.references("validation")
     return [
         [line, sources[line], references[line], hypothesis]

@@ -5,6 +5,7 @@ import pytest
 
 from ablate.data.pairs import Pairs
 from ablate.data.scheme.bpe import Bpe
+from ablate.data.scheme.byte import Byte
 from ablate.data.scheme.char import Char
 from ablate.data.scheme.unigram import Unigram
 from ablate.data.scheme.word import Word
@@ -51,6 +52,12 @@ def test_the_names_of_special_tokens_are_text(scheme, size):
     ids = tokenizer.encode_batch(text)
     assert min(map(min, ids)) >= len(SPECIALS)
     assert tokenizer.decode_batch(ids) == text
+
+
+def test_generated_line_feeds_do_not_end_a_line():
+    tokenizer = Tokenizers.train(Byte(joint=True), Pairs(["a"], ["a"])).tgt
+    ids = tokenizer.encode_batch(["a\nb\n", "\r\n", "c"])
+    assert tokenizer.decode_lines(ids) == ["a b ", "\r ", "c"]
 
 
 @pytest.mark.parametrize(("scheme", "size"), SCHEMES)

@@ -2,13 +2,19 @@ import io
 import re
 import subprocess
 import sys
+from unittest.mock import create_autospec
 
 import pytest
 import torch
 import yaml
 
 from ablate.cli.main import main
+from ablate.data.scheme.byte import Byte
+from ablate.data.tokenizer import Tokenizers
+from ablate.model.base import Model
 from ablate.record.files import write_tensors
+from ablate.search.base import Search
+from ablate.train.restore import Translator
 from ablate.train.translate import translate as translate_stream
 
 HARM = "harm"  # what foreign code would leave in the folder of a run
@@ -52,6 +58,14 @@ def test_one_translation_a_line_in_order(translate, finished, lines):
     backwards = translate(f"checkpoint={finished}", "batch=2", text=text_of(lines[::-1]))[1]
     assert backwards.splitlines() == out.splitlines()[::-1]
     assert any(out.splitlines())
+
+
+def test_a_translation_with_a_line_feed_stays_on_its_line():
+    tokenizers = Tokenizers.train(Byte(joint=True), (["a"], ["a"]))
+    model, search = (create_autospec(kind, instance=True) for kind in (Model, Search))
+    search.side_effect = lambda model, src: src.tolist()
+    translator = Translator(model, tokenizers, search, 9, "cpu")
+    assert translator(["a\nb", "", "c"]) == ["a b", "", "c"]
 
 
 @pytest.mark.parametrize(
