@@ -32,7 +32,7 @@ from ablate.errors import UserError
 from ablate.record.files import clear_unfinished, digest_of, seal, unfinished
 from ablate.record.sealed import read_sealed
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
 
 

@@ -93,6 +93,7 @@ class Encoded(NamedTuple):
     characters: int  # of the texts and of the separators between them
     n_bytes: int  # bytes of the texts alone
     n_ends: int  # bytes of the separators between texts
+    spaces: int  # texts whose first subword spells the space that the vocabulary adds to a line
 
 
 def write_ids(
@@ -107,7 +108,7 @@ def write_ids(
         total: number of segments for the progress bar; None if unknown.
     """
     counts = np.zeros(tokenizer.size, OFFSET)
-    offset = texts = characters = n_bytes = n_ends = 0
+    offset = texts = characters = n_bytes = n_ends = spaces = 0
     with (
         Path(f"{path}.ids").open("wb") as flat,
         Path(f"{path}.offsets").open("wb") as offsets,
@@ -123,10 +124,11 @@ def write_ids(
             characters += chunk.characters
             n_bytes += chunk.n_bytes
             n_ends += chunk.n_ends
+            spaces += chunk.spaces
             work.advance(chunk.segments)
     counts.tofile(f"{path}.counts")
     # The vocabulary adds a space in front of every line, which the text does not contain.
-    spelled = int(counts @ tokenizer.widths) - (0 if tokenizer.verbatim else texts)
+    spelled = int(counts @ tokenizer.widths) - (0 if tokenizer.verbatim else spaces)
     unknown = max(0, n_bytes - spelled) if counts[UNK] else 0
     return TextLength(texts, offset, characters, n_bytes + n_ends, unknown)
 
@@ -178,6 +180,7 @@ def _encode_chunk(tokenizer: Tokenizer, chunk: list[Segment]) -> Encoded:
         characters=sum(len(text) for text, _ in chunk) + sum(map(len, ends)),
         n_bytes=sum(len(text.encode()) for text, _ in chunk),
         n_ends=sum(len(end.encode()) for end in ends),
+        spaces=sum(row[0] not in (EOS, UNK) for row in rows if row),
     )
 
 

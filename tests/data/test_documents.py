@@ -14,6 +14,7 @@ from ablate.data.scheme.byte import Byte
 from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
 from ablate.data.shakespeare import FILE, Shakespeare
+from ablate.data.token_ids import write_ids
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.data.vocabulary import EOS, UNK
 from ablate.errors import UserError
@@ -133,6 +134,15 @@ def test_lines_have_lengths_too(tmp_path, corpus):
     kept = Tokenizers.train(Char(vocab_size=9, joint=True), text.read("train")).tgt
     lost = [c for line in lines for c in line if kept.encode_batch([line[:0] + c])[0][-1] == UNK]
     assert few.unknown == len("".join(lost).encode())
+
+
+@pytest.mark.parametrize(
+    ("line", "unknown"), [("€", 3), ("a €", 4), ("€ a", 3), ("(b", 2), ("a", 0), ("", 0)]
+)
+def test_the_space_that_is_added_to_a_line_is_not_unknown(tmp_path, line, unknown):
+    words = Tokenizers.train(Word(vocab_size=None, joint=True), (["a"], ["a"])).tgt
+    lines = [Segment(text, "\n") for text in (line, "€ €")]
+    assert write_ids(tmp_path / "tgt", words, lines).unknown == unknown + len("€ €".encode())
 
 
 def test_two_vocabularies_are_refused(tmp_path, given):
