@@ -10,6 +10,7 @@ from ablate.data.module import TextData
 from ablate.data.pairs import Corpus
 from ablate.data.toy.corpus import Toy
 from ablate.model.base import Model
+from ablate.model.inspect import check_weights
 from ablate.model.transformer import Transformer
 
 
@@ -25,12 +26,22 @@ class Measure(ABC):
     needs: ClassVar[type[Model]] = Transformer
     knows: ClassVar[type[Corpus]] = Toy
     measures: ClassVar[tuple[str, ...]] = ()
+    reads_weights: ClassVar[bool] = False  # whether it reads the attention weights of the model
 
     def check(self, data: TextData) -> None:  # noqa: B027 -- most measures work with any text
         """Raise UserError if this measure does not work with the prepared text.
 
         This method is called before training.
         """
+
+    def check_model(self, model: Any) -> None:
+        """Raise UserError if this measure does not work with the components of a model.
+
+        This method is called before training, with a built model whose weights may be on the meta
+        device.
+        """
+        if self.reads_weights:
+            check_weights(model)
 
     @abstractmethod
     def __call__(self, model: Any, data: TextData) -> dict[str, float]:

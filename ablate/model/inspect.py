@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
 from ablate.model.base import Model
 from ablate.model.padding.base import Mask
@@ -60,11 +61,26 @@ def weights_of(
 
     A kernel is linear in the values, so its output for an identity matrix of values is the matrix
     of attention weights.
+
+    Raises:
+        UserError: the outputs of the kernel are no weighted sums of the values.
     """
+    check_weights(kernel)
     n_keys = k.size(2)
     identity = torch.eye(n_keys, dtype=v.dtype, device=v.device)
     weights: Tensor = kernel.forward(q, k, identity.expand(*v.shape[:2], -1, -1), mask, bias)
     return weights
+
+
+def check_weights(model: nn.Module) -> None:
+    """Raise UserError for a kernel, in a model or alone, that has no attention weights."""
+    for kernel in model.modules():
+        if isinstance(kernel, Kernel) and not kernel.has_weights:
+            raise UserError(
+                f"the attention {type(kernel).__name__} has no attention weights to measure, since "
+                "its outputs are no weighted sums of the values: choose another model/attention, "
+                "such as fused"
+            )
 
 
 def parameter_table(model: nn.Module) -> list[tuple[str, int]]:

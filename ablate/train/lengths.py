@@ -1,5 +1,5 @@
-"""Check, before any work, that a model can decode and has enough positions for the longest
-sequences of a run.
+"""Check, before any work, that a model can decode and be measured, and has enough positions for the
+longest sequences of a run.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ Need = tuple[int, str]  # number of tokens, and the texts that have so many
 
 
 def check_lengths(job: Job, model: Model, data: TextData) -> None:
-    """Raise UserError if a model cannot decode after a source sequence, or has fewer positions than
-    the longest sequence needs.
+    """Raise UserError if a model cannot decode after a source sequence, cannot be measured by the
+    measure of the job, or has fewer positions than the longest sequence needs.
 
     Args:
         job: the job.
@@ -28,6 +28,8 @@ def check_lengths(job: Job, model: Model, data: TextData) -> None:
         model.check_decoding()
     if job.task.inputs is CausalDocuments:
         model.check_documents()
+    if job.measure is not None:
+        job.measure.check_model(model)
     if job.config.batch.context is not None:
         for _, kernel in model.attentions():
             kernel.check_context(job.config.batch.context)

@@ -1,5 +1,7 @@
 """What measures find in models that were made so, and what a run keeps of them."""
 
+import math
+
 import pytest
 import torch
 from hydra.utils import instantiate
@@ -88,6 +90,55 @@ def test_sizes_of_layers(data, model, text):
     assert idle["norm_error"] > 1
     assert idle["plain_norm_error"] < 1e-2
     assert nll(without_last_layer(plain), text) == pytest.approx(nll(plain, text))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("model/block=parallel", "model/norm=rms_norm", "model/norm=layer_norm_plain"),
+        "model.share_layers=all",
+    ],
+)
+def test_layers_of_every_kind_are_measured(data, model, option):
+    varied = model("model.n_layers=2", option)
+    layers = Layers(sentences=12)
+    layers.check_model(varied)
+    metrics = layers(varied, data)
+    assert all(map(math.isfinite, metrics.values()))
+    assert (metrics["plain_norm_error"] < 1e-2) == (option != "model/norm=rms_norm")
+
+
+def test_the_last_two_layers_of_a_parallel_block_are_layers(data, model):
+    idle = model("model.n_layers=2", "model/block=parallel", "model/residual=pre_ln")
+    with torch.no_grad():
+        for name, parameter in idle.encoder.layers[-1].named_parameters():
+            if name.startswith(("self_attention.output", "feed_forward.outer")):
+                parameter.zero_()
+    assert Layers(sentences=12)(idle, data)["layers_alike"] == pytest.approx(1)
+
+
+def test_norms_that_return_nan_are_no_norms_without_errors(data, model):
+    broken = model("model/residual=pre_ln")
+    with torch.no_grad():
+        broken.decoder.residual.final_norm.bias.fill_(math.nan)
+    assert math.isnan(Layers(sentences=12)(broken, data)["norm_error"])
+
+
+@pytest.mark.parametrize(
+    ("measure", "option", "words"),
+    [
+        ("layers", "model/norm=none", "model/norm=none leaves none"),
+        ("layers", "model/residual=dual", "model/residual Dual has several streams"),
+        ("heads", "model/attention=differential", "Differential has no attention weights"),
+    ],
+)
+def test_models_without_the_measured_part_are_refused_before_training(
+    small, compose, measure, option, words, monkeypatch
+):
+    monkeypatch.setattr(Training, "training_step", None)  # would raise
+    overrides = ["model.d_head=8", f"measure={measure}", option]
+    with pytest.raises(UserError, match=words):
+        run(resolve(compose(*small, *overrides)))
 
 
 def test_a_head_that_gives_nothing_is_worth_nothing(data, model):

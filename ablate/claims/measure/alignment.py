@@ -60,6 +60,7 @@ class Alignment(Measure):
     """
 
     measures = MEASURES
+    reads_weights = True
 
     def __init__(self, *, sentences: Count) -> None:
         self.sentences = sentences

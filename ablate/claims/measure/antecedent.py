@@ -51,6 +51,7 @@ class Antecedent(Measure):
 
     knows = Pronouns
     measures = ("right", "flips", "edge_worth", "cross_edge_worth")
+    reads_weights = True
 
     def __init__(self, *, sentences: Count) -> None:
         self.sentences = sentences

@@ -42,6 +42,7 @@ class Heads(Measure):
         *("range", "own_encoder", "own_decoder", "equal_shares_encoder", "equal_shares_decoder"),
         *("apart", "profiles_apart", "tiny_largest", "tiny_together", "tiny_found"),
     )
+    reads_weights = True
 
     def __init__(self, *, sentences: Annotated[int, Range(100)]) -> None:
         self.sentences = sentences

@@ -2,12 +2,15 @@
 
 The relative size of a sub-layer is |F(x)| / |x|, with x the residual stream before it; in Pre-LN
 this is not the sub-layer's input. States of different layers are compared after the final norm of
-their stack, if it has one, because the stream of Pre-LN grows from layer to layer.
+their stack, if it has one, because the stream of Pre-LN grows from layer to layer. Sub-layers that
+share a residual connection (model/block=parallel) count as a single sub-layer.
 """
 
 import copy
+from itertools import accumulate
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -20,9 +23,11 @@ from ablate.claims.measure.words import Read, read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
 from ablate.measure.base import Measure
 from ablate.model.inspect import hooked
-from ablate.model.norm.layer_norm import LayerNorm
+from ablate.model.norm.base import Norm
+from ablate.model.norm.none import NoNorm
 from ablate.model.residual.base import Apply
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
@@ -49,9 +54,29 @@ class Layers(Measure):
         *("largest_share", "median_share", "norm_error", "plain_norm_error", "score_error"),
         *("layers_alike", "tokens_alike", "last_layer"),
     )
+    reads_weights = True
 
     def __init__(self, *, sentences: Count) -> None:
         self.sentences = sentences
+
+    def check_model(self, model: Transformer) -> None:
+        """Raise UserError for a model without norms, without attention weights, or with several
+        residual streams.
+        """
+        super().check_model(model)
+        if not norms(model):
+            raise UserError(
+                "measure=layers measures the outputs of norms, and model/norm=none leaves none: "
+                "choose another model/norm, or measure=none"
+            )
+        for stack in (model.encoder, model.decoder):
+            token = torch.zeros(1, 1, stack.d_model, device=next(stack.parameters()).device)
+            if not isinstance(stack.residual.enter(token, None), Tensor):
+                raise UserError(
+                    "measure=layers compares sub-layers with the residual stream, and "
+                    f"model/residual {type(stack.residual).__name__} has several streams: choose "
+                    "another model/residual, or measure=none"
+                )
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return measurements of sub-layers, norms, attention scores and states.
@@ -79,7 +104,7 @@ class Layers(Measure):
             for sublayer in sublayers
         ]
         return {
-            "largest_share": max(shares),
+            "largest_share": float(np.max(shares)),
             "median_share": float(torch.tensor(shares).quantile(0.5)),
             **norm_errors(model, text),
             "score_error": score_error(model, text, real),
@@ -90,8 +115,10 @@ class Layers(Measure):
 
 @torch.no_grad()
 def passages(stack: Stack, model: Transformer, text: Read) -> list[Passed]:
-    """Return for each sub-layer of a stack the residual stream before the sub-layer, the output of
-    the sub-layer, and the residual stream after it, when the model reads a batch.
+    """Return for each residual connection of a stack the residual stream before its sub-layer, the
+    output of the sub-layer, and the residual stream after it, when the model reads a batch.
+
+    If several sub-layers share a connection, the output is their sum.
     """
     passed: list[Passed] = []
     outputs: list[Tensor] = []
@@ -133,10 +160,8 @@ def likeness(stack: Stack, passed: list[Passed], real: Bool[Tensor, "B L"]) -> d
         passed: the residual streams around each sub-layer of the stack.
         real: false at padding.
     """
-    ends = [
-        passed[0].before,
-        *(sublayer.behind for sublayer in passed[1::2]),
-    ]  # a layer has two sub-layers
+    ends_of_layers = accumulate(len(stack.sizes[i]) for i in stack.order)
+    ends = [passed[0].before, *(passed[n - 1].behind for n in ends_of_layers)]
     before, last = (stack.residual.leave(end, real) for end in ends[-2:])
     unit = F.normalize(last, dim=-1)
     pairs = unit @ unit.mT
@@ -154,16 +179,21 @@ def norm_errors(model: Transformer, text: Read) -> dict[str, float]:
     """
     errors: dict[str, list[float]] = {"norm_error": [], "plain_norm_error": []}
 
-    def hook(norm: LayerNorm, inputs: tuple[Any, ...], output: Tensor) -> None:
+    def hook(norm: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         normed = output[inputs[1]]
-        plain = (normed - norm.bias) / norm.gain
+        plain = (normed - getattr(norm, "bias", 0.0)) / getattr(norm, "gain", 1.0)
         errors["norm_error"].append(off_normal(normed))
         errors["plain_norm_error"].append(off_normal(plain))
 
-    norms = [module for module in model.modules() if isinstance(module, LayerNorm)]
-    with hooked(norms, hook):
+    with hooked(norms(model), hook):
         model(text.inputs)
-    return {name: max(deviations) for name, deviations in errors.items()}
+    return {name: float(np.max(deviations)) for name, deviations in errors.items()}
+
+
+def norms(model: Transformer) -> list[Norm]:
+    """Return the norms of a model, without those of model/norm=none, which return their input."""
+    parts = model.modules()
+    return [part for part in parts if isinstance(part, Norm) and not isinstance(part, NoNorm)]
 
 
 def off_normal(x: Float[Tensor, "N D"]) -> float:
@@ -187,7 +217,7 @@ def score_error(model: Transformer, text: Read, real: dict[str, Tensor]) -> floa
         keys = real["encoder"] if name.endswith("cross") else real[stack]
         both = real[stack][:, None, :, None] & keys[:, None, None]
         deviations.append(abs(float(attention.scores[both.expand_as(attention.scores)].std()) - 1))
-    return max(deviations)
+    return float(np.max(deviations))
 
 
 def without_last_layer(model: Transformer) -> Transformer:

@@ -43,6 +43,7 @@ class Positions(Measure):
     """
 
     measures = ("place", "distance", "distance_in_scores", "distance_in_best_head")
+    reads_weights = True
 
     def __init__(self, *, given: bool, sentences: Count) -> None:
         self.given, self.sentences = given, sentences

@@ -32,16 +32,18 @@ NewValues = Outputs
 class Kernel(nn.Module, ABC):
     """Computes the outputs of attention heads from queries, keys, values and a mask.
 
-    Built as `attention(d_head=..., dropout=...)`. A kernel is linear in the values when dropout is
-    off (`ablate.model.inspect` relies on this). By default, the cache of step-by-step decoding
-    holds the keys and values of past tokens. A kernel that needs another cache overrides `cache`
-    and `step`.
+    Built as `attention(d_head=..., dropout=...)`. A kernel with `has_weights` is linear in the
+    values when dropout is off (`ablate.model.inspect` relies on this). By default, the cache of
+    step-by-step decoding holds the keys and values of past tokens. A kernel that needs another
+    cache overrides `cache` and `step`.
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
     # whether its weights are at least 0 and sum to 1 over the keys, so that pictures can show them
     has_shares = True
     has_partial_shares = False  # whether they are at least 0 and sum to less than 1
+    # whether its outputs are weighted sums of the values, so that `inspect.weights_of` has a result
+    has_weights = True
     keeps_pairs = True  # whether it can hide any single key from any single query
     longest: int | None = None  # largest number of keys; None: there is no limit
     reads_positions = False  # whether it needs the positions of queries and keys

@@ -44,6 +44,7 @@ class Differential(Kernel):
     """
 
     has_shares = False  # weights may be negative
+    has_weights = False  # the norm of the outputs is not linear in the values
 
     def __init__(self, *, d_head: int, dropout: float, eps: Annotated[float, Range(0)]) -> None:
         super().__init__()
