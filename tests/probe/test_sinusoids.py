@@ -12,16 +12,16 @@ LAWS = ("shift_float64", "product", "pair", "ratio", "rises", "spelling", "parit
 
 @pytest.fixture
 def probed(measure):
-    def run_probe(level, width=16):
+    def run_probe(level, *options, width=16):
         sizes = (f"model.d_model={width}", "model.n_heads=1")
-        return measure("sinusoids", f"model/position={level}", *sizes, **ARGUMENTS)
+        return measure("sinusoids", f"model/position={level}", *sizes, *options, **ARGUMENTS)
 
     return run_probe
 
 
 @pytest.mark.parametrize("width", [2, 16])
 def test_the_formula_of_the_paper_keeps_all_laws(probed, width):
-    metrics = probed("sinusoidal", width)
+    metrics = probed("sinusoidal", width=width)
     assert max(metrics[law] for law in LAWS) < NOTHING
     assert metrics["shift_float32"] < 1e-6 < metrics["shift_bfloat16"] < 0.005
     assert metrics["excess"] == metrics["same_float32"] == metrics["aperiodic_missing"] == 0
@@ -70,6 +70,27 @@ def test_how_many_positions_share_their_encoding():
         return table[2 * number : 2 * number + 2, positions]
 
     assert sharing(pair, 2, 5) == 2
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["model/attention=general", "model/projections=none", "model/norm=dynamic_tanh"],
+)
+def test_parts_without_known_columns_are_refused(probed, option):
+    with pytest.raises(UserError, match="cannot do so for encoder"):
+        probed("sinusoidal", option)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("model/feed_forward=swiglu",),
+        ("model/projections=grouped", "model.projections.groups=1"),
+    ],
+)
+def test_other_maps_of_the_residual_stream_are_permuted(probed, options):
+    metrics = probed("sinusoidal_halves", *options)
+    assert metrics["relabelled"] < NOTHING < SOMETHING < metrics["relabelled_control"]
 
 
 def test_other_positions_are_refused(probed):

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -30,6 +31,7 @@ from ablate.claims.probe.attention.attention_loops import (
 from ablate.claims.probe.attention.divided_heads import divisibility, with_heads
 from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.config.limits import Range
+from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention, SelfAttention
 from ablate.model.attention.uniform import Uniform
@@ -99,7 +101,17 @@ class AttentionAlgebra(ExtremesOfModels):
         `least` names the measurement, otherwise the largest value.
 
         The functions of this module and the function `divisibility` describe their measurements.
+
+        Raises:
+            UserError: the attention between the projections has learned weights.
         """
+        for attention in attentions(model):
+            if any(True for _ in attention.kernel.parameters()):
+                raise UserError(
+                    "probe=attention_algebra compares attention with formulas that have no learned "
+                    f"weights between the projections, but {type(attention.kernel).__name__} has "
+                    "some: choose another model/attention, such as fused"
+                )
         return super().__call__(model) | divisibility()
 
     @torch.no_grad()
@@ -169,12 +181,12 @@ def forms(
         wrong.append(largest(out - rolled))
     pairs = ((plain, x), (cross, y))
     return {
-        "matrix_error": max(apart),
+        "matrix_error": float(np.max(apart)),
         "cross_error": apart[-1],
-        "float32_error": max(single),
-        "matrix_control": min(wrong),
-        "heads_error": max(largest(read(m, x, z) - by_head(m, x, z)) for m, z in pairs),
-        "view_error": min(largest(read(m, x, z) - by_view(m, x, z)) for m, z in pairs),
+        "float32_error": float(np.max(single)),
+        "matrix_control": float(np.min(wrong)),
+        "heads_error": float(np.max([largest(read(m, x, z) - by_head(m, x, z)) for m, z in pairs])),
+        "view_error": float(np.min([largest(read(m, x, z) - by_view(m, x, z)) for m, z in pairs])),
     }
 
 
@@ -230,7 +242,7 @@ def averages(
     asking = torch.full_like(near[:, :, 1:], APART / 2 * attention.d_head**0.5)
     narrow = weights_of(attention.kernel, asking, near, near, Mask(), None)
     return {
-        "average_error": max(largest(out - weights @ v), below, excess),
+        "average_error": float(np.max([largest(out - weights @ v), below, excess])),
         "average_control": largest(out - weights @ v.roll(1, 2)),
         "block_excess": outside(read(attention, x, x), together, generator),
         "row_error": largest(weights.sum(-1) - 1),

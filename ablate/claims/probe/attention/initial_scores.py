@@ -24,6 +24,7 @@ from torch import Tensor
 
 from ablate.config.limits import Count, OneOf
 from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
@@ -71,9 +72,18 @@ class InitialScores(Probe):
             own: mean score of a query vector with itself, divided by the standard deviation.
             unscaled: smallest absolute difference between a standard deviation and 1 if scores are
                 not divided by sqrt(d_head).
+
+        Raises:
+            UserError: heads of this width do not fill d_model.
         """
         fixed = copy.deepcopy(model).double().eval()
-        width = next(m for m in fixed.modules() if isinstance(m, SelfAttention)).d_head
+        first = next(m for m in fixed.modules() if isinstance(m, SelfAttention))
+        width = first.d_head
+        if first.d_model % width:
+            raise UserError(
+                f"model.d_head is {width}, but probe=initial_scores fills model.d_model "
+                f"({first.d_model}) with heads: choose a divisor of model.d_model"
+            )
         drawn = [self.draw(fixed, width, number) for number in range(self.draws)]
         deviations, four_heads, self_scores = torch.tensor(drawn, dtype=torch.float64).T
         return {

@@ -9,16 +9,22 @@ What differs: these models have no components that treat columns differently, su
 import copy
 from collections.abc import Iterable
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
+from ablate.model.norm.base import Norm
 from ablate.model.position.sinusoidal import Sinusoidal
+from ablate.model.projections.base import Identity
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
-READS = ("query", "key", "value", "inner")  # projections that read the residual stream
+# projections that read the residual stream, and projections that write it
+READS = ("query", "key", "value", "inner", "gate", "group")
+WRITES = ("output", "outer")
 
 
 @torch.no_grad()
@@ -44,7 +50,7 @@ def renaming(
         for weights, changes in ((relabelled(model, order), moved), (model, control)):
             other = in_layout_of_paper(weights, len(columns))
             changes.append(float((other.head(other(inputs)) - logits).abs().max()))
-    return {"relabelled": max(moved), "relabelled_control": min(control)}
+    return {"relabelled": float(np.max(moved)), "relabelled_control": float(np.min(control))}
 
 
 def in_layout_of_paper(model: Transformer, d_model: int) -> Transformer:
@@ -66,6 +72,24 @@ def relabelled(model: Transformer, order: Int[Tensor, " D"]) -> Transformer:
             if axis is not None:
                 parameter.copy_(parameter.index_select(axis, order))
     return other
+
+
+def check_columns(model: Transformer) -> None:
+    """Raise UserError for a model with parts of which `stream_axis` does not know whether they
+    belong to columns of the residual stream, such as learned scores of an attention.
+    """
+    width = model.encoder.d_model
+    for name, part in model.named_modules():
+        kind = name.rpartition(".")[2]
+        mapped = name.startswith("embedding") or kind in (*READS, *WRITES)
+        shapes = [parameter.shape for parameter in part.parameters(recurse=False)]
+        normed = isinstance(part, Norm) and all(shape == (width,) for shape in shapes)
+        if isinstance(part, Identity) or (shapes and not mapped and not normed):
+            raise UserError(
+                "probe=sinusoids permutes the columns of the residual stream, and cannot do so for "
+                f"{name} ({type(part).__name__}): choose the usual options of the model, such as "
+                "model/attention=fused and model/projections=separate"
+            )
 
 
 def stream_axis(name: str) -> int | None:

@@ -22,7 +22,7 @@ from torch import Tensor
 from ablate.claims.probe.positions import spelled
 from ablate.claims.probe.positions.distinct import coincidences
 from ablate.claims.probe.positions.position_formula import existing
-from ablate.claims.probe.positions.relabelled import renaming
+from ablate.claims.probe.positions.relabelled import check_columns, renaming
 from ablate.claims.probe.positions.waves import (
     TOKENS,
     TYPES,
@@ -97,7 +97,8 @@ class Sinusoids(RandomModels):
         The methods of this class and the functions that they call describe each value.
 
         Raises:
-            UserError: the model does not use sinusoids.
+            UserError: the model does not use sinusoids, or has parameters of which it is not known
+                whether they belong to columns of the residual stream.
         """
         position = model.encoder.position
         if not isinstance(position, Sinusoidal):
@@ -106,6 +107,7 @@ class Sinusoids(RandomModels):
                 f"{type(position).__name__}: choose sinusoidal, sinusoidal_halves or "
                 "sinusoidal_concat"
             )
+        check_columns(model)
         d_model = model.embedding.output_weight().size(1)
         start = torch.arange(self.max_length)
         p = position.formula(start, d_model)
