@@ -1,6 +1,11 @@
 """The probes of what depth does before training, and of linearity."""
 
+import math
+
 import pytest
+import torch
+
+from ablate.errors import UserError
 
 SMALL = ("model.n_layers=3", "model.n_decoder_layers=1")
 
@@ -45,6 +50,43 @@ def test_layers_are_what_the_stack_computes(deep, monkeypatch):
     metrics = deep()
     assert metrics["layer_cosine"] == pytest.approx(1)
     assert metrics["deletion"] == 0
+
+
+@pytest.mark.parametrize("option", ["model.share_layers=all", "model/block=parallel"])
+def test_every_use_of_a_layer_is_a_layer(deep, option, monkeypatch):
+    from ablate.claims.probe.layers import depth
+
+    outputs, after_each_layer = [], depth.after_each_layer
+
+    def recorded(stack, x, real):
+        outputs.append((stack(x, real), after_each_layer(stack, x, real)))
+        return outputs[-1][1]
+
+    monkeypatch.setattr(depth, "after_each_layer", recorded)
+    metrics = deep(option, "model/position=none")  # the stack would add positions again
+    ((whole, (*before, last)),) = outputs
+    assert len(before) == 3
+    assert (last - whole).abs().max() < 1e-12
+    assert 0 < metrics["deletion"] < 1
+
+
+def test_gradients_that_are_not_numbers_do_not_pass(deep, monkeypatch):
+    from ablate.claims.probe.layers import depth
+
+    monkeypatch.setattr(depth, "norm", lambda parts: torch.tensor(math.nan))
+    assert math.isnan(deep()["vanishing"])
+
+
+def test_attention_without_weights_is_refused(measure):
+    options = ("model/attention=differential", "model.d_head=8")
+    with pytest.raises(UserError, match="Differential has no attention weights"):
+        measure("additivity", *SMALL, *options, draws=1, length=8)
+
+
+@pytest.mark.parametrize("width", [6, 32])
+def test_heads_that_do_not_fill_the_model_are_refused(measure, width):
+    with pytest.raises(UserError, match=f"model.d_head is {width}, .* choose a divisor"):
+        measure("initial_scores", f"model.d_head={width}", draws=1)
 
 
 def test_attention_is_linear_for_frozen_weights_alone(measure):

@@ -16,6 +16,7 @@ import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Annotated, NamedTuple
 
 import torch
@@ -26,7 +27,7 @@ from torch.nn import functional as F
 from ablate.config.limits import Count, Range
 from ablate.data.vocabulary import PAD
 from ablate.model.residual.base import Residual
-from ablate.model.stack import Stack
+from ablate.model.stack import Stack, summed
 from ablate.model.sublayer import LayerContext
 from ablate.model.transformer import Transformer
 from ablate.probe.base import Probe
@@ -172,10 +173,10 @@ def gradients(
     layers = list(stack.parameters_by_layer())
     (stack(x, real) * direction).sum().backward()
     first, last = (norm([p.grad for p in layer]) for layer in (layers[0], layers[-1]))
-    ratio = float(torch.log10(first / last))
+    ratio = torch.log10(first / last)
     return {
-        "first_over_last": ratio,
-        "vanishing": max(0.0, -ratio),
+        "first_over_last": float(ratio),
+        "vanishing": float((-ratio).clamp(min=0)),
         "last_gradient": float(last.log10()),
         "input_gradient": float(norm([x.grad]).log10()),
     }
@@ -198,12 +199,14 @@ def after_each_layer(
     """
     at = LayerContext(torch.arange(x.size(1))[None], stack.position, real, None)
     stream = stack.residual.enter(x, real)
-    per_layer = len(stack.sublayers) // len(stack.layers)
+    calls = iter([partial(sublayer, at=at) for sublayer in stack.sublayers])
+    reads = iter(stack.reads)
     outputs = [x]
-    for i, sublayer in enumerate(stack.sublayers):
-        stream = stack.residual.through(i, stream, partial(sublayer, at=at), real)
-        if (i + 1) % per_layer == 0:
-            outputs.append(stack.residual.leave(stream, real))
+    for layer in stack.order:
+        for i, size in islice(reads, len(stack.sizes[layer])):
+            together = partial(summed, list(islice(calls, size)))
+            stream = stack.residual.through(i, stream, together, real)
+        outputs.append(stack.residual.leave(stream, real))
     return outputs
 
 
