@@ -71,6 +71,13 @@ def test_another_result_is_noticed(monkeypatch):
     assert operations("flash", **FEW)["error_float64"] > 1e-3
 
 
+def test_a_result_that_is_not_a_number_is_reported(monkeypatch):
+    apart = iter([0.0, 0.0, 0.0, 1.0, math.nan, math.nan, math.nan, math.nan])
+    monkeypatch.setattr("ablate.claims.probe.cost.operations.apart", lambda *_: next(apart))
+    metrics = operations("flash", **FEW)
+    assert all(math.isnan(metrics[name]) for name in ("error_float64", "control"))
+
+
 def test_batch_norm_has_no_batch_of_one_token():
     sizes = Sizes(length=1, sentences=1, d_model=D, n_heads=2)
     with pytest.raises(ValueError, match="more than 1 value per channel"):
@@ -145,6 +152,8 @@ def test_seconds_are_the_median_of_single_calls(monkeypatch):
     [
         (dict(work="slow"), r"probe\.work=slow: it must be explicit or general"),
         (dict(length=0), r"probe\.length=0: it must be at least 1"),
+        (dict(length=1), r"probe\.length is 1: .* so it must be even"),
+        (dict(length=15), r"probe\.length is 15: .* so it must be even"),
         (dict(n_heads=3), r"probe\.n_heads is 3: it must divide probe\.d_model, 32"),
         (dict(longest=1), r"probe\.longest=1: it must be at least 2"),
     ],

@@ -23,7 +23,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from ablate.claims.probe.cost.counting import COUNTS, counted
 from ablate.claims.probe.cost.of_work import OfWork, made
 from ablate.claims.probe.cost.works import EQUAL, Sizes
+from ablate.claims.probe.random_models import extremes
 from ablate.config.limits import Range
+from ablate.errors import UserError
 
 TYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
 GROWING = ("products", "peak_bytes")
@@ -42,7 +44,8 @@ class Operations(OfWork):
         longest: maximum number of tokens in an input with which two implementations are compared.
 
     Raises:
-        UserError: `draws` is below 0, `longest` below 2, or a setting is one that OfWork rejects.
+        UserError: `draws` is below 0, `longest` below 2, `length` is odd, or a setting is one that
+            OfWork rejects.
     """
 
     measures = (
@@ -57,6 +60,14 @@ class Operations(OfWork):
 
     draws: Annotated[int, Range(0)]
     longest: Annotated[int, Range(2)]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.length % 2:
+            raise UserError(
+                f"probe.length is {self.length}: probe=operations compares the costs with those at "
+                "half of this length, so it must be even"
+            )
 
     def __call__(self, model: Any) -> dict[str, float]:
         """Return the costs of the workload (operations, memory, dependent steps), their growth with
@@ -80,7 +91,7 @@ class Operations(OfWork):
             control: smallest difference over all inputs if the tokens in the last input of the
                 alternative, such as the values of attention, are shifted by one token.
         """
-        shorter = self.sizes._replace(length=max(1, self.sizes.length // 2))
+        shorter = self.sizes._replace(length=self.sizes.length // 2)
         costs, half = (counts_of(self.work, sizes, self.seed) for sizes in (self.sizes, shorter))
         rest = counts_of("rest", self.sizes, self.seed)["products"]
         beside = counts_of("explicit", self.sizes, self.seed)
@@ -104,20 +115,21 @@ class Operations(OfWork):
         if self.work not in EQUAL or not self.draws:
             return {}
         lengths = torch.Generator().manual_seed(self.seed)
-        errors_of: dict[str, list[float]] = {name: [] for name in TYPES}
-        moved = []
+        measurements = []
         for draw in range(self.draws):
             length = int(torch.randint(2, self.longest + 1, (1,), generator=lengths))
             sizes = self.sizes._replace(length=length)
+            errors = {}
             for name, dtype in TYPES.items():
                 first, other = (
                     made(work, sizes, self.seed + draw, dtype)
                     for work in (self.work, EQUAL[self.work])
                 )
-                errors_of[name].append(apart(first(), other()))
+                errors[f"error_{name}"] = apart(first(), other())
             last = other.inputs[-1].roll(1, -2)
-            moved.append(apart(first(), other.do(*other.inputs[:-1], last)))
-        return {f"error_{k}": max(v) for k, v in errors_of.items()} | {"control": min(moved)}
+            control = apart(first(), other.do(*other.inputs[:-1], last))
+            measurements.append(errors | {"control": control})
+        return extremes(measurements, {"control"})
 
 
 def counts_of(work: str, sizes: Sizes, seed: int) -> dict[str, float]:
