@@ -1,5 +1,7 @@
 """Recurrence and attention, near and far: what sees what, and what is broken is seen."""
 
+import math
+
 import pytest
 
 from ablate.errors import UserError
@@ -50,6 +52,19 @@ def test_positions_put_distance_into_scores(probed, position):
     metrics = probed("micro", position=position)
     assert min(metrics["score"], metrics["order"]) > SOMETHING
     assert metrics == probed("micro", position=position)  # the table is drawn from the seed
+
+
+def test_states_that_are_not_numbers_are_reported(probed, monkeypatch):
+    from ablate.claims.probe.dependence.who_sees_whom import WhoSeesWhom
+
+    plain, factors = WhoSeesWhom.draw, iter([1.0, math.nan])
+
+    def broken(self, model, generator):
+        factor = next(factors)
+        return {k: v * factor for k, v in plain(self, model, generator).items()}
+
+    monkeypatch.setattr(WhoSeesWhom, "draw", broken)
+    assert all(map(math.isnan, probed("micro", draws=2).values()))
 
 
 def test_a_causal_encoder_is_seen(probed, monkeypatch):

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from ablate.claims.probe.dependence.influence import influence
 from ablate.claims.probe.dependence.word_order import shuffled
-from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.claims.probe.random_models import RandomModels, each_replaced, extremes
 from ablate.config.limits import OneOf, Range
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
@@ -113,8 +113,7 @@ class WhoSeesWhom(RandomModels):
         """
         self.check(model)
         drawn = [self.draw(*arguments) for arguments in self.models(model)]
-        by_name = {name: [draw[name] for draw in drawn] for name in drawn[0]}
-        return {k: max(v) if k in LARGEST else min(v) for k, v in by_name.items()}
+        return extremes(drawn, drawn[0].keys() - set(LARGEST))
 
     def check(self, model: Model) -> None:
         """Raise UserError for a model that is neither recurrent nor a Transformer, and for a

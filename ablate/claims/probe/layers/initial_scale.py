@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -95,7 +96,7 @@ class InitialScale(Probe):
         return {
             "beyond_one": float((weight.abs() > 1).double().mean()),
             "imbalance": abs(scaled),
-            "shortfall": max(0.0, -scaled),
+            "shortfall": float(np.maximum(0.0, -scaled)),
             "unscaled_imbalance": abs(plain),
         }
 

@@ -12,13 +12,14 @@ What to expect: no difference with all three masks; on the right, the causal mas
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.config.limits import Count
 from ablate.data.vocabulary import PAD
 from ablate.model.padding.columns import Columns
@@ -65,10 +66,13 @@ class PaddingPlaces(RandomModels):
             SIDE_least: the smallest of these three changes.
         """
         measurements = [self.draw(*drawn) for drawn in self.models(model)]
-        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
-        shown = {k: max(v) if k.endswith("none") else min(v) for k, v in values.items()}
-        least = {f"{side}_least": min(shown[f"{side}_{p}"] for p in PLACES) for side in SIDES}
-        return {**shown, **least}
+        places = {side: [f"{side}_{place}" for place in PLACES] for side in SIDES}
+        values = extremes(measurements, {name for names in places.values() for name in names})
+        least = {
+            f"{side}_least": float(np.min([values[name] for name in names]))
+            for side, names in places.items()
+        }
+        return values | least
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:

@@ -19,7 +19,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.random_models import RandomModels, extremes
 from ablate.data.batch import Batch
 from ablate.data.batching import Rank, Sizes, TrainingBatches
 from ablate.data.pairs import Corpus
@@ -83,10 +83,7 @@ class PaddedBatches(RandomModels):
             gradients(*drawn, self.batch(model, src, tgt, np.arange(n, n + SENTENCES)))
             for n, drawn in enumerate(self.models(model))
         ]
-        values = {name: [float(draw[name]) for draw in measurements] for name in measurements[0]}
-        counted = min(values.pop("gradient_counted"))
-        largest = {name: max(of) for name, of in values.items()}
-        return {**self.counts(model, src, tgt), **largest, "gradient_counted": counted}
+        return self.counts(model, src, tgt) | extremes(measurements, {"gradient_counted"})
 
     def counts(self, model: Transformer, src: Lines, tgt: Lines) -> dict[str, float]:
         """Return batches, unequal, with_pad and padded_alone, which `__call__` describes."""
