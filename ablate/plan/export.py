@@ -9,8 +9,9 @@ from ablate.plan.power import Sensitivity
 def as_data(planned: Plan, seen: Sequence[Sensitivity]) -> dict[str, object]:
     """Return the plan of a sweep, with the sensitivity of each claim, as plain data.
 
-    Times are in seconds, and unknown values are None. `tuned` is the config key that the screening
-    runs tune, or "". `bytes` is the disk space that the sweep needs.
+    Times are in seconds, and unknown values are None. `core_seconds` counts the time of a run for
+    each of its threads. `tuned` is the config key that the screening runs tune, or "". `bytes` is
+    the disk space that the sweep needs.
     """
     return {
         "name": planned.config.name,
@@ -44,6 +45,7 @@ def _arm(arm: Arm) -> dict[str, object]:
 def _claim(sight: Sensitivity) -> dict[str, object]:
     """Return a claim of a planned study as plain data.
 
+    `reading` distinguishes claims with the same id; "" if the claim has none.
     `least_effect` is the smallest effect that the sweep detects with power 0.8. `seeds_needed` is
     the number of seeds that decide the claim with this power. `noise` is the source of the assumed
     run-to-run variation. `doubt` says why the claim can have only one outcome; "" if it can have
@@ -51,6 +53,7 @@ def _claim(sight: Sensitivity) -> dict[str, object]:
     """
     return {
         "id": sight.claim["id"],
+        "reading": sight.claim.get("reading") or "",
         "kind": sight.claim["kind"],
         "metric": sight.claim["metric"],
         "least_effect": sight.least,

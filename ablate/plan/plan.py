@@ -17,7 +17,7 @@ from ablate.evidence.registration import digest
 from ablate.evidence.types import Levels, Run, Study
 from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise
-from ablate.plan.power import Sensitivity, reason, sensitivities
+from ablate.plan.power import Sensitivity, name_of, reason, sensitivities
 from ablate.plan.registry import Row, RunSignature
 from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
@@ -55,6 +55,11 @@ class Arm:
     def name(self) -> str:
         """The overrides that all cells of the arm have, and that distinguish it from other arms."""
         return " ".join(without_seed(tuple(self.cell.label.split(" "))))
+
+    @property
+    def threads(self) -> int:
+        """Number of CPU threads of a run."""
+        return int(self.cell.arm.threads)
 
     @property
     def left(self) -> int:
@@ -95,8 +100,13 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Core time in seconds of all runs that still have to run; None if unknown for an arm."""
-        estimates = (arm.cost.seconds * arm.left for arm in self.everything if arm.cost)
+        """Core time in seconds of all runs that still have to run; None if unknown for an arm.
+
+        It is the sum of their times, each multiplied by the number of threads of the run.
+        """
+        estimates = (
+            arm.cost.seconds * arm.left * arm.threads for arm in self.everything if arm.cost
+        )
         return None if self.unknown else sum(estimates, 0.0)
 
     @property
@@ -264,13 +274,13 @@ def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
 def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:
     """Return the claims that can have only one outcome, judging by earlier runs of their arms.
 
-    Each claim is a text: its id, a colon and the reason.
+    Each claim is a text: its name, a colon and the reason.
     """
     if planned.config.study is None or not planned.seeds:
         return []
     study = plain_study(planned.arms[0].cell.config)
     earlier = _earlier(planned, study, [row for row in past_rows if not row.sample])
-    reasons = ((claim["id"], reason(claim, earlier)) for claim in study["claims"])
+    reasons = ((name_of(claim), reason(claim, earlier)) for claim in study["claims"])
     return [*dict.fromkeys(f"{claim}: {why}" for claim, why in reasons if why)]
 
 

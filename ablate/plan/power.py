@@ -42,6 +42,17 @@ class Sensitivity:
     noise: str  # source of the variation
     one_way: str = ""  # why the claim can have only one outcome, judging by earlier runs
 
+    @property
+    def name(self) -> str:
+        """The id of the claim, with its reading in brackets if it has one."""
+        return name_of(self.claim)
+
+
+def name_of(claim: Claim) -> str:
+    """Return the id of a claim, with its reading in brackets if it has one."""
+    reading = claim.get("reading")
+    return f"{claim['id']} ({reading})" if reading else claim["id"]
+
 
 def sensitivities(
     study: Study,

@@ -122,9 +122,7 @@ def _sensitivities(seen: list[Sensitivity]) -> list[str]:
         return []
     head = "For each claim, the smallest effect that has 80 % power, and the seeds that are needed:"
     doubts = dict.fromkeys(
-        f"{sensitivity.claim['id']}: {sensitivity.one_way}"
-        for sensitivity in seen
-        if sensitivity.one_way
+        f"{sensitivity.name}: {sensitivity.one_way}" for sensitivity in seen if sensitivity.one_way
     )
     warnings = ["", WARNING, *(f"  {doubt}" for doubt in doubts)] if doubts else []
     return ["", head, *_sensitivity_lines(seen), *warnings]
@@ -147,8 +145,7 @@ def _sensitivity_lines(seen: list[Sensitivity]) -> list[str]:
 
 def _sensitivity_line(sensitivity: Sensitivity) -> str:
     claim = sensitivity.claim
-    reading = f" ({name_of_reading})" if (name_of_reading := claim.get("reading")) else ""
-    name = f"{claim['id']}{reading}, {claim['kind']}"
+    name = f"{sensitivity.name}, {claim['kind']}"
     if sensitivity.least is None and claim["kind"] == "stability" and sensitivity.plan:
         return f"{name}: no difference, the seeds are too few; {_needs(sensitivity)}"
     if sensitivity.least is None:
@@ -184,18 +181,20 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
         f"(budget.seeds={planned.seeds}, or seed=range({planned.seeds}) where seeds are listed)."
     ]
     short = dict.fromkeys(
-        sensitivity.claim["id"]
+        sensitivity.name
         for sensitivity in seen
         if sensitivity.plan is not None and not _reached(sensitivity, planned)
     )
     unknown = dict.fromkeys(
-        sensitivity.claim["id"]
+        sensitivity.name
         for sensitivity in seen
         if sensitivity.least is None and sensitivity.plan is None
     )
     if short:
         lines.append(f"With less than 80 % power, these seeds decide: {', '.join(short)}.")
-    if unknown:
+    if unknown and planned.seeds == 1:
+        lines.append(f"A single seed does not decide: {', '.join(unknown)}.")
+    elif unknown:
         lines.append(f"The run-to-run variation is unknown for: {', '.join(unknown)}.")
     return "\n".join(lines)
 

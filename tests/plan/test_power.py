@@ -2,14 +2,18 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from ablate.evidence.folder import Evidence
+from ablate.plan.export import as_data
 from ablate.plan.noise import Noise
+from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import sensitivities
 from ablate.plan.wording import _sensitivities as format_sensitivities
+from ablate.plan.wording import solved
 from ablate.stats.estimate import Estimate
 from ablate.stats.estimate import estimate as estimate_of
 from ablate.verdict.kind import kind_of
@@ -135,3 +139,34 @@ def test_seeds_that_are_too_few_for_any_rate_are_not_called_unknown_noise(seen):
     text = format_sensitivities(seen(stable, stable | {"id": "second"}, seeds=3))
     assert not any("unknown" in line for line in text)
     assert "no difference, the seeds are too few; if the true effect is 0.2," in text[2]
+
+
+def planned(seeds, threads=1):
+    cost = SimpleNamespace(seconds=10.0, known_by="", guessed=False)
+    cell = SimpleNamespace(label="a=1", arm=SimpleNamespace(threads=threads))
+    arm = Arm(cell, seeds, 0, 1, 1, None, None, 1, cost)
+    return Plan(SimpleNamespace(name="x"), [], [arm], seeds, "", 0, 1)
+
+
+def test_claims_of_one_id_are_named_by_their_readings(seen):
+    sensitivities = seen({"reading": "early", "effect": 2.5}, {"reading": "late", "effect": 2.5})
+    plan = planned(2)
+    assert [claim["reading"] for claim in as_data(plan, sensitivities)["claims"]] == [
+        "early",
+        "late",
+    ]
+    assert "these seeds decide: mine (early), mine (late)." in solved(plan, 5, sensitivities)
+    doubtful = [replace(sensitivity, one_way="too large") for sensitivity in sensitivities]
+    assert "  mine (early): too large" in format_sensitivities(doubtful)
+
+
+def test_a_single_seed_is_not_called_unknown_variation(seen):
+    text = solved(planned(1), 5, seen({}, seeds=1))
+    assert "A single seed does not decide: mine." in text
+    assert "unknown" not in text
+    assert "variation is unknown for: mine." in solved(planned(8), 5, seen({}, noise={}))
+
+
+def test_core_time_counts_threads():
+    assert planned(3).seconds == 30.0
+    assert planned(3, threads=2).seconds == 60.0
