@@ -106,7 +106,7 @@ class TextFiles(Documents):
         `files`; "" if every split has its own files.
         """
         parts = [split for split in SPLITS[1:] if split not in self._own]
-        share = f"the last {self._held_out:.0%} of data.files (say data.held_out)"
+        share = f"the last {100 * self._held_out:.6g}% of data.files (say data.held_out)"
         return f"{' and '.join(parts)} {'are' if len(parts) > 1 else 'is'} {share}" if parts else ""
 
     @cached_property

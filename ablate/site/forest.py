@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from ablate.config.labels import factor_label
 from ablate.evidence.types import ReportedClaim
-from ablate.metric.table import metric_in_words, metric_of
+from ablate.metric.table import metric_in_words
 from ablate.phrases import interval
 from ablate.report.selection import PER, bound, contrast
 from ablate.verdict.decision import is_exact
 from ablate.verdict.kind import KINDS
+from ablate.verdict.wording.details import unit_of
 
 LEAST = 1e-17  # stands for 0 on a logarithmic axis; smaller than rounding errors near 1
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -127,7 +128,7 @@ class Row:
     @property
     def text(self) -> str:
         """The effect and its interval, as text."""
-        metric = metric_of(self.claim["metric"])
+        metric = unit_of(self.claim)
         effect = metric.say(self.claim["effect"], sign=not self.exact)
         ends = self.claim["interval"]
         return f"{effect} {interval(metric, ends)}" if ends else effect

@@ -12,6 +12,7 @@ from ablate.metric.table import metric_of
 from ablate.phrases import listed
 from ablate.verdict.decision import INCONCLUSIVE, is_exact
 from ablate.verdict.kind import KINDS
+from ablate.verdict.wording.details import is_exponent, unit_of
 
 MINUTE, HOUR = 60, 3600
 NEVER = "are definitions, customs, titles or opinions, which no experiment"
@@ -90,6 +91,8 @@ def _if_true(claim: ReportedClaim, effect: float) -> str:
     metric = metric_of(claim["metric"])
     if not effect:
         return "there is no difference"
+    if is_exponent(claim):
+        return f"the true exponent is {unit_of(claim).say(effect)}"
     return f"the true effect is {metric.say(effect)} {metric.name}"
 
 

@@ -143,3 +143,9 @@ def test_one_split_can_be_read_alone(corpus):
 def test_there_is_no_other_split(corpus):
     with pytest.raises(UserError, match="no split 'dev'"):
         list(corpus("a.txt", content={"a.txt": "x\ny"}).segments("dev"))
+
+
+@pytest.mark.parametrize(("held_out", "percentage"), [(0.004, "0.4%"), (0.05, "5%"), (0.29, "29%")])
+def test_a_small_part_is_no_part_of_nothing(corpus, held_out, percentage):
+    division = corpus("a", content={"a": "x\n" * 999}, held_out=held_out).division
+    assert f"the last {percentage} of data.files" in division

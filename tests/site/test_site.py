@@ -9,7 +9,7 @@ from PIL import Image
 
 from ablate.ledger.claims import read_claims
 from ablate.site.address import names
-from ablate.site.forest import Axis
+from ablate.site.forest import Axis, Row
 from ablate.site.source import read as read_source
 from ablate.site.wording import changes
 
@@ -349,3 +349,15 @@ def test_the_command_says_where_the_site_is(command, pages, tmp_path, monkeypatc
     (tmp_path / "file").touch()
     status, _, error = command("site", "to=file")
     assert status == 2 and "cannot be written" in error
+
+
+def test_an_exponent_has_no_unit():
+    claim = {
+        **{"kind": "trend", "scale": "log_log", "metric": "test/bleu", "verdict": "inconclusive"},
+        **{"effect": 1.5, "interval": [1.25, 1.75], "pairs": 3, "better": "higher"},
+        **{"seeds_needed": {"supported": {"effect": 0.125, "seeds": 9}}},
+        **{"sensitivity": [], "tolerance": None},
+    }
+    (sentence,) = [text for text in changes(claim, 0.0) if "seeds" in text]
+    assert "if the true exponent is 0.125." in sentence
+    assert Row(claim, [], "").text == "+1.500 [+1.250, +1.750]"

@@ -6,7 +6,7 @@ from scipy import stats
 
 from ablate.verdict.conclude import conclude
 from ablate.verdict.decision import is_exact
-from ablate.verdict.wording.details import details
+from ablate.verdict.wording.details import details, deviation
 
 from .conftest import CLAIM
 
@@ -136,3 +136,9 @@ def test_a_claim_says_whether_its_check_could_have_failed(
     sentence = conclude(evidence(made, asked))["claims"][0]["evidence"]
     assert words in sentence
     assert ("check" in sentence) == (metrics[0] == 0)
+
+
+def test_deviations_are_rounded_to_the_form_of_their_size():
+    values = (999.4, 999.5, 999.7, -999.7, 1234.5, -0.0, 0.25, None)
+    texts = ["999", "1,000", "1,000", "-1,000", "1,234", "0", "0.25", ""]
+    assert [deviation(value) for value in values] == texts

@@ -46,9 +46,14 @@ def unit_of(claim: Claim) -> Metric:
     The effect of a trend on a log-log scale is an exponent, which has no unit.
     """
     metric = metric_in_words(claim["metric"], claim.get("measures"))
-    if claim["kind"] == "trend" and claim["scale"] == "log_log":
+    if is_exponent(claim):
         return Metric("(exponent)", "", 3)
     return metric
+
+
+def is_exponent(claim: Claim) -> bool:
+    """Return whether the effect of a claim is an exponent: that of a trend on a log-log scale."""
+    return claim["kind"] == "trend" and claim["scale"] == "log_log"
 
 
 def deviation(value: float | None) -> str:
@@ -58,7 +63,8 @@ def deviation(value: float | None) -> str:
     """
     if value is None:
         return ""
-    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
+    value += 0.0  # 0 in place of -0
+    text = f"{value:,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value:.3g}"
     return text.replace("nan", "NaN")
 
 
