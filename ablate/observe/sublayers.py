@@ -29,10 +29,10 @@ from torch import Tensor, nn
 
 from ablate.model.base import Model
 from ablate.model.residual.base import Apply, Residual
-from ablate.observe.heads import SENTENCES
 
 # index of the sub-layer, stream, sub-layer, mask of real tokens
 Given = tuple[int, Any, Apply, Tensor]
+SENTENCES = 64  # the first sentences of validation, independent of batches
 NAMES = ("residual/added_most", "residual/added_least", "residual/drift")
 LEAST = 1e-12  # minimum variance, for channels that are constant
 

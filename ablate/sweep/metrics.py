@@ -24,15 +24,13 @@ def metric_names(job: Job, model: Model) -> set[str]:
     gradients = {
         f"gradient/{when}/{part}" for when in ("first", "last") for part in (*layers, *ratios)
     }
-    # "encoder.0.self" is one of the layers of heads/encoder_self
-    heads = {f"heads/{'_'.join(name.split('.')[::2])}" for name, _ in model.attentions()}
     scored = job.task.metrics
     tested = [*scored, *job.metrics]
     scores = {f"{split}/{name}" for split in job.config.test_splits for name in tested}
     validated = {f"val/{name}" for name, metric in scored.items() if metric.split == "val"}
     measured = {f"measure/{name}" for name in job.measure.measures} if job.measure else set()
     sublayers = NAMES if any(isinstance(part, Residual) for part in model.modules()) else ()
-    seen = {*gradients, *heads, *sublayers, *measured}
+    seen = {*gradients, *sublayers, *measured}
     read = {*scores, *derived_names(scores), *validated}
     return {*TRAINED, *KNOWN, *UNSTABLE, *seen, *read}
 

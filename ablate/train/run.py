@@ -13,7 +13,6 @@ from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.product import choose_products
-from ablate.observe.heads import SENTENCES, head_distances
 from ablate.optimizer.base import make_optimizer
 from ablate.probe.base import Probe
 from ablate.process import keep_memory
@@ -234,7 +233,6 @@ def train(
         # the user's callbacks, such as an average of weights, may replace weights after training
         if replaced or job.callbacks or task.validated != trainer.global_step:
             trainer.validate(task, datamodule=data, verbose=False)
-        metrics |= head_distances(model, data.first_lines("validation", SENTENCES), task.device)
     with record.phase("pictures"):
         tracking.show(task)
     record.keep_weights(model.state_dict())

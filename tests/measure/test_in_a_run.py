@@ -8,11 +8,10 @@ from ablate.train.resolve import resolve
 from ablate.train.run import run
 
 
-def test_a_run_measures_gradients_heads_and_calibration(small, compose):
+def test_a_run_measures_gradients_sublayers_and_calibration(small, compose):
     metrics = run(resolve(compose(*small)))["metrics"]
     layers = ("encoder.0", "decoder.0", "encoder_ratio", "decoder_ratio")
     expected = {f"gradient/{when}/{layer}" for when in ("first", "last") for layer in layers}
-    expected |= {"heads/encoder_self", "heads/decoder_self", "heads/decoder_cross"}
     expected |= {"test/calibration_error", "test/accuracy", "test/length_ratio", "test/unended"}
     expected |= {"test/word_f1", "residual/added_most", "residual/added_least", "residual/drift"}
     assert expected <= metrics.keys()
@@ -22,7 +21,7 @@ def test_a_run_measures_gradients_heads_and_calibration(small, compose):
     assert metrics["gradient/first/encoder.0"] != metrics["gradient/last/encoder.0"]
 
     padded = run(resolve(compose(*small, "batch.test_padding=9", "batch.test_bucket=false")))
-    same = ("val/nll", "gradient/first/encoder.0", "heads/encoder_self")
+    same = ("val/nll", "gradient/first/encoder.0", "residual/drift")
     # it was not trained again
     assert all(padded["metrics"][name] == metrics[name] for name in same)
     for name in ("test/nll", "test/bleu", "test/calibration_error"):

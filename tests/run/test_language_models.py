@@ -137,7 +137,6 @@ def test_a_run_whose_documents_are_apart_is_whole(go, attention):
         *("budget.steps=4", "budget.validate_every=4", "logger=csv"),
     )
     assert result["status"] in ("finished", "collapsed")
-    assert 0 <= result["metrics"]["heads/decoder_self"] <= 1
 
 
 @pytest.mark.parametrize("position", ["rotary", "learned", "alibi"])

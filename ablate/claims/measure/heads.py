@@ -1,13 +1,17 @@
 """Measure to which words single heads of an encoder-decoder attend: grammatically linked words,
 words at a distance, or the token itself.
 
+Equation: two heads differ by the Jensen-Shannon divergence of their weights, JS(p, q) =
+    H((p + q) / 2) - (H(p) + H(q)) / 2 in bits: 0 for equal heads, 1 for heads that share no key.
 Source: Clark et al. 2019, arXiv:1906.04341, sections 3 and 6, for attention to the token itself and
     for differences between heads; Kobayashi et al. 2020, arXiv:2004.10102, for weights times norms.
 What to expect: heads differ even without training, so compare every number with the untrained
     model.
 """
 
-from typing import Annotated
+import math
+from itertools import combinations
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -20,7 +24,6 @@ from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.measure.base import Measure
 from ablate.model.transformer import Transformer
-from ablate.observe.heads import distance
 from ablate.seeding import stream
 
 CHOICE = 4  # a query counts only if it can attend to at least this number of keys
@@ -168,6 +171,25 @@ def divergence(profiles: Float[Tensor, "N H O"]) -> float:
     # `distance` compares weights on keys; here the distances take the place of the keys
     mean = profiles.mean(0)[None, :, None]
     return distance(mean, torch.ones(1, 1, dtype=torch.bool))
+
+
+def distance(weights: Float[Tensor, "B H Q K"], real: Bool[Tensor, "B Q"]) -> float:
+    """Return the mean Jensen-Shannon divergence in bits between the weights of pairs of heads.
+
+    `real` is False at queries that are padding; these queries are ignored.
+    """
+    heads: Any = weights.double().transpose(0, 1)[:, real]  # H N K
+    entropies = [entropy(head) for head in heads]
+    pairs = [
+        float((entropy((heads[i] + heads[j]) / 2) - (entropies[i] + entropies[j]) / 2).mean())
+        for i, j in combinations(range(len(heads)), 2)
+    ]
+    return sum(pairs) / len(pairs) if pairs else 0.0
+
+
+def entropy(p: Float[Tensor, "N K"]) -> Float[Tensor, " N"]:
+    """Return the entropy of each row in bits."""
+    return -torch.special.xlogy(p, p).sum(-1) / math.log(2)
 
 
 def tiny(seen: Seen) -> dict[str, float]:
