@@ -15,8 +15,6 @@ hypothesis scores at most log p(so far) / ((5 + L + 1) / 6)^alpha. Therefore sto
 change the result.
 """
 
-from typing import NamedTuple
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -33,13 +31,6 @@ from ablate.search.largest import largest
 
 FIRST = EOS + 1  # first id that does not end a hypothesis
 NEVER = float("-inf")
-
-
-class Hypothesis(NamedTuple):
-    """A translation as token ids without EOS, with its score."""
-
-    ids: list[int]
-    quality: float  # log-probability divided by the length penalty
 
 
 class Beam(Search):
@@ -65,24 +56,11 @@ class Beam(Search):
         if not len(src):
             return []
         limits = self.limits(src)
-        beams = _Beams(limits, self.size, self.length_penalty)
-        self._run(model, src, beams)
+        beams = Beams(limits, self.size, self.length_penalty)
+        self.run(model, src, beams)
         return until_eos(beams.finished, limits)
 
-    @torch.inference_mode()
-    def n_best(self, model: Model, src: Int[Tensor, "B S"], n: int) -> list[list[Hypothesis]]:
-        """Return the n best translations of each source, the best translation first.
-
-        Only hypotheses in the beam are considered, so a list may have fewer than n translations.
-        """
-        if not len(src):
-            return []
-        limits = self.limits(src)
-        beams = _Lists(limits, self.size, self.length_penalty, n)
-        self._run(model, src, beams)
-        return beams.lists
-
-    def _run(self, model: Model, src: Int[Tensor, "B S"], beams: "_Beams") -> None:
+    def run(self, model: Model, src: Int[Tensor, "B S"], beams: "Beams") -> None:
         """Search until no sentence has a hypothesis that can still win."""
         state = model.start(src, self.size)
         for _ in range(int(beams.limits.max()) + 1):
@@ -98,7 +76,7 @@ class Beam(Search):
                 beams.keep(kept)
 
 
-class _Beams:
+class Beams:
     """The beams of unfinished sentences, and the best finished hypothesis of every sentence.
 
     M is the number of unfinished sentences, and B the number of all sentences.
@@ -130,7 +108,7 @@ class _Beams:
         top, token = largest(log_p[:, FIRST:], min(size, log_p.size(1) - FIRST))
         score, at = (self.score[:, :, None] + top.view(n, size, -1)).flatten(1).topk(size)
         parent = at // top.size(1)
-        self._finish(ended, score)
+        self.finish(ended, score)
         full = self.limits == self.prefix.size(2)
         self.score = score.masked_fill(full[:, None], NEVER)
         self.tokens = token.view(n, -1).gather(1, at) + FIRST
@@ -138,17 +116,17 @@ class _Beams:
         self.prefix = torch.cat([history, self.tokens[:, :, None]], 2)
         return (torch.arange(n, device=at.device)[:, None] * size + parent).flatten()
 
-    def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
+    def finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
         """Store, for each sentence, the best hypothesis that ends now, if it is the best so far.
 
-        The hypothesis must also be accepted, as `_last_place` requires.
+        The hypothesis must also be accepted, as `last_place` requires.
 
         Args:
             ended: for each sentence, the log-probabilities of its K hypotheses if they end now.
             score: for each sentence, the log-probabilities of the K best continuations that do not
                 end.
         """
-        length, last_place = self.prefix.size(2), self._last_place(ended, score)
+        length, last_place = self.prefix.size(2), self.last_place(ended, score)
         value, row = ended.max(1)
         quality = value / self.penalty(length + 1)
         better = (value >= last_place) & (quality > self.best[self.sentence])
@@ -156,7 +134,7 @@ class _Beams:
         self.best[self.sentence[rows]] = quality[rows]
         self.finished[self.sentence[rows], :length] = self.prefix[rows, row[rows]]
 
-    def _last_place(
+    def last_place(
         self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]
     ) -> Float[Tensor, " M"]:
         """Return, for each sentence, the lowest log-probability of an accepted hypothesis.
@@ -177,29 +155,3 @@ class _Beams:
         self.limits, self.sentence = self.limits[kept], self.sentence[kept]
         self.tokens, self.prefix = self.tokens[kept], self.prefix[kept]
         self.score = self.score[kept]
-
-
-class _Lists(_Beams):
-    """Beams that store the n best finished hypotheses of each sentence.
-
-    `best` is the score of a sentence's n-th best finished hypothesis. A sentence is done when no
-    unfinished hypothesis can have a higher score.
-    """
-
-    def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):
-        super().__init__(limits, size, length_penalty)
-        self.n = n
-        self.lists: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
-
-    def _finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
-        """Store the hypotheses that end now and are among the n best of their sentence."""
-        quality = ended / self.penalty(self.prefix.size(2) + 1)
-        counts = ended >= self._last_place(ended, score)[:, None]
-        better = counts & (quality > self.best[self.sentence][:, None])
-        for row, beam in better.nonzero().tolist():
-            sentence = int(self.sentence[row])
-            hypothesis = Hypothesis(self.prefix[row, beam].tolist(), float(quality[row, beam]))
-            ranked = sorted([*self.lists[sentence], hypothesis], key=lambda entry: -entry.quality)
-            self.lists[sentence] = ranked[: self.n]
-            if len(ranked) >= self.n:
-                self.best[sentence] = ranked[self.n - 1].quality

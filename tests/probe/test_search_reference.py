@@ -35,16 +35,16 @@ def test_a_search_that_takes_the_second_best_is_seen(probed, monkeypatch):
 
 
 def test_a_beam_that_keeps_one_only_is_seen(probed, monkeypatch):
-    from ablate.search.beam import _Beams
+    from ablate.search.beam import Beams
 
-    advance = _Beams.advance
+    advance = Beams.advance
 
     def first_only(self, logits):
         rows = advance(self, logits)
         self.score[:, 1:] = -torch.inf
         return rows
 
-    monkeypatch.setattr(_Beams, "advance", first_only)
+    monkeypatch.setattr(Beams, "advance", first_only)
     assert probed()["beam_two"] > 0.2
 
 

@@ -29,7 +29,8 @@ from ablate.data.vocabulary import BOS, EOS
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
-from ablate.search.beam import FIRST, Beam
+from ablate.search.base import Model
+from ablate.search.beam import FIRST, Beam, Beams
 from ablate.search.greedy import Greedy
 
 Ids = tuple[int, ...]
@@ -114,14 +115,14 @@ class SearchReference(RandomModels):
         single, usual, large = (Beam(1, alpha, **settings)(few, src) for alpha in (0.0, *PENALTIES))
         all_of_them = Beam(self.words**self.longest, 0.0, **settings)(few, src)
         few.rows = []
-        two = Beam(2, 0.0, **settings).n_best(few, src[:1], 2)
+        two = n_best(Beam(2, 0.0, **settings), few, src[:1], 2)
         kept = max(abs(rows - 2) for rows in few.rows)
-        two += Beam(2, 0.0, **settings).n_best(few, src[1:], 2)
+        two += n_best(Beam(2, 0.0, **settings), few, src[1:], 2)
         measurements = []
         for number, table in enumerate(self.tables(few, src)):
             reference = greedy_search(table, self.longest)
             best = beam_search(table, self.longest, 2)
-            pair = [tuple(hypothesis.ids) for hypothesis in two[number]]
+            pair = two[number]
             whole = beam_search(table, self.longest, self.words**self.longest)[0]
             measurements.append(
                 {
@@ -188,6 +189,44 @@ class FewWords:
     def head(self, states: Float[Tensor, "*N D"]) -> Float[Tensor, "*N V"]:
         """Return the logits of the restricted vocabulary: PAD, BOS, EOS and a few words."""
         return self.model.head(states)[..., : self.words.stop]
+
+
+class ListBeams(Beams):
+    """Beams that store the n best finished hypotheses of each sentence.
+
+    `best` is the score of a sentence's n-th best finished hypothesis. A sentence is done when no
+    unfinished hypothesis can have a higher score.
+    """
+
+    def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):
+        super().__init__(limits, size, length_penalty)
+        self.n = n
+        # score and ids of each hypothesis, the best first
+        self.lists: list[list[tuple[float, Ids]]] = [[] for _ in range(len(limits))]
+
+    def finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
+        """Store the hypotheses that end now and are among the n best of their sentence."""
+        quality = ended / self.penalty(self.prefix.size(2) + 1)
+        counts = ended >= self.last_place(ended, score)[:, None]
+        better = counts & (quality > self.best[self.sentence][:, None])
+        for row, beam in better.nonzero().tolist():
+            sentence = int(self.sentence[row])
+            hypothesis = float(quality[row, beam]), tuple(self.prefix[row, beam].tolist())
+            ranked = sorted([*self.lists[sentence], hypothesis], key=lambda entry: -entry[0])
+            self.lists[sentence] = ranked[: self.n]
+            if len(ranked) >= self.n:
+                self.best[sentence] = ranked[self.n - 1][0]
+
+
+@torch.inference_mode()
+def n_best(beam: Beam, model: Model, src: Int[Tensor, "B S"], n: int) -> list[list[Ids]]:
+    """Return the n best translations of each source by a beam search, the best first.
+
+    Only hypotheses in the beam are considered, so a list may have fewer than n translations.
+    """
+    beams = ListBeams(beam.limits(src), beam.size, beam.length_penalty, n)
+    beam.run(model, src, beams)
+    return [[ids for _, ids in ranked] for ranked in beams.lists]
 
 
 def greedy_search(table: Table, longest: int, sign: int = 1) -> Ids:
