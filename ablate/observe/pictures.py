@@ -4,9 +4,12 @@ The colour maps (viridis, cividis) increase in lightness, so they work in greysc
 colour-blind readers.
 """
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from lightning_fabric.utilities import move_data_to_device
@@ -20,7 +23,6 @@ from ablate.data.vocabulary import PAD
 from ablate.model.base import Model, texts
 from ablate.model.inspect import attention_weights
 from ablate.model.stack import Stack
-from ablate.observe.heatmap import Axis, Scale, heatmaps
 
 HEADS = 4  # number of heads shown for each attention
 TOKENS = 12  # a sentence with about this number of tokens is shown
@@ -29,6 +31,32 @@ LONGEST_LABEL = 10
 SHOWN = 32  # number of positions shown
 TOKEN_CELL = 24  # pixels
 PANEL = 480  # approximate side length of the picture of positions in pixels
+MARGIN = 250  # pixels for names, labels and the colour bar
+DPI = 100
+STYLE = {
+    **{"font.size": 12, "text.parse_math": False},  # a token may have dollar signs
+    **dict.fromkeys(("axes.titlesize", "figure.titlesize", "figure.labelsize"), "medium"),
+}
+
+
+class Axis(NamedTuple):
+    """An axis of a heat map: its name with unit, labels by cell number, the pixels per cell, and
+    the angle of its labels if it is horizontal.
+    """
+
+    name: str
+    labels: Mapping[int, str]
+    cell: int
+    angle: int = 0
+
+
+class Scale(NamedTuple):
+    """A colour scale: name with unit, lowest and highest value, and a colour map of matplotlib."""
+
+    name: str
+    low: float
+    high: float
+    colours: str
 
 
 def pictures(
@@ -122,9 +150,53 @@ def _axis(tokenizers: Tokenizers, example: Batch, read: slice) -> Axis:
 
 def _tokens(name: str, tokens: list[str]) -> Axis:
     shown = [t if len(t) <= LONGEST_LABEL else f"{t[: LONGEST_LABEL - 1]}…" for t in tokens]
-    return Axis(name, dict(enumerate(shown)), TOKEN_CELL)
+    return Axis(name, dict(enumerate(shown)), TOKEN_CELL, 90)
 
 
 def _numbers(name: str, count: int) -> Axis:
     step = -(-count // 8)
     return Axis(name, {i: str(i) for i in range(0, count, step)}, max(1, PANEL // count))
+
+
+def heatmaps(
+    title: str,
+    panels: Mapping[str, Float[np.ndarray, "rows columns"]],
+    x: Axis,
+    y: Axis,
+    scale: Scale,
+) -> Image.Image:
+    """Return an image of panels side by side, with one y axis and one colour bar.
+
+    Args:
+        title: title above all panels.
+        panels: title and values of each panel; all have the same shape, rows along y, columns along
+            x.
+        x: the axis below each panel.
+        y: the axis left of the first panel; row 0 is at the top.
+        scale: colour scale.
+    """
+    from matplotlib import style
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows, columns = next(iter(panels.values())).shape
+    width, height = len(panels) * columns * x.cell + MARGIN, rows * y.cell + MARGIN
+    with (
+        style.context(["default", STYLE]),
+        warnings.catch_warnings(action="ignore"),  # the font has no letters of some scripts
+    ):
+        figure = Figure((width / DPI, height / DPI), DPI, layout="constrained")
+        canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for its methods
+        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for axis, (name, values) in zip(axes, panels.items(), strict=True):
+            colours = {"cmap": scale.colours, "vmin": scale.low, "vmax": scale.high}
+            image = axis.imshow(values, **colours, aspect="auto", interpolation="nearest")
+            axis.set_title(name)
+            axis.set_xticks([*x.labels], x.labels.values(), rotation=x.angle)
+            axis.set_yticks([*y.labels], y.labels.values())
+        figure.suptitle(title)
+        figure.supxlabel(x.name)
+        figure.supylabel(y.name)
+        figure.colorbar(image, ax=axes, aspect=15, label=scale.name)
+        canvas.draw()
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")

@@ -128,7 +128,7 @@ class WandbRun(WandbLogger, RunLogger):
     @rank_zero_only
     def show(self, task: Training) -> None:
         """Log pictures of attention maps and position encodings."""
-        from ablate.observe.pictures import pictures  # imports matplotlib
+        from ablate.observe.pictures import pictures
 
         self.experiment.log(
             {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ablate.observe.heatmap import Axis, Scale, heatmaps
+from ablate.observe.pictures import Axis, Scale, heatmaps
 
 SCALE = Scale("share", 0.0, 1.0, "viridis")
 
@@ -28,15 +28,15 @@ def test_panels_stand_side_by_side():
     assert three.width - single.width == pytest.approx(2 * (5 * 10), abs=40)
 
 
-def test_labels_that_do_not_fit_beside_each_other_are_turned():
-    long, short = {0: "a long token", 1: "another one"}, {0: "0", 1: "1"}
-    assert Axis("x", long, 20).crowded
-    assert not Axis("x", short, 20).crowded
-    assert not Axis("x", {0: "a long token"}, 200).crowded
-    values, y = np.zeros((2, 2)), Axis("y", {}, 20)
-    turned, level = (draw(values, Axis("x", labels, 20), y) for labels in (long, short))
-    assert turned.height > level.height
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_value_that_is_not_a_number_does_not_end_the_run(value):
+    x, y = Axis("x", {}, 10), Axis("y", {}, 10)
+    values = np.array([[value, 0.5]])
+    assert draw(values, x, y).width > 0
+    heatmaps("title", {"panel": values}, x, y, Scale("share", 0.0, value, "viridis"))
+    heatmaps("title", {"panel": values}, x, y, Scale("share", 0.0, 0.0, "viridis"))
 
 
-def test_a_value_that_is_not_a_number_does_not_end_the_run():
-    assert draw(np.array([[np.nan, 0.5]]), Axis("x", {}, 10), Axis("y", {}, 10)).width > 0
+def test_labels_are_text_of_any_script():
+    labels = {0: "$x$", 1: "例", 2: r"$\frac", 3: "🙂", 4: "a long token"}
+    draw(np.zeros((5, 5)), Axis("x", labels, 10, 90), Axis("y", labels, 10))
