@@ -1,10 +1,9 @@
 """Export the tables of a report for a paper: each table as Markdown, LaTeX (booktabs) and CSV."""
 
-import csv
-import io
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
@@ -13,13 +12,10 @@ from ablate.record.files import write_text
 from ablate.report.content import citation
 from ablate.report.tables import Table, comparable
 
-LATEX = str.maketrans(
-    {
-        **{letter: rf"\{letter}" for letter in "&%$#_{}"},
-        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-        **{"±": r"$\pm$", "<": "$<$", ">": "$>$", "²": "$^2$", "×": r"$\times$"},
-    }
-)
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+LATEX = str.maketrans({"±": r"$\pm$", "<": "$<$", ">": "$>$", "²": "$^2$", "×": r"$\times$"})
 MINUS = re.compile(r"(?<![\w$.])-(?=\d)")
 
 
@@ -52,22 +48,21 @@ def as_latex(table: Table, cited: str) -> str:
     """Return a table as a LaTeX tabular for the package booktabs, with the line for citing the
     table.
     """
-    columns = "".join("l" if i < table.words else "r" for i in range(len(table.head)))
-    head, *rows = (" & ".join(map(_latex, cells)) + r" \\" for cells in (table.head, *table.rows))
-    body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows]
-    return "\n".join([f"% Source: {cited}", *body, r"\bottomrule", r"\end{tabular}"]) + "\n"
-
-
-def _latex(cell: str) -> str:
-    """Return a cell with the special characters of LaTeX escaped."""
-    return MINUS.sub("$-$", cell.translate(LATEX))
+    columns = "l" * table.words + "r" * (len(table.head) - table.words)
+    tabular = _frame(table).to_latex(index=False, escape=True, column_format=columns)
+    return f"% Source: {cited}\n" + MINUS.sub("$-$", tabular.translate(LATEX))
 
 
 def as_csv(table: Table, _: str) -> str:
     """Return a table as CSV with a header."""
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([table.head, *table.rows])
-    return file.getvalue()
+    made: str = _frame(table).to_csv(index=False, lineterminator="\n")
+    return made
+
+
+def _frame(table: Table) -> "DataFrame":
+    import pandas
+
+    return pandas.DataFrame(table.rows, columns=table.head)
 
 
 FORMATS: dict[str, Callable[[Table, str], str]] = {

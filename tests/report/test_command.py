@@ -143,7 +143,7 @@ def test_what_latex_reads_as_commands_is_escaped():
     text = as_latex(table, "")
     assert r"A\_b & 50 \% \\" in text
     assert r"x \& y & $-$0.25 $\pm$ 1 \\" in text
-    assert r"a\textbackslash{}b\textasciicircum{}2 & $<$ 0.001 \\" in text
+    assert r"a\textbackslash b\textasciicircum 2 & $<$ 0.001 \\" in text
 
 
 def test_a_table_of_foreign_runs_takes_no_tables(command, tmp_path):
