@@ -2,20 +2,23 @@
 
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 from ablate.evidence.folder import Evidence
+from ablate.plan.cost import Cost
 from ablate.plan.export import as_data
 from ablate.plan.noise import Noise
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import sensitivities
+from ablate.plan.registry import RunSignature
 from ablate.plan.wording import _sensitivities as format_sensitivities
 from ablate.plan.wording import solved
 from ablate.stats.estimate import Estimate
 from ablate.stats.estimate import estimate as estimate_of
+from ablate.sweep.cell import Cell
 from ablate.verdict.kind import kind_of
 
 ARMS = [{"norm": norm, "warmup": warmup} for norm in ("pre", "post") for warmup in (True, False)]
@@ -142,10 +145,11 @@ def test_seeds_that_are_too_few_for_any_rate_are_not_called_unknown_noise(seen):
 
 
 def planned(seeds, threads=1):
-    cost = SimpleNamespace(seconds=10.0, known_by="", guessed=False)
-    cell = SimpleNamespace(label="a=1", arm=SimpleNamespace(threads=threads))
-    arm = Arm(cell, seeds, 0, 1, 1, None, None, 1, cost)
-    return Plan(SimpleNamespace(name="x"), [], [arm], seeds, "", 0, 1)
+    config = OmegaConf.create({"name": "x", "threads": threads})
+    kin = RunSignature(arm="a", variant="a", size="a", regime="a")
+    cell = Cell(number=0, label="a=1", overrides=(), arm=config)
+    arm = Arm(cell, seeds, 0, 1, 1, kin, None, 1, Cost(10.0, known_by="3 earlier runs"))
+    return Plan(config, [], [arm], seeds, "", 0, 1)
 
 
 def test_claims_of_one_id_are_named_by_their_readings(seen):

@@ -11,6 +11,8 @@ What differs: subwords rather than words, all entries of X in every step, and ve
 What to expect: faster learning with few pairs and much text; little effect with many pairs.
 """
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -72,7 +74,7 @@ class Glove(Initial):
         return self.text.fingerprint()
 
 
-def company(tokenizer: Tokenizer, lines: list[str]) -> Float[Tensor, "V V"]:
+def company(tokenizer: Tokenizer, lines: Sequence[str]) -> Float[Tensor, "V V"]:
     """Return for each pair of subwords how often the two occur in the same line at most `WINDOW`
     subwords apart; each occurrence counts as 1 / distance.
     """
