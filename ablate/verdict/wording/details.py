@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label
-from ablate.evidence.types import Claim, Failures, Levels
+from ablate.evidence.types import Claim, Failures, Levels, ReportedClaim
 from ablate.metric.table import Metric, metric_in_words, metric_of
 from ablate.phrases import grouped, listed, percent, probability
 from ablate.record.label import value_text
@@ -40,7 +40,7 @@ def graded(status: str, grade: str) -> str:
     return str(Decision(UNDECIDED if status == INCONCLUSIVE else status, grade))
 
 
-def unit_of(claim: Claim) -> Metric:
+def unit_of(claim: Claim | ReportedClaim) -> Metric:
     """Return the metric whose name, unit and digits are used to write the effect of a claim.
 
     The effect of a trend on a log-log scale is an exponent, which has no unit.
@@ -51,7 +51,7 @@ def unit_of(claim: Claim) -> Metric:
     return metric
 
 
-def is_exponent(claim: Claim) -> bool:
+def is_exponent(claim: Claim | ReportedClaim) -> bool:
     """Return whether the effect of a claim is an exponent: that of a trend on a log-log scale."""
     return claim["kind"] == "trend" and claim["scale"] == "log_log"
 
