@@ -58,16 +58,35 @@ def test_every_use_of_a_layer_is_a_layer(deep, option, monkeypatch):
 
     outputs, after_each_layer = [], depth.after_each_layer
 
-    def recorded(stack, x, real):
-        outputs.append((stack(x, real), after_each_layer(stack, x, real)))
+    def recorded(stack, tokens, real):
+        outputs.append((stack(tokens, real), after_each_layer(stack, tokens, real)))
         return outputs[-1][1]
 
     monkeypatch.setattr(depth, "after_each_layer", recorded)
-    metrics = deep(option, "model/position=none")  # the stack would add positions again
+    metrics = deep(option)
     ((whole, (*before, last)),) = outputs
     assert len(before) == 3
     assert (last - whole).abs().max() < 1e-12
     assert 0 < metrics["deletion"] < 1
+
+
+def test_gradients_are_those_of_the_outputs_of_the_layers(deep, monkeypatch):
+    from ablate.claims.probe.layers import depth
+
+    slopes, gradients = [], depth.gradients
+
+    def compared(stack, tokens, real, direction):
+        def total(shifted):
+            return (depth.after_each_layer(stack, shifted, real)[-1] * direction).sum()
+
+        metrics = gradients(stack, tokens, real, direction)
+        step = 1e-6 * tokens.grad / tokens.grad.norm()
+        slopes.append(float(total(tokens + step) - total(tokens - step)) / 2e-6)
+        return metrics
+
+    monkeypatch.setattr(depth, "gradients", compared)
+    metrics = deep()
+    assert metrics["input_gradient"] == pytest.approx(math.log10(slopes[0]), abs=1e-4)
 
 
 def test_gradients_that_are_not_numbers_do_not_pass(deep, monkeypatch):

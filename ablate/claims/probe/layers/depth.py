@@ -90,16 +90,15 @@ class Depth(Probe):
         fixed = copy.deepcopy(model).double().eval()
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
         src = random_sentences(fixed, [self.length] * SENTENCES, generator)
-        x = fixed.encoder.position.embed(
-            fixed.embedding.embed_src(src), torch.arange(self.length)[None]
-        ).detach()
-        outputs = after_each_layer(fixed.encoder, x, src != PAD)
-        direction = torch.randn(x.shape, generator=generator, dtype=x.dtype)
+        tokens = fixed.embedding.embed_src(src).detach()
+        outputs = after_each_layer(fixed.encoder, tokens, src != PAD)
+        direction = torch.randn(outputs[0].shape, generator=generator, dtype=tokens.dtype)
         gates = [
-            self.gate(fixed.encoder.residual, x.size(-1), generator) for _ in range(self.draws)
+            self.gate(fixed.encoder.residual, outputs[0].size(-1), generator)
+            for _ in range(self.draws)
         ]
         return {
-            **gradients(fixed.encoder, x.requires_grad_(), src != PAD, direction),
+            **gradients(fixed.encoder, tokens.requires_grad_(), src != PAD, direction),
             **likeness(outputs),
             "constructed": max(gate.constructed for gate in gates),
             "random": min(gate.random for gate in gates),
@@ -161,7 +160,7 @@ def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float
 
 
 def gradients(
-    stack: Stack, x: Tensor, real: Tensor, direction: Float[Tensor, "B L D"]
+    stack: Stack, tokens: Tensor, real: Tensor, direction: Float[Tensor, "B L D"]
 ) -> dict[str, float]:
     """Return logarithms of gradient norms of a stack.
 
@@ -171,14 +170,14 @@ def gradients(
         first_over_last, vanishing, last_gradient, input_gradient: see `Depth.__call__`.
     """
     layers = list(stack.parameters_by_layer())
-    (stack(x, real) * direction).sum().backward()
+    (stack(tokens, real) * direction).sum().backward()
     first, last = (norm([p.grad for p in layer]) for layer in (layers[0], layers[-1]))
     ratio = torch.log10(first / last)
     return {
         "first_over_last": float(ratio),
         "vanishing": float((-ratio).clamp(min=0)),
         "last_gradient": float(last.log10()),
-        "input_gradient": float(norm([x.grad]).log10()),
+        "input_gradient": float(norm([tokens.grad]).log10()),
     }
 
 
@@ -192,12 +191,13 @@ def norm(parts: list[Tensor | None]) -> Float[Tensor, ""]:
 
 @torch.no_grad()
 def after_each_layer(
-    stack: Stack, x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
+    stack: Stack, tokens: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
 ) -> list[Float[Tensor, "B L D"]]:
-    """Return the input x of a stack, followed by the output of the stack if it ended after its
-    first layer, after its second layer, and so on.
+    """Return embedded tokens with their positions, followed by the output of the stack if it ended
+    after its first layer, after its second layer, and so on.
     """
-    at = LayerContext(torch.arange(x.size(1))[None], stack.position, real, None)
+    at = LayerContext(torch.arange(tokens.size(1))[None], stack.position, real, None)
+    x = stack.position.embed(tokens, at.positions)
     stream = stack.residual.enter(x, real)
     calls = iter([partial(sublayer, at=at) for sublayer in stack.sublayers])
     reads = iter(stack.reads)
