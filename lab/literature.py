@@ -33,7 +33,10 @@ FIRST = "reading the verdicts of the screen"
 SCREEN, RESULTS = Path("experiments/modern_screen"), Path("docs/explanation/literature.yaml")
 CAPTIONS = Path("experiments/modern_second_corpus")
 SMALL = (NOT_WORSE, NOT_BETTER)
-SHOWS = {"better": (BETTER,), "the same": SMALL, "worse": (WORSE,)}
+SHOWS = {
+    **{"better": (BETTER,), "the same": SMALL, "worse": (WORSE,)},
+    "no better": (WORSE, NOT_BETTER),
+}
 HEAD = """\
 # Agreement with the literature
 
