@@ -48,21 +48,26 @@ def main() -> None:
     leave_current_folder()
     first, *rest = _renamed(sys.argv[1:]) or [""]
     with exit_statuses(f"ablate {first}" if first in names() else "ablate"):
-        if sys.argv[1:] in (["-h"], ["--help"], ["--version"]):
-            _about().read(sys.argv[1:])
-        elif first in names():
-            run_command(f"ablate {first}", f"{commands.__name__}.{first}", rest)
-        elif first in MOVED_TO_LAB:
-            _run_moved(first, rest)
-        elif "=" in first or first.startswith(("-", "~")) or not first:
-            _refuse_late_command(sys.argv[1:])
-            from ablate.cli.train import train  # imports Hydra
-
-            search_current_folder()
-            train()
-        else:
-            raise UserError(_no_command(first))
+        _run(first, rest)
         sys.stdout.flush()
+
+
+def _run(first: str, rest: list[str]) -> None:
+    """Run a command, or train if the first word is an override or a flag."""
+    if sys.argv[1:] in (["-h"], ["--help"], ["--version"]):
+        _about().read(sys.argv[1:])
+    elif first in names():
+        run_command(f"ablate {first}", f"{commands.__name__}.{first}", rest)
+    elif first in MOVED_TO_LAB:
+        _run_moved(first, rest)
+    elif "=" in first or first.startswith(("-", "~")) or not first:
+        _refuse_late_command(sys.argv[1:])
+        from ablate.cli.train import train  # imports Hydra
+
+        search_current_folder()
+        train()
+    else:
+        raise UserError(_no_command(first))
 
 
 @contextmanager

@@ -29,19 +29,9 @@ from ablate.wandb.names import ANALYSIS, EVIDENCE, LOGGER, LONGEST_NAME, LONGEST
 from ablate.wandb.start import finish, start
 
 CLAIM = (
-    *(
-        "id",
-        "reading",
-        "verdict",
-        "primary",
-        "exploratory",
-        "kind",
-        "metric",
-        "effect",
-        "low",
-        "high",
-    ),
-    *("margin", "alpha", "p_supported", "p_refuted", "pairs", "steps", "headline", "evidence"),
+    *("id", "reading", "verdict", "primary", "exploratory", "kind", "metric"),
+    *("effect", "low", "high", "margin", "alpha", "p_supported", "p_refuted", "pairs", "steps"),
+    *("headline", "evidence"),
 )
 ENDINGS = ("finished", "diverged", "collapsed", "failed")
 DOTS = 120  # resolution of a figure in dots per inch
