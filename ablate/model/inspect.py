@@ -77,9 +77,9 @@ def check_weights(model: nn.Module) -> None:
     for kernel in model.modules():
         if isinstance(kernel, Kernel) and not kernel.has_weights:
             raise UserError(
-                f"the attention {type(kernel).__name__} has no attention weights to measure, since "
-                "its outputs are no weighted sums of the values: choose another model/attention, "
-                "such as fused"
+                f"the outputs of {type(kernel).__name__} attention are not plain weighted sums of "
+                "the values, so there are no attention weights to measure: choose another "
+                "model/attention, such as fused"
             )
 
 

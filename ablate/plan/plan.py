@@ -100,9 +100,10 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Core time in seconds of all runs that still have to run; None if unknown for an arm.
+        """Estimated core-seconds of all runs that still have to run; None if there is no estimate
+        for an arm.
 
-        It is the sum of their times, each multiplied by the number of threads of the run.
+        Each run counts its time multiplied by its number of threads.
         """
         estimates = (
             arm.cost.seconds * arm.left * arm.threads for arm in self.everything if arm.cost

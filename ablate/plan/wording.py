@@ -193,7 +193,7 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
     if short:
         lines.append(f"With less than 80 % power, these seeds decide: {', '.join(short)}.")
     if unknown and planned.seeds == 1:
-        lines.append(f"A single seed does not decide: {', '.join(unknown)}.")
+        lines.append(f"A single seed cannot decide these claims: {', '.join(unknown)}.")
     elif unknown:
         lines.append(f"The run-to-run variation is unknown for: {', '.join(unknown)}.")
     return "\n".join(lines)

@@ -54,11 +54,11 @@ def stored_runs(folder: Path) -> Iterator[StoredRun]:
 
 
 def with_evaluation(config: DictConfig, tests: DictConfig) -> DictConfig:
-    """Return the config of a run in which the config keys for testing are those of an evaluation.
+    """Return the config of a run whose settings for testing are replaced by those of an evaluation.
 
     Args:
-        config: config of the training; its keys for testing are those of the first evaluation.
-        tests: config of the evaluation, which lacks keys with their usual values.
+        config: config of the training, with the settings of the evaluation right after it.
+        tests: config of the evaluation; keys that are missing have their default values.
     """
     merged = cast(DictConfig, OmegaConf.merge(config, {"batch": tests.get("batch", {})}))
     for key in IN_TESTING:

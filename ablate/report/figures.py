@@ -93,9 +93,8 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         caption += ". An arrow with a number marks a mean gain outside of the axis"
     if any(cost is not None for row in rows for cost in row.costs):
         caption += (
-            ". Time is processor time, and memory the tensors kept for the backward pass, of a "
-            "training step without the optimiser, for each token, in the fastest run of each "
-            "variant"
+            ". Time is the processor time per token of forward and backward pass, in the fastest "
+            "run of a variant; memory is that of the activations saved for the backward pass"
         )
     axis = metric_of(screen["metric"]).axis
     draw = partial(draw_components, rows, axis, screen["margin"])

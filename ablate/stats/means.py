@@ -323,7 +323,8 @@ def p_equal_variances(arms: Sequence[Values]) -> float | None:
     """Return the p-value of Brown and Forsythe's test of equal variances.
 
     Arms with a single run are left out. The result is None if fewer than two arms are left, or if
-    the runs of each arm are all equally far from its median, because they do not vary or are two.
+    in every arm all runs have the same distance from the median of the arm. This is always so for
+    arms of two runs.
     """
     distances = [np.abs(arm - np.median(arm)) for arm in arms if len(arm) > 1]
     n, k = sum(map(len, distances)), len(distances)

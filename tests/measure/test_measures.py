@@ -128,8 +128,8 @@ def test_norms_that_return_nan_are_no_norms_without_errors(data, model):
     ("measure", "option", "words"),
     [
         ("layers", "model/norm=none", "model/norm=none leaves none"),
-        ("layers", "model/residual=dual", "model/residual Dual has several streams"),
-        ("heads", "model/attention=differential", "Differential has no attention weights"),
+        ("layers", "model/residual=dual", "but Dual has several"),
+        ("heads", "model/attention=differential", "there are no attention weights to measure"),
     ],
 )
 def test_models_without_the_measured_part_are_refused_before_training(
@@ -187,5 +187,5 @@ def test_a_measure_that_cannot_work_is_refused(compose, overrides, words):
 def test_embeddings_of_characters_are_no_words(data, small, compose):
     measure = Embeddings(rotated=False, rotations=1)
     measure.check(data)
-    with pytest.raises(UserError, match="words that are a single token"):
+    with pytest.raises(UserError, match="too few of these words are a single token"):
         measure.check(prepare_data(resolve(compose(*small, "tokenizer=char"))))

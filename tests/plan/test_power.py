@@ -166,7 +166,7 @@ def test_claims_of_one_id_are_named_by_their_readings(seen):
 
 def test_a_single_seed_is_not_called_unknown_variation(seen):
     text = solved(planned(1), 5, seen({}, seeds=1))
-    assert "A single seed does not decide: mine." in text
+    assert "A single seed cannot decide these claims: mine." in text
     assert "unknown" not in text
     assert "variation is unknown for: mine." in solved(planned(8), 5, seen({}, noise={}))
 

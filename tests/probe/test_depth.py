@@ -98,7 +98,7 @@ def test_gradients_that_are_not_numbers_do_not_pass(deep, monkeypatch):
 
 def test_attention_without_weights_is_refused(measure):
     options = ("model/attention=differential", "model.d_head=8")
-    with pytest.raises(UserError, match="Differential has no attention weights"):
+    with pytest.raises(UserError, match="there are no attention weights to measure"):
         measure("additivity", *SMALL, *options, draws=1, length=8)
 
 

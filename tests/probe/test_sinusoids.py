@@ -77,7 +77,7 @@ def test_how_many_positions_share_their_encoding():
     ["model/attention=general", "model/projections=none", "model/norm=dynamic_tanh"],
 )
 def test_parts_without_known_columns_are_refused(probed, option):
-    with pytest.raises(UserError, match="cannot do so for encoder"):
+    with pytest.raises(UserError, match="does not know those of encoder"):
         probed("sinusoidal", option)
 
 

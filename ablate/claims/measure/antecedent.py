@@ -65,8 +65,8 @@ class Antecedent(Measure):
         spans = [span for words in (*text.src, *text.tgt) for span in words]
         if any(end - start != 1 for start, end in spans):
             raise UserError(
-                "measure=antecedent counts positions in words, but the tokenizer splits words "
-                "into several tokens: choose tokenizer=word"
+                "measure=antecedent finds tokens by the number of the word, so each word must be a "
+                "single token, but the tokenizer splits some words: choose tokenizer=word"
             )
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:

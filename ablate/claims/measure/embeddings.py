@@ -64,8 +64,8 @@ class Embeddings(Measure):
             sizes = Counter(feature.classes).values()
             if sum(size > 1 for size in sizes) < 2:
                 raise UserError(
-                    f"measure=embeddings compares words that are a single token, but too few words "
-                    f"with a class of {name} are: choose tokenizer=word or a larger vocabulary"
+                    f"measure=embeddings compares words by their {name}, but too few of these "
+                    "words are a single token: choose tokenizer=word or a larger vocabulary"
                 )
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:

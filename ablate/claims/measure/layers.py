@@ -73,9 +73,9 @@ class Layers(Measure):
             token = torch.zeros(1, 1, stack.d_model, device=next(stack.parameters()).device)
             if not isinstance(stack.residual.enter(token, None), Tensor):
                 raise UserError(
-                    "measure=layers compares sub-layers with the residual stream, and "
-                    f"model/residual {type(stack.residual).__name__} has several streams: choose "
-                    "another model/residual, or measure=none"
+                    "measure=layers compares the outputs of sub-layers with a single residual "
+                    f"stream, but {type(stack.residual).__name__} has several: choose another "
+                    "model/residual, such as pre_ln, or measure=none"
                 )
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:

@@ -42,7 +42,7 @@ class Kernel(nn.Module, ABC):
     # whether its weights are at least 0 and sum to 1 over the keys, so that pictures can show them
     has_shares = True
     has_partial_shares = False  # whether they are at least 0 and sum to less than 1
-    # whether its outputs are weighted sums of the values, so that `inspect.weights_of` has a result
+    # whether its outputs are plain weighted sums of the values; `inspect.weights_of` needs that
     has_weights = True
     keeps_pairs = True  # whether it can hide any single key from any single query
     longest: int | None = None  # largest number of keys; None: there is no limit

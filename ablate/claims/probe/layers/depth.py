@@ -193,8 +193,8 @@ def norm(parts: list[Tensor | None]) -> Float[Tensor, ""]:
 def after_each_layer(
     stack: Stack, tokens: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
 ) -> list[Float[Tensor, "B L D"]]:
-    """Return embedded tokens with their positions, followed by the output of the stack if it ended
-    after its first layer, after its second layer, and so on.
+    """Return the sum of token embeddings and positions, followed by the output that the stack would
+    have if it ended after its first layer, after its second layer, and so on.
     """
     at = LayerContext(torch.arange(tokens.size(1))[None], stack.position, real, None)
     x = stack.position.embed(tokens, at.positions)

@@ -86,9 +86,10 @@ def check_columns(model: Transformer) -> None:
         normed = isinstance(part, Norm) and all(shape == (width,) for shape in shapes)
         if isinstance(part, Identity) or (shapes and not mapped and not normed):
             raise UserError(
-                "probe=sinusoids permutes the columns of the residual stream, and cannot do so for "
-                f"{name} ({type(part).__name__}): choose the usual options of the model, such as "
-                "model/attention=fused and model/projections=separate"
+                "probe=sinusoids permutes the features of the residual stream together with the "
+                f"weights that read or write them, but does not know those of {name} "
+                f"({type(part).__name__}): choose the default options of the model, such as "
+                "model/attention=fused or model/projections=separate"
             )
 
 

@@ -194,8 +194,8 @@ class FewWords:
 class ListBeams(Beams):
     """Beams that store the n best finished hypotheses of each sentence.
 
-    `best` is the score of a sentence's n-th best finished hypothesis. A sentence is done when no
-    unfinished hypothesis can have a higher score.
+    `best` is the score that a hypothesis has to exceed: that of the n-th best finished hypothesis
+    of its sentence. A sentence is done when no unfinished hypothesis can exceed this score.
     """
 
     def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):
