@@ -1,9 +1,17 @@
 """What a test measures beyond what validation does."""
 
+from unittest.mock import create_autospec
+
 import pytest
 import torch
 
+from ablate.data.batch import Batch
+from ablate.data.scheme.byte import Byte
+from ablate.data.tokenizer import Tokenizers
 from ablate.metric.calibration import Predictions
+from ablate.model.base import Model, Seq2Seq
+from ablate.search.base import Search
+from ablate.task.base import Text
 from ablate.task.translation import Translations
 
 
@@ -27,3 +35,19 @@ def test_names_of_the_scores(thorough):
         assert scores["unended"] == pytest.approx(1 / 3)
     evaluation.reset()
     assert evaluation.nll.count == evaluation.calibration.count.sum() == 0
+
+
+def test_a_translation_with_a_line_feed_is_stored_as_one_line(monkeypatch):
+    tokenizers = Tokenizers.train(Byte(joint=True), (["a"], ["a"]))
+    model, search = (create_autospec(kind, instance=True) for kind in (Model, Search))
+    ids = tokenizers.tgt.encode_batch(["a\nb"])
+    model.head = None
+    search.return_value, search.steps, search.limits.return_value = ids, None, torch.tensor([9])
+    text = Text(tokenizers, ("en", "de"), ["a b"], None)
+    row = torch.tensor([ids[0]])
+    batch = Batch(inputs=Seq2Seq(row, row), targets=row, lines=torch.tensor([0]))
+    evaluation = Translations("de", thorough=True)
+    monkeypatch.setattr("ablate.task.translation.predictions", lambda *given: None)
+    monkeypatch.setattr(evaluation, "read", lambda scores: None)
+    evaluation.update(model, batch, search, text)
+    assert evaluation.rows[0][0] == "a b"

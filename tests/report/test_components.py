@@ -5,7 +5,17 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
-from ablate.report.components import BETTER, NOT_BETTER, NOT_WORSE, OPEN, WORSE, _shows, components
+from ablate.report.components import (
+    BETTER,
+    NOT_BETTER,
+    NOT_WORSE,
+    OPEN,
+    WORSE,
+    Component,
+    _shows,
+    components,
+)
+from ablate.report.draw.components import draw_components
 from ablate.report.draw.style import style
 from ablate.report.figures import figures
 from ablate.verdict.conclude import conclude
@@ -124,6 +134,13 @@ def test_rates_of_failed_runs_that_decide_too_little_for_many_claims_leave_a_mar
         assert verdict["claims"][0]["decided_by_failures"]
         (row,) = (row for row in components(made_up, verdict) if row.name == "good")
         assert row.shows == shows
+
+
+def test_variants_have_names_with_the_usual_capitals():
+    row = Component("qk_norm", 0.1, (0.0, 0.2), BETTER, (None, None))
+    with style():
+        axes = draw_components([row], "nll", 0.05).get_axes()[0]
+    assert "QK norm" in [label.get_text() for label in axes.get_yticklabels()]
 
 
 def test_a_large_effect_does_not_set_the_scale(evidence):
