@@ -21,6 +21,26 @@ def test_a_cell_has_the_colour_of_its_value():
     assert (pixels == high).all(2).sum() >= 10 * 20
 
 
+def test_the_colours_begin_at_the_lowest_value_of_the_scale():
+    scale = Scale("difference", -1.0, 1.0, "viridis")
+    axis = Axis("x", {}, 20)
+    pixels = np.asarray(heatmaps("title", {"panel": np.zeros((2, 2))}, axis, axis, scale))
+    middle = (33, 145, 140)  # of viridis
+    assert (abs(pixels.astype(int) - middle) <= 1).all(2).sum() >= 4 * 20 * 20
+
+
+@pytest.mark.parametrize("along", [0, 1])
+def test_labels_stand_at_their_cells(along):
+    def centre(labels):
+        """The mean row or column of black pixels, which are those of text."""
+        marked, plain = Axis("", labels, 40), Axis("", {}, 40)
+        x, y = (plain, marked) if along == 0 else (marked, plain)
+        black = (np.asarray(draw(np.zeros((5, 5)), x, y)) < 60).all(2)
+        return black.nonzero()[along].mean()
+
+    assert centre({0: "WWW", 4: "."}) < centre({0: ".", 4: "WWW"}) - 10
+
+
 def test_panels_stand_side_by_side():
     x, y = Axis("x", {}, 10), Axis("y", {}, 10)
     single, three = (draw(np.zeros((4, 5)), x, y, panels) for panels in (1, 3))
