@@ -127,6 +127,14 @@ def test_jacobi_takes_few_passes_where_tokens_hardly_depend_on_one_another(src):
     assert max(map(len, translations)) == 5
 
 
+def test_jacobi_takes_no_more_passes_than_a_translation_may_have_tokens(src):
+    chain = Counted(lambda inputs: inputs.tgt_in.clamp(min=EOS) + 1)
+    chain.head = Reader(VOCABULARY)
+    jacobi = Jacobi(max_ratio=1.0, max_extra=0)
+    jacobi(chain, src)
+    assert jacobi.steps.tolist() == jacobi.limits(src).tolist() == [1, 2, 3, 4, 5, 6]
+
+
 def test_jacobi_of_nothing_is_nothing_and_nan_ends(model, src):
     jacobi = Jacobi(max_ratio=1.5, max_extra=2)
     assert jacobi(model, src[:0]) == []

@@ -45,7 +45,7 @@ class Jacobi(Search):
             guess = translations[sentence]
             better = improved(model, src[sentence], guess)
             translations[sentence] = better
-            live = ~settled(guess, better, limits[sentence])
+            live = ~settled(guess, better, limits[sentence]) & (limits[sentence] > number)
             if not live.any():
                 break
             if worth_dropping(int(live.sum()), len(live)):
