@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from torch.utils.data import Sampler
 
+from ablate.errors import UserError
+
 Rows = npt.NDArray[np.integer[Any]]
 SHUFFLE = 0  # seed of the fixed random order that evaluation without buckets uses
 PART = 1 << 17  # pairs processed at a time, which bounds the memory for intermediate arrays
@@ -219,6 +221,9 @@ def pack(order: Rows, width: Rows, tokens: int) -> Rows:
         order: indices of pairs in the order in which they fill the batches.
         width: length of the longer side of each pair, by index.
         tokens: largest number of pairs times width in a batch; at least the largest `width`.
+
+    Raises:
+        UserError: `tokens` is below the largest `width`.
     """
     widths = picked(width, order)
     spans, start = array("q"), 0
@@ -226,6 +231,11 @@ def pack(order: Rows, width: Rows, tokens: int) -> Rows:
         ahead = widths[start : start + tokens // int(widths[start])]
         filled = np.maximum.accumulate(ahead) * np.arange(1, len(ahead) + 1)
         end = start + int(np.searchsorted(filled, tokens, side="right"))
+        if end == start:
+            raise UserError(
+                f"a batch may have {tokens} tokens, but a sentence has {widths[start]} tokens with "
+                "EOS: allow at least as many tokens in a batch"
+            )
         spans.extend((start, end))
         start = end
     return np.array(spans).reshape(-1, 2)
