@@ -31,6 +31,28 @@ def test_one_layer_has_nothing_to_compare_layers_by(cut):
     assert not {"keys_apart", "layerwise", "embedding_everywhere"} & metrics.keys()
 
 
+def test_stacks_of_different_depths_cannot_be_compared_by_layer(cut):
+    assert "layerwise" not in cut("model.n_decoder_layers=1")
+
+
+def test_without_another_source_layers_of_the_encoder_change_nothing(cut, monkeypatch):
+    from ablate.claims.probe.dependence.dataflow import Edges
+
+    plain = Edges.__init__
+
+    def same_words(self, model, inputs, other_inputs, noise):
+        plain(self, model, inputs, inputs, noise)
+
+    monkeypatch.setattr(Edges, "__init__", same_words)
+    assert cut()["layerwise"] < NOTHING
+
+
+@pytest.mark.parametrize("override", ["model/block=parallel", "model.share_layers=all"])
+def test_layers_of_another_form_are_refused(cut, override):
+    with pytest.raises(UserError, match="set model/block=serial and model.share_layers=none"):
+        cut(override)
+
+
 def test_an_attention_that_reads_another_edge_is_noticed(cut, monkeypatch):
     from ablate.model.attention.multi_head import SelfAttention
 

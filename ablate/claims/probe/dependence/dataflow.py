@@ -192,19 +192,26 @@ class Edges:
 
         Returns:
             beside_top: change in the given model.
-            layerwise: change if, in addition, each decoder layer reads the encoder layer of the
-                same number instead of the final output. It is missing if the encoder has only one
-                layer.
+            layerwise: change in a model whose decoder layers read the encoder layer of the same
+                number instead of the final output. It is missing if the encoder has only one layer,
+                or if the decoder has another number of layers.
         """
         src = self.other_inputs._replace(tgt_in=self.inputs.tgt_in)
         beside = trace(self.model, src, memory=self.base.memory)
         measurements = {"beside_top": moved(self.base.states, beside.states)}
-        if self.layers["encoder"] > 1:
-            levels = [*beside.streams["encoder"][2::2], self.base.memory]
-            with memories(self.model, levels):
-                mixed = trace(self.model, self.inputs).states
-            measurements["layerwise"] = moved(self.base.states, mixed)
+        if self.layers["encoder"] == self.layers["decoder"] > 1:
+            measurements["layerwise"] = moved(self.layerwise(self.base), self.layerwise(beside))
         return measurements
+
+    def layerwise(self, encoded: Trace) -> Tensor:
+        """Return the output of the decoder if each of its layers, except the last, reads the
+        encoder layer of the same number as recorded in `encoded`.
+
+        The last decoder layer reads the final output of the encoder for the words of the probe.
+        """
+        levels = [*encoded.streams["encoder"][2::2], self.base.memory]
+        with memories(self.model, levels):
+            return trace(self.model, self.inputs).states
 
     def bottom(self) -> dict[str, Tensor]:
         """Return changes of a stack's output if all words are replaced while the input of one layer

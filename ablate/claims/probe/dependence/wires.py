@@ -61,8 +61,16 @@ def trace(
         memory: encoder output that the decoder reads instead of its own.
 
     Raises:
-        UserError: the residual uses a stream of several tensors.
+        UserError: the residual uses a stream of several tensors, or a stack has sub-layers that
+            share a residual connection or layers that share weights.
     """
+    for stack, per_layer in SUBLAYERS.items():
+        part = getattr(model, stack)
+        if part.reads != [(i, 1) for i in range(per_layer * len(part.layers))]:
+            raise UserError(
+                "this probe works only if each sub-layer has its own residual connection and is "
+                "used once: set model/block=serial and model.share_layers=none"
+            )
     heads: dict[str, Heads] = {}
     streams: defaultdict[str, list[Tensor]] = defaultdict(list)
 
