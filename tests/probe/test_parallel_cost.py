@@ -21,6 +21,11 @@ def test_a_transformer_has_as_many_steps_at_any_length(measure):
     assert short["training"] > short["whole_target"] > short["encoding"] > 1
 
 
+def test_a_model_without_an_encoder_is_refused(measure):
+    with pytest.raises(UserError, match="but model is DecoderOnly, which has none"):
+        measure("dependent_steps", "model=decoder_only", length=2)
+
+
 def test_a_step_that_waits_for_the_word_before_is_seen(measure, monkeypatch):
     plain = Transformer.encode
 

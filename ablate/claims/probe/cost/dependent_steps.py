@@ -19,6 +19,7 @@ from torch import Tensor
 from ablate.claims.probe.cost.counting import dependent_steps
 from ablate.config.limits import Count
 from ablate.data.vocabulary import BOS, EOS
+from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
 from ablate.probe.base import Probe
 from ablate.probe.sentences import random_sentences
@@ -29,14 +30,15 @@ SENTENCES = 2
 
 @dataclass(kw_only=True)
 class DependentSteps(Probe):
-    """A probe that counts the dependent operations of any translation model.
+    """A probe that counts the dependent operations of any translation model with an encoder and a
+    decoder.
 
     Args:
         length: number of tokens in each source and each target sentence.
         seed: seed of the sentences.
 
     Raises:
-        UserError: `length` is below 1.
+        UserError: `length` is below 1; when called, the model has no encoder.
     """
 
     needs = Model
@@ -60,6 +62,12 @@ class DependentSteps(Probe):
             encoding_each, training_each, decoding_each: the length of the chain divided by the
                 number of tokens of a sentence.
         """
+        if not hasattr(model, "encode"):
+            raise UserError(
+                f"probe=dependent_steps counts the operations of an encoder, but model is "
+                f"{type(model).__name__}, which has none: choose a model with an encoder and a "
+                "decoder, such as micro or rnn"
+            )
         generator = torch.Generator().manual_seed(self.seed)
         src, tgt = (random_sentences(model, [self.length] * SENTENCES, generator) for _ in range(2))
         works: dict[str, tuple[bool, Callable[[], object]]] = {
