@@ -1,13 +1,21 @@
 """The probe of heads that begin alike."""
 
+import math
+
 import pytest
+
+from ablate.errors import UserError
 
 SMALL = ("model.n_layers=1", "model.dropout.rate=0.0", "model.dropout.attention=0.2")
 
 
 @pytest.fixture
 def trained(measure):
-    return lambda: measure("heads_in_training", *SMALL, draws=2, length=4, steps=5)
+    def trained(*overrides, **keys):
+        brief = {"draws": 2, "length": 4, "steps": 5, **keys}
+        return measure("heads_in_training", *SMALL, *overrides, **brief)
+
+    return trained
 
 
 def test_only_an_asymmetry_parts_heads(trained):
@@ -28,3 +36,20 @@ def test_heads_that_do_not_all_learn_are_seen(trained, monkeypatch):
 
     monkeypatch.setattr(MultiHeadAttention, "merge", first_alone)
     assert trained()["alike"] > 1e-4
+
+
+def test_heads_have_no_biases_if_the_model_has_none(trained):
+    assert trained("model.bias=false")["alike"] < 1e-12
+
+
+def test_weights_that_are_not_numbers_are_reported(trained, monkeypatch):
+    from ablate.claims.probe.attention import heads_in_training
+
+    values = iter([0.0] * 4 + [math.nan] * 4)
+    monkeypatch.setattr(heads_in_training, "apart", lambda model: next(values))
+    assert all(map(math.isnan, trained().values()))
+
+
+def test_no_step_is_refused(trained):
+    with pytest.raises(UserError, match=r"probe\.steps=0: it must be at least 1"):
+        trained(steps=0)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ablate.claims.probe.random_models import RandomModels, seeded
+from ablate.claims.probe.random_models import ExtremesOfModels, seeded
+from ablate.config.limits import Count
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
@@ -27,7 +28,7 @@ ALIKE = ("alike", "other_outputs", "dropped")  # initialisations with equal head
 
 
 @dataclass(kw_only=True)
-class HeadsInTraining(RandomModels):
+class HeadsInTraining(ExtremesOfModels):
     """A probe that trains random models whose heads start with equal weights.
 
     Args:
@@ -37,19 +38,20 @@ class HeadsInTraining(RandomModels):
         steps: number of steps of gradient descent.
 
     Raises:
-        UserError: `draws` is below 1, or `length` below 2.
+        UserError: `draws` or `steps` is below 1, or `length` below 2.
     """
 
+    least = ("other_outputs", "dropped", "independent")
     measures = (*ALIKE, "independent")
 
-    steps: int
+    steps: Count
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how much the weights of the heads differ after training, in four experiments with
-        different initial weights.
+    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
+        """Return how much the weights of the heads differ after training, for one random model in
+        four experiments with different initial weights.
 
-        Each experiment trains all random models. `alike` is the largest difference over the models;
-        the other three values are the smallest difference over the models.
+        `alike` is reported for the random model with the largest difference; the other three values
+        are reported for the model with the smallest difference.
 
         Returns:
             alike: all heads of an attention begin with equal weights.
@@ -58,19 +60,17 @@ class HeadsInTraining(RandomModels):
             dropped: the heads begin with equal weights, and training uses the model's dropout.
             independent: all weights are random and independent.
         """
-        differences: dict[str, list[float]] = {name: [] for name in self.measures}
-        for trained, generator in self.models(model):
-            drawn = {name: value.clone() for name, value in trained.state_dict().items()}
-            pairs = self.pairs(trained, generator)
-            for name in self.measures:
-                trained.load_state_dict(drawn)
-                begin(trained, name)
-                trained.train(name == "dropped")
-                with seeded(generator):
-                    self.descend(trained, *pairs)
-                differences[name].append(apart(trained))
-        worst = {"alike": max}
-        return {name: worst.get(name, min)(values) for name, values in differences.items()}
+        drawn = {name: value.clone() for name, value in model.state_dict().items()}
+        pairs = self.pairs(model, generator)
+        differences = {}
+        for name in self.measures:
+            model.load_state_dict(drawn)
+            begin(model, name)
+            model.train(name == "dropped")
+            with seeded(generator):
+                self.descend(model, *pairs)
+            differences[name] = apart(model)
+        return differences
 
     def pairs(self, model: Transformer, generator: torch.Generator) -> tuple[Seq2Seq, Tensor]:
         """Return random sources with random targets as decoder input, and the next token at each
@@ -123,8 +123,8 @@ def apart(model: Transformer) -> float:
 
 
 def _heads(model: Transformer) -> Iterator[tuple[MultiHeadAttention, list[Tensor]]]:
-    """Yield every attention module of the model, with the weights and biases of its query, key and
-    value projections.
+    """Yield every attention module of the model, with the weights and biases (if there are any) of
+    its query, key and value projections.
 
     Each tensor is a view of a parameter whose first dimension is the number of heads: entry h
     belongs to head h.
@@ -132,5 +132,5 @@ def _heads(model: Transformer) -> Iterator[tuple[MultiHeadAttention, list[Tensor
     for part in model.modules():
         if isinstance(part, MultiHeadAttention):
             maps = (part.query, part.key, part.value)
-            tensors = [tensor for of in maps for tensor in (of.weight, of.bias)]
+            tensors = [t for of in maps for t in (of.weight, of.bias) if t is not None]
             yield part, [of.data.view(part.n_heads, -1, *of.shape[1:]) for of in tensors]
