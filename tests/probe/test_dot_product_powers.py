@@ -1,5 +1,7 @@
 """The probe of dot products and of what one head can do."""
 
+import math
+
 import pytest
 import torch
 
@@ -65,6 +67,20 @@ def test_other_heads_and_values_in_the_scores_are_seen(probed, monkeypatch):
 
     monkeypatch.setattr(MultiHeadAttention, "project", project)
     assert probed()["identical_error"] > 1e-3
+
+
+@torch.no_grad()
+def test_outputs_that_are_not_numbers_are_reported(monkeypatch):
+    from ablate.claims.probe.attention import hand_set_heads, identical_heads
+
+    for module, function, arguments in (
+        (identical_heads, identical_heads.identical_heads, (torch.ones(3, 4).double(),)),
+        (hand_set_heads, hand_set_heads.convolutions, ()),
+    ):
+        plain, factors = module.read, iter([1.0] * 4 + [math.nan] * 8)
+        monkeypatch.setattr(module, "read", lambda *of, p=plain, f=factors: p(*of) * next(f))
+        values = function(*arguments, torch.Generator().manual_seed(0))
+        assert all(map(math.isnan, [*values.values()][:2]))
 
 
 def test_several_heads_are_refused(probed):

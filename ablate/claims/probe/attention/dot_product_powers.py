@@ -14,6 +14,7 @@ What to expect: among vectors of equal length, the dot product of a vector with 
 
 import copy
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -217,7 +218,7 @@ def symmetry(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, flo
     plain, tied, separate = three_maps(attention)
     apart = {of: asymmetry(scores(of, x, x)) for of in (plain, tied, separate)}
     return {
-        "symmetric_error": max(apart[plain], apart[tied]),
+        "symmetric_error": float(np.max([apart[plain], apart[tied]])),
         "separate_asymmetry": apart[separate],
         "weights_asymmetry": asymmetry(weights_and_scores(plain, x / attention.d_head**0.25)[0]),
     }
@@ -254,10 +255,10 @@ def roles(
         of.weight.copy_(by @ of.weight)
         of.bias.copy_(by @ of.bias)
     together = changes(attention, remixed, x)
-    asked = ("query", "key")
+    query, key, value = moved["query"], moved["key"], moved["value"]
     return {
-        "roles_leak": max(moved["value"]["weights"], *(moved[name]["values"] for name in asked)),
-        "roles_moved": min(moved["value"]["values"], *(moved[name]["weights"] for name in asked)),
+        "roles_leak": float(np.max([value["weights"], query["values"], key["values"]])),
+        "roles_moved": float(np.min([value["values"], query["weights"], key["weights"]])),
         "remixed_weights": together["weights"],
         "remixed_queries": together["queries"],
     }

@@ -13,6 +13,7 @@ What to expect: without normalisation, both forms and their gradients agree up t
 
 import copy
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -148,7 +149,7 @@ def forms(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]
         "one_matrix_error": apart(out, answers(source, to, given)),
         "two_states_error": apart(out, programmed(attention, x)),
         "uncausal_error": apart(kernel(q, k, v, Mask(), None)[0], answers(source, to, given)),
-        "roles_swapped": min(apart(out, wrong) for wrong in swapped),
+        "roles_swapped": float(np.min([apart(out, wrong) for wrong in swapped])),
     }
 
 
@@ -195,11 +196,11 @@ def gradients(
         for out in (read(attention, x, x), slow_and_fast(attention, x))
     ]
     pairs = list(zip(*through, strict=True))
+    errors = [(first - other).abs().max() / first.abs().max() for first, other in pairs]
+    sizes = [fast.abs().max() for _, fast in pairs]
     return {
-        "gradient_error": max(
-            float((first - other).abs().max() / first.abs().max()) for first, other in pairs
-        ),
-        "gradient_size": min(float(fast.abs().max()) for _, fast in pairs),
+        "gradient_error": float(torch.stack(errors).max()),
+        "gradient_size": float(torch.stack(sizes).min()),
     }
 
 

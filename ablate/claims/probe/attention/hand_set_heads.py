@@ -6,6 +6,7 @@ least LOGIT, so that each weight deviates from the pattern by less than exp(-LOG
 
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -93,9 +94,8 @@ def patterns(generator: torch.Generator) -> dict[str, float]:
         x = torch.cat([F.one_hot(kind, 2), place], 1).double()
         actual.append(weights_and_scores(head, x)[0][INNER])
         wanted.append(place[(torch.arange(WORDS) + 2 * kind - 1) % WORDS][INNER])
-    gap = max(float((row - other).abs().max()) for row, other in zip(actual, wanted, strict=True))
     return {
-        "pattern_gap": gap,
+        "pattern_gap": float((torch.stack(actual) - torch.stack(wanted)).abs().max()),
         "pattern_moves": float((actual[0] - actual[1]).abs().amax(1).min()),
     }
 
@@ -139,7 +139,7 @@ def convolutions(generator: torch.Generator) -> dict[str, float]:
         for heads, deviations in ((width, errors), (width - 1, fewer)):
             attention = attending_to_offsets([(offset,) for offset in range(heads)], taps[:heads])
             deviations.append(float((read(attention, x, x)[:, :CONTENT] - wanted).abs().max()))
-    return {"conv_error": max(errors), "conv_fewer_heads": min(fewer)}
+    return {"conv_error": float(np.max(errors)), "conv_fewer_heads": float(np.min(fewer))}
 
 
 def standing(content: Float[Tensor, "L C"]) -> Float[Tensor, "L D"]:

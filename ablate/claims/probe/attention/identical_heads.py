@@ -5,6 +5,7 @@ attention.
 import copy
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -42,9 +43,9 @@ def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict
         many.query.weight[:width] *= -1
         with_other_queries.append(float((read(many, x, x) - read(alone, x, x)).abs().max()))
     return {
-        "identical_error": max(errors),
-        "other_heads": min(with_other_queries),
-        "dropout_between_heads": max(dropped),
+        "identical_error": float(np.max(errors)),
+        "other_heads": float(np.min(with_other_queries)),
+        "dropout_between_heads": float(np.max(dropped)),
     }
 
 
