@@ -15,10 +15,10 @@ def probed(compose):
     from ablate.initial.seeded import initialise
     from ablate.model.build import build
 
-    def run_probe(level, **keys):
+    def run_probe(level, *overrides, **keys):
         given = [f"probe.{key}={value}" for key, value in {"draws": 1, "length": 5, **keys}.items()]
         sizes = ("model.d_model=16", "model.n_layers=1")
-        config = compose("probe=who_sees_whom", f"model={level}", *sizes, *given)
+        config = compose("probe=who_sees_whom", f"model={level}", *sizes, *overrides, *given)
         model = build(config.model, src_vocab=30, tgt_vocab=30, joint_vocab=True)
         initialise(model, 1)
         probe = construct(config.probe)
@@ -104,3 +104,13 @@ def test_recurrence_with_a_way_past_the_state_is_seen(probed, monkeypatch):
 def test_what_cannot_be_read_is_refused(probed, level, keys, message):
     with pytest.raises(UserError, match=message):
         probed(level, **keys)
+
+
+def test_scores_that_are_no_dot_products_are_refused(probed):
+    with pytest.raises(UserError, match="the attention is Additive: choose model/attention=expl"):
+        probed("micro", "model/attention=additive")
+
+
+def test_scores_are_scaled_as_in_the_model(probed):
+    scaled, plain = (probed("micro", f"model.attention.scale={s}") for s in ("d_head", "none"))
+    assert plain["score_control"] == pytest.approx(4 * scaled["score_control"])  # d_head is 4

@@ -29,6 +29,8 @@ from ablate.claims.probe.random_models import RandomModels, each_replaced, extre
 from ablate.config.limits import OneOf, Range
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
+from ablate.model.attention.explicit import Explicit
+from ablate.model.attention.fused import Fused
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Model
 from ablate.model.position.base import Position
@@ -108,16 +110,17 @@ class WhoSeesWhom(RandomModels):
             weight_control: size of this weight in the shorter text.
 
         Raises:
-            UserError: the model is neither recurrent nor a Transformer, or it is recurrent and
-                `position` is not none.
+            UserError: the model is neither recurrent nor a Transformer, it is recurrent and
+                `position` is not none, or its attention scores are not scaled dot products.
         """
         self.check(model)
         drawn = [self.draw(*arguments) for arguments in self.models(model)]
         return extremes(drawn, drawn[0].keys() - set(LARGEST))
 
     def check(self, model: Model) -> None:
-        """Raise UserError for a model that is neither recurrent nor a Transformer, and for a
-        recurrent model if the probe has positions.
+        """Raise UserError for a model that is neither recurrent nor a Transformer, for a recurrent
+        model if the probe has positions, and for attention that is not scaled dot-product
+        attention.
         """
         if not isinstance(model, Recurrent | Transformer):
             raise UserError(
@@ -129,6 +132,13 @@ class WhoSeesWhom(RandomModels):
                 f"probe.position is {self.position!r}: model=rnn has no positions, so it must be "
                 "none"
             )
+        if isinstance(model, Transformer):
+            kernel = self.attention(model).kernel
+            if type(kernel) not in (Explicit, Fused):
+                raise UserError(
+                    "probe=who_sees_whom measures scores that are dot products, but the attention "
+                    f"is {type(kernel).__name__}: choose model/attention=explicit or fused"
+                )
 
     @torch.no_grad()
     def draw(self, model: Model, generator: torch.Generator) -> dict[str, float]:
@@ -287,14 +297,14 @@ def recorded(
     attention: SelfAttention, read: Read, ids: Int[Tensor, "M L"]
 ) -> Float[Tensor, "M H K"]:
     """Return the scores between the last token and every key, for each text and head: the product
-    of query and key divided by the square root of the head width.
+    of query and key, scaled as the attention scales it.
     """
     records: list[Tensor] = []
 
     def record(kernel: Any, inputs: tuple[Any, ...]) -> None:
         q, k = inputs[:2]
-        records.append((q[:, :, -1:] @ k.transpose(-2, -1))[:, :, 0])
+        records.append(kernel.scale * (q[:, :, -1:] @ k.transpose(-2, -1))[:, :, 0])
 
     with attention.kernel.register_forward_pre_hook(record):
         read(ids)
-    return records[0] * attention.d_head**-0.5
+    return records[0]
