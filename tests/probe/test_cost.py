@@ -85,6 +85,16 @@ def test_batch_norm_has_no_batch_of_one_token():
     assert made("layer_norm_step", sizes, 0)().isfinite().all()
 
 
+def test_batch_norm_of_a_single_token_is_refused():
+    sizes = dict(work="batch_norm_step", sentences=1, d_model=4, n_heads=1, seed=0)
+    for probe in (
+        Seconds(**sizes, length=1, repeats=1),
+        Operations(**sizes, length=2, draws=0, longest=2),
+    ):
+        with pytest.raises(UserError, match="a single token has no variance"):
+            probe(None)
+
+
 def test_linformer_is_refused_where_later_words_are_hidden():
     kernel = Linformer(d_head=4, dropout=0.0, scale="none", rank=2, max_length=8)
     with pytest.raises(UserError, match="the causal mask"):

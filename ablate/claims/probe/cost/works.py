@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ablate.errors import UserError
 from ablate.model.attention.additive import Additive
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.explicit import Explicit
@@ -223,7 +224,17 @@ def multi_head(sizes: Sizes) -> Work:
 
 
 def norm_step(norm: Callable[[int], nn.Module], sizes: Sizes) -> Work:
-    """Return a workload: the forward and backward pass of a norm in training mode."""
+    """Return a workload: the forward and backward pass of a norm in training mode.
+
+    Raises:
+        UserError: batch norm has a single token.
+    """
+    if norm is nn.BatchNorm1d and sizes.sentences * sizes.length < 2:
+        raise UserError(
+            f"probe.length is {sizes.length} or twice this number, and probe.sentences is "
+            f"{sizes.sentences}: a single token has no variance, which batch norm needs in "
+            "training, so set probe.sentences=2 or more"
+        )
     made = norm(sizes.d_model)
 
     def do(x: Tensor, gradient: Tensor) -> Tensor:
