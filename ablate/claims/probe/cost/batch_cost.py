@@ -44,7 +44,8 @@ class BatchCost(RandomModels):
         batching: sentences of a batch: one_by_one | random | bucketed (similar lengths) |
             to_longest (random, with most padding).
         lines: number of training lines that are read.
-        tokens: maximum number of tokens in a batch, padding counted.
+        tokens: maximum number of tokens in a batch, padding counted, before to_longest adds its
+            padding.
         repeats: number of timed passes over all lines, whose median time is reported.
         draws: number of models with random weights that compare sentences in batches with single
             sentences.
@@ -125,8 +126,8 @@ class BatchCost(RandomModels):
     ) -> Int[Tensor, "B W"]:
         """Return the lines of one batch as padded token ids.
 
-        With batching=to_longest, the lines are padded to the longest line of the corpus, otherwise
-        to the longest line of the batch.
+        With batching=to_longest, the lines are padded to the longest of all lines that are read,
+        otherwise to the longest line of the batch.
 
         Args:
             side: padded token ids of all lines in one language.
