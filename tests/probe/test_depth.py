@@ -23,18 +23,22 @@ def test_tokens_fade_without_skips_and_stay_with_them(deep):
     assert without["stable_rank"] == pytest.approx(1 / 6, abs=0.01)
 
 
-@pytest.mark.parametrize("residual", ["pre_ln", "post_ln", "dual"])
-def test_a_sublayer_can_stop_the_gradient_whatever_the_skip(deep, residual):
-    metrics = deep(f"model/residual={residual}")
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        *(["model/residual=post_ln"], ["model/residual=dual"]),
+        ["model/residual=pre_ln", "model/norm=none"],
+    ],
+)
+def test_a_sublayer_can_stop_the_gradient_of_its_skip(deep, overrides):
+    metrics = deep(*overrides)
     assert metrics["constructed"] < 1e-3
     assert metrics["random"] > 0.1
 
 
-def test_a_sublayer_without_a_way_to_stop_it_is_seen(deep, monkeypatch):
-    from ablate.model.residual.pre_ln import PreLN
-
-    monkeypatch.setattr(PreLN, "leave", lambda self, stream, real: stream)  # nothing behind it
-    assert deep("model/residual=pre_ln")["constructed"] > 0.9
+@pytest.mark.parametrize("residual", ["pre_ln", "peri_ln"])
+def test_no_sublayer_behind_a_norm_can_stop_the_gradient_of_its_skip(deep, residual):
+    assert deep(f"model/residual={residual}")["constructed"] > 1 - 1e-9
 
 
 def test_layers_are_what_the_stack_computes(deep, monkeypatch):

@@ -13,7 +13,6 @@ What to expect: two gradient problems: large gradients near the output in Post-L
 """
 
 import copy
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -35,7 +34,6 @@ from ablate.probe.sentences import random_sentences
 from ablate.seeding import stream
 
 SENTENCES = 4
-NORM_EPS = 1e-5  # constant that layer norms add to the variance
 
 
 @dataclass(kw_only=True)
@@ -82,8 +80,8 @@ class Depth(Probe):
             kept: fraction of tokens whose output is most similar to their own embedding, among the
                 embeddings of the sentence.
             constructed: largest singular value of d(output) / d(input) of the first residual
-                connection, around the sub-layer in `stops` for which this value is smaller. The
-                largest value over the random tokens is returned.
+                connection around the sub-layer that `stop` constructs, without the norm at the end
+                of the stack. The largest value over the random tokens is returned.
             random: largest singular value of d(output) / d(input) around a random linear sub-layer.
                 The smallest value over the random tokens is returned.
         """
@@ -110,8 +108,9 @@ class Depth(Probe):
         """
         x, target = torch.randn(2, width, generator=generator, dtype=torch.float64)
         weight = torch.randn(width, width, generator=generator, dtype=torch.float64) / width
-        constructed = (passed(residual, x, *stop) for stop in stops(x, target))
-        return Gate(min(constructed), passed(residual, x, weight, torch.zeros_like(x)))
+        return Gate(
+            passed(residual, x, *stop(target)), passed(residual, x, weight, torch.zeros_like(x))
+        )
 
 
 class Gate(NamedTuple):
@@ -127,33 +126,28 @@ class Gate(NamedTuple):
     random: float
 
 
-def stops(
-    x: Float[Tensor, " D"], target: Float[Tensor, " D"]
-) -> Iterator[tuple[Float[Tensor, "D D"], Float[Tensor, " D"]]]:
-    """Yield sub-layers (matrix and bias) that are constructed to stop the gradient at the input x.
+def stop(target: Float[Tensor, " D"]) -> tuple[Float[Tensor, "D D"], Float[Tensor, " D"]]:
+    """Return a sub-layer (matrix and bias) that is constructed to stop the gradient.
 
-    The first sub-layer subtracts x, so that the sum with the skip connection is `target` for any x.
-    The second sub-layer is for residual connections with a norm before the sub-layer. Around it,
-    the output is x, and the gradient keeps only the part along the centred x and the part along the
-    constant vector. The norm at the end of the stack removes both parts.
+    The sub-layer subtracts its input, so that the sum with the skip connection is `target` for any
+    input. A norm before the sub-layer prevents that, because the norm removes a part of the input
+    that the skip connection keeps.
     """
-    identity = torch.eye(len(x), dtype=x.dtype)
-    yield -identity, target
-    centred = x - x.mean()
-    along = centred / centred.norm()
-    size = (centred.square().mean() + NORM_EPS).sqrt()
-    yield -size * (identity - torch.outer(along, along)), torch.zeros_like(x)
+    return -torch.eye(len(target), dtype=target.dtype), target
 
 
 def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float:
     """Return the largest singular value of d(output) / dx for a residual connection around a linear
     sub-layer with the given weight and bias.
+
+    The output is the residual stream after the connection, or all streams if there are several. The
+    norm at the end of the stack is not part of it.
     """
 
     def output(token: Tensor) -> Tensor:
         entered = residual.enter(token[None, None], None)
         stream = residual.through(0, entered, lambda read: read @ weight.T + bias, None)
-        return residual.leave(stream, None)[0, 0]
+        return torch.cat([stream] if isinstance(stream, Tensor) else [*stream], -1)[0, 0]
 
     jacobian = torch.autograd.functional.jacobian(output, x, vectorize=True)  # type: ignore[no-untyped-call]
     return float(torch.linalg.matrix_norm(jacobian, 2))
