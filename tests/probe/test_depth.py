@@ -56,7 +56,9 @@ def test_layers_are_what_the_stack_computes(deep, monkeypatch):
     assert metrics["deletion"] == 0
 
 
-@pytest.mark.parametrize("option", ["model.share_layers=all", "model/block=parallel"])
+@pytest.mark.parametrize(
+    "option", ["model.share_layers=all", "model/block=parallel", "model/values=first_layer"]
+)
 def test_every_use_of_a_layer_is_a_layer(deep, option, monkeypatch):
     from ablate.claims.probe.layers import depth
 

@@ -190,7 +190,7 @@ def after_each_layer(
     """Return the sum of token embeddings and positions, followed by the output that the stack would
     have if it ended after its first layer, after its second layer, and so on.
     """
-    at = LayerContext(torch.arange(tokens.size(1))[None], stack.position, real, None)
+    at = LayerContext(torch.arange(tokens.size(1))[None], stack.position, real, None, earlier=[])
     x = stack.position.embed(tokens, at.positions)
     stream = stack.residual.enter(x, real)
     calls = iter([partial(sublayer, at=at) for sublayer in stack.sublayers])
