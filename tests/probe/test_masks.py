@@ -44,6 +44,14 @@ def test_places_of_the_look_ahead_mask(measure):
     assert min(metrics.values()) > SOMETHING
 
 
+def test_source_words_are_replaced_under_the_causal_mask(measure, monkeypatch):
+    from ablate.claims.probe.masks import causal_masks
+
+    source = measure("causal_masks", draws=1)["source"]
+    monkeypatch.setattr(causal_masks, "WAYS", causal_masks.WAYS[::-1])  # the last is "before"
+    assert measure("causal_masks", draws=1)["source"] == source
+
+
 def test_a_mask_that_leaves_the_next_word_open_is_noticed(measure, monkeypatch):
     plain = torch.Tensor.tril
     monkeypatch.setattr(torch.Tensor, "tril", lambda square, k=0: plain(square, k + 1))

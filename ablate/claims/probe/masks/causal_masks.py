@@ -107,7 +107,7 @@ class CausalMasks(ExtremesOfModels):
                 replaced.
             own_past_only: largest such change of a decoder row of "past_only_finite".
             encoder_later: smallest change of an encoder row if a later word is replaced.
-            source: smallest change of a decoder row if a source word is replaced.
+            source: smallest change of a decoder row of "before" if a source word is replaced.
         """
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         words, sources = each_replaced(tgt), each_replaced(src)
@@ -132,7 +132,7 @@ class CausalMasks(ExtremesOfModels):
             "own_word": moves["before"].diagonal().max(),
             "own_past_only": moves["past_only_finite"].diagonal().max(),
             "encoder_later": influence(read.states)[later].min(),
-            "source": influence(model.decode(tgt.expand_as(sources), read)).min(),
+            "source": influence(masked(model, "before").decode(tgt.expand_as(sources), read)).min(),
         }
 
 
