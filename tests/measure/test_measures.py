@@ -9,6 +9,7 @@ from hydra.utils import instantiate
 from ablate.claims.measure.embeddings import Embeddings
 from ablate.claims.measure.gold import sentences
 from ablate.claims.measure.heads import Heads
+from ablate.claims.measure.inside import watched
 from ablate.claims.measure.layers import Layers, without_last_layer
 from ablate.claims.measure.positions import Positions
 from ablate.claims.measure.pruning import Pruning, nll
@@ -117,6 +118,19 @@ def test_the_last_two_layers_of_a_parallel_block_are_layers(data, model):
     assert Layers(sentences=12)(idle, data)["layers_alike"] == pytest.approx(1)
 
 
+def test_scores_are_those_of_the_softmax(data, model, text):
+    options = ("model/position=alibi", "model.attention.scale=none")
+    measured = model(*options)
+    with watched(measured) as attended:
+        measured(text.inputs)
+    for name in ("encoder.0.self", "decoder.0.cross"):
+        scores, weights = attended[name].scores, attended[name].weights
+        logs = weights.log().masked_fill(weights == 0, math.nan)
+        apart = (scores - logs) - (scores - logs)[..., :1]
+        assert apart.isfinite().double().mean() > 0.5
+        assert apart.nan_to_num().abs().max() < 1e-9
+
+
 def test_norms_that_return_nan_are_no_norms_without_errors(data, model):
     broken = model("model/residual=pre_ln")
     with torch.no_grad():
@@ -130,6 +144,12 @@ def test_norms_that_return_nan_are_no_norms_without_errors(data, model):
         ("layers", "model/norm=none", "model/norm=none leaves none"),
         ("layers", "model/residual=dual", "but Dual has several"),
         ("heads", "model/attention=differential", "there are no attention weights to measure"),
+        (
+            "layers",
+            "model/attention@model.cross.attention=additive",
+            "scores of Additive attention",
+        ),
+        ("positions", "model/attention=additive", "scores of Additive attention"),
     ],
 )
 def test_models_without_the_measured_part_are_refused_before_training(

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.claims.measure.gold import sentences
-from ablate.claims.measure.inside import watched
+from ablate.claims.measure.inside import check_scores, watched
 from ablate.claims.measure.pruning import nll
 from ablate.claims.measure.words import Read, read
 from ablate.config.limits import Count
@@ -60,10 +60,11 @@ class Layers(Measure):
         self.sentences = sentences
 
     def check_model(self, model: Transformer) -> None:
-        """Raise UserError for a model without norms, without attention weights, or with several
-        residual streams.
+        """Raise UserError for a model without norms, with attention scores other than scaled dot
+        products, or with several residual streams.
         """
         super().check_model(model)
+        check_scores(kernel for _, kernel in model.attentions())
         if not norms(model):
             raise UserError(
                 "measure=layers measures the outputs of norms, and model/norm=none leaves none: "

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.claims.measure.gold import sentences
-from ablate.claims.measure.inside import watched
+from ablate.claims.measure.inside import check_scores, watched
 from ablate.claims.measure.words import read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
@@ -47,6 +47,13 @@ class Positions(Measure):
 
     def __init__(self, *, given: bool, sentences: Count) -> None:
         self.given, self.sentences = given, sentences
+
+    def check_model(self, model: Transformer) -> None:
+        """Raise UserError if the first layer has attention scores other than scaled dot products,
+        or for a model without attention weights.
+        """
+        super().check_model(model)
+        check_scores([dict(model.attentions())["encoder.0.self"]])
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return fractions of explained variance (R2).
