@@ -150,6 +150,7 @@ def test_norms_that_return_nan_are_no_norms_without_errors(data, model):
             "scores of Additive attention",
         ),
         ("positions", "model/attention=additive", "scores of Additive attention"),
+        ("pruning", "model.n_heads=1", "model.n_heads is 1"),
     ],
 )
 def test_models_without_the_measured_part_are_refused_before_training(
@@ -174,6 +175,12 @@ def test_a_head_that_gives_nothing_is_worth_nothing(data, model):
     assert probe.rise(pruned, attention, [0], whole) == pytest.approx(0, abs=1e-12)
     assert probe.rise(pruned, attention, [1], whole) != pytest.approx(0, abs=1e-6)
     assert set(probe(pruned, data)) == set(Pruning.measures)
+
+
+def test_an_attention_that_gives_nothing_has_no_shares(data, model):
+    metrics = Pruning(sentences=12, halves=2)(model("model/attention=off"), data)
+    assert metrics.pop("no_heads") == 0
+    assert all(map(math.isnan, metrics.values()))
 
 
 def test_a_run_measures_its_trained_and_its_untrained_model(small, compose, data, monkeypatch):

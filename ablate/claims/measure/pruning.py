@@ -8,9 +8,11 @@ What to expect: if heads work like an ensemble, a head matters little while the 
     one head has a share below 1/H, and half of the heads have a share below a half.
 """
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -21,6 +23,7 @@ from ablate.claims.measure.words import Read, read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
 from ablate.measure.base import Measure
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.transformer import Transformer
@@ -40,6 +43,16 @@ class Pruning(Measure):
     def __init__(self, *, sentences: Count, halves: Count) -> None:
         self.sentences, self.halves = sentences, halves
 
+    def check_model(self, model: Transformer) -> None:
+        """Raise UserError if the number of heads is odd, so that there is no half of them."""
+        super().check_model(model)
+        for attention in attentions(model):
+            if attention.n_heads % 2:
+                raise UserError(
+                    "measure=pruning removes half of the heads of each attention, and "
+                    f"model.n_heads is {attention.n_heads}: choose an even number"
+                )
+
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return the rise of the nll without some heads, divided by the rise without all heads of
         the same attention.
@@ -49,22 +62,22 @@ class Pruning(Measure):
             mean_head: mean over all heads.
             half_of_heads: value for a random half of the heads, mean over halves and attentions.
             no_heads: the smallest rise of the nll, in nats per token, when all heads of an
-                attention are removed.
+                attention are removed. If it is 0, the other values are NaN.
         """
         self.text = read(sentences("test", self.sentences), data.tokenizers)
         whole = nll(model, self.text)
         single, halves, worth = [], [], []
-        for attention in (m for m in model.modules() if isinstance(m, MultiHeadAttention)):
+        for attention in attentions(model):
             worth.append(self.rise(model, attention, range(attention.n_heads), whole))
             each = [self.rise(model, attention, [h], whole) for h in range(attention.n_heads)]
-            single += [rise / worth[-1] for rise in each]
+            single += [share(rise, worth[-1]) for rise in each]
             lost = [self.rise(model, attention, half, whole) for half in self.drawn(attention)]
-            halves += [rise / worth[-1] for rise in lost]
+            halves += [share(rise, worth[-1]) for rise in lost]
         return {
-            "worst_head": max(single),
+            "worst_head": float(np.max(single)),
             "mean_head": sum(single) / len(single),
             "half_of_heads": sum(halves) / len(halves),
-            "no_heads": min(worth),
+            "no_heads": float(np.min(worth)),
         }
 
     def drawn(self, attention: MultiHeadAttention) -> list[list[int]]:
@@ -94,6 +107,18 @@ class Pruning(Measure):
 
         with attention.output.register_forward_pre_hook(silence):
             return nll(model, self.text) - whole
+
+
+def attentions(model: Transformer) -> Iterator[MultiHeadAttention]:
+    """Yield all attention modules of a model."""
+    return (part for part in model.modules() if isinstance(part, MultiHeadAttention))
+
+
+def share(rise: float, worth: float) -> float:
+    """Return the rise without some heads divided by the rise without all heads; NaN if the rise
+    without all heads is 0.
+    """
+    return rise / worth if worth else math.nan
 
 
 @torch.no_grad()
