@@ -30,6 +30,18 @@ def test_a_fill_that_is_too_small_is_noticed(measure, monkeypatch):
     assert measure("mask_fills", draws=1)["weight_float32"] > SOMETHING
 
 
+def test_weights_that_are_not_numbers_are_the_largest(measure, monkeypatch):
+    from ablate.claims.probe.masks import mask_fills
+
+    plain = mask_fills.applied
+
+    def broken(scores, masked):
+        return plain(scores, masked) | {("added", -1e9): torch.full_like(scores, math.nan)}
+
+    monkeypatch.setattr(mask_fills, "applied", broken)
+    assert math.isnan(measure("mask_fills", draws=1)["held_float32"])
+
+
 def test_rows_without_a_key_by_implementation(measure):
     metrics = measure("empty_rows", draws=1)
     spoilt = {name for name, share in metrics.items() if share}

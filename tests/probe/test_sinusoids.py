@@ -1,5 +1,7 @@
 """The algebra of sinusoids: it holds of the component, and what is broken is seen."""
 
+import math
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from ablate.errors import UserError
 
 ARGUMENTS = dict(draws=2, length=4, max_length=24, farthest=2000)
 NOTHING, SOMETHING = 1e-9, 1e-3
+NUMBER = torch.tensor([5])  # of a pair of columns
 LAWS = ("shift_float64", "product", "pair", "ratio", "rises", "spelling", "parity_columns", "paper")
 
 
@@ -49,6 +52,16 @@ def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
     monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, width: every_column(at, width))
     metrics = probed("sinusoidal")
     assert min(metrics[law] for law in LAWS if law != "rises") > SOMETHING
+
+
+def test_values_that_are_not_numbers_are_the_largest(probed, monkeypatch):
+    from ablate.claims.probe.positions import sinusoids, waves
+
+    plain, sums = waves.frequencies, iter([0.5, math.nan])
+    monkeypatch.setattr(sinusoids, "best_sum", lambda *parts: next(sums))
+    monkeypatch.setattr(waves, "frequencies", lambda z: plain(z).index_fill(0, NUMBER, math.nan))
+    metrics = probed("sinusoidal")
+    assert math.isnan(metrics["sum"]) and math.isnan(metrics["ratio"])
 
 
 def test_positions_that_repeat_are_seen(probed, monkeypatch):

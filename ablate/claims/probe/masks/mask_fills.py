@@ -80,12 +80,14 @@ class MaskFills(ExtremesOfModels):
         measurements = {"unmasked": float((scores.softmax(-1) * masked).sum(-1).mean())}
         for name, dtype in TYPES.items():
             kept = applied(scores.to(dtype), masked)
-            largest = [float(w[masked].max()) for w in kept.values() if w is not None]
+            largest = float(
+                torch.stack([w[masked].max() for w in kept.values() if w is not None]).max()
+            )
             refused = sum(w is None for w in kept.values())
             measurements |= {
-                f"held_{name}": max(largest),
+                f"held_{name}": largest,
                 f"refused_{name}": float(refused),
-                f"weight_{name}": torch.nan if refused else max(largest),
+                f"weight_{name}": torch.nan if refused else largest,
                 f"apart_{name}": apart(kept),
                 f"empty_apart_{name}": apart(applied(scores.to(dtype), every)),
             }

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor
@@ -162,7 +163,7 @@ class Sinusoids(RandomModels):
             by_name.setdefault("product", []).append(distance(z_then, z * z_own))
             by_name.setdefault("product_control", []).append(distance(z_then, z * z_wrong))
             by_name.setdefault("sum", []).append(best_sum(then, p, shifted.expand_as(p)))
-        return {name: max(values) for name, values in by_name.items()}
+        return {name: float(np.max(values)) for name, values in by_name.items()}
 
     def extension(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
         """Return how position encodings behave at positions beyond `max_length`.

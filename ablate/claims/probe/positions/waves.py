@@ -96,11 +96,11 @@ def pairs(p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], layout: str) -> di
     """
     d_model, rate = p.size(1), frequencies(z)
     by_column = rate.repeat_interleave(2) if layout == "interleaved" else rate.repeat(2)
-    neighbours = rate[1:] / rate[:-1] if len(rate) > 1 else torch.empty(0)
+    neighbours = rate[1:] / rate[:-1]
 
     def off(step: float) -> float:
-        # a single pair has no neighbour
-        return max((neighbours / 10000.0 ** (-step / d_model) - 1).abs().tolist(), default=0.0)
+        deviations = (neighbours / 10000.0 ** (-step / d_model) - 1).abs()
+        return float(deviations.max()) if len(deviations) else 0.0  # a pair alone has no neighbour
 
     def unlike(columns: Float[Tensor, "L D"]) -> float:
         return float((columns.reshape(len(columns), -1, 2).square().sum(-1) - 1).abs().max())
