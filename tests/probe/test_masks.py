@@ -102,6 +102,17 @@ def test_padding_in_batches_and_gradients(measure):
     assert min(metrics["gradient_counted"], metrics["unequal"]) > SOMETHING
 
 
+def test_sentences_without_padding_are_refused(measure):
+    small = ("data=pronouns", "data.n_train=60", "batch.tokens=64")
+    with pytest.raises(UserError, match="targets of some batches of 6 sentences are equally long"):
+        measure("training_batches", *small, draws=1)
+
+
+def test_a_few_lines_are_enough(measure):
+    small = ("data.n_train=5", "batch.tokens=64")
+    assert measure("training_batches", *small, draws=1)["gradient_counted"] > 0
+
+
 def test_a_decoder_that_attends_to_padding_sends_gradients_there(measure, monkeypatch):
     from ablate.model.padding.columns import Columns
     from ablate.model.padding.none import NoPadding

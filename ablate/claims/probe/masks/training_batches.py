@@ -24,6 +24,7 @@ from ablate.data.batch import Batch
 from ablate.data.batching import Rank, Sizes, TrainingBatches
 from ablate.data.pairs import Corpus
 from ablate.data.vocabulary import EOS, PAD
+from ablate.errors import UserError
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import LabelSmoothing
 from ablate.model.sublayer import Memory
@@ -47,7 +48,7 @@ class PaddedBatches(RandomModels):
         seed: seed of batches and weights.
 
     Raises:
-        UserError: `draws` is below 1.
+        UserError: `draws` is below 1, or the sentences of the corpus are equally long.
     """
 
     measures = (
@@ -79,10 +80,16 @@ class PaddedBatches(RandomModels):
                 count. The smallest value over the random weights is returned.
         """
         src, tgt = ([line.split() for line in side] for side in self.corpus.read("train"))
-        measurements = [
-            gradients(*drawn, self.batch(model, src, tgt, np.arange(n, n + SENTENCES)))
-            for n, drawn in enumerate(self.models(model))
-        ]
+        lines = (np.arange(n, n + SENTENCES) % len(src) for n in range(self.draws))
+        batches = [self.batch(model, src, tgt, numbers) for numbers in lines]
+        if any((batch.targets != PAD).all() for batch in batches):
+            raise UserError(
+                f"the targets of some batches of {SENTENCES} sentences are equally long, so there "
+                "is no padding at which probe=training_batches could measure gradients: choose "
+                "data with sentences of different lengths, such as data=toy, or more of it"
+            )
+        drawn = zip(self.models(model), batches, strict=True)
+        measurements = [gradients(*random_model, batch) for random_model, batch in drawn]
         return self.counts(model, src, tgt) | extremes(measurements, {"gradient_counted"})
 
     def counts(self, model: Transformer, src: Lines, tgt: Lines) -> dict[str, float]:
