@@ -3,6 +3,8 @@
 import pytest
 from torch.nn import functional as F
 
+from ablate.errors import UserError
+
 ENDS = 1e-9
 TEXT = ["the cat sees dogs", "a dog sees the cats", "cats run", "the dogs see a cat"] * 3
 
@@ -79,3 +81,8 @@ def test_a_vector_that_knows_its_place_is_seen(probed, monkeypatch):
         Table, "forward", lambda self, ids: plain(self, ids) + torch.arange(ids.size(1))[:, None]
     )
     assert probed("separate")["token"] > 1e-3
+
+
+def test_a_corpus_without_words_is_refused(measure):
+    with pytest.raises(UserError, match="have no words of several letters"):
+        measure("embeddings", "data=copy", draws=1)

@@ -49,7 +49,7 @@ class Embeddings(ExtremesOfModels):
         seed: seed of weights and sentences.
 
     Raises:
-        UserError: `draws` is below 1, or `length` is below 3.
+        UserError: `draws` is below 1, `length` is below 3, or the corpus has no words of letters.
     """
 
     least = ("lookup_control", "sum_control", "behind", "token_control")
@@ -293,9 +293,17 @@ def writing(
         written_new: fraction of restored words among words that do not occur in the training text:
             the words of the training text, spelled backwards.
         unknown: fraction of the words of the test text that do not occur in the training text.
+
+    Raises:
+        UserError: a text has no words of letters, or all words remain the same backwards.
     """
     backwards = (word[::-1] for word in known_words)
     new = list(islice((word for word in backwards if word not in known_words), WORDS))
+    if not (new and tested):
+        raise UserError(
+            "probe=embeddings spells the words of a text backwards, but the targets of this corpus "
+            "have no words of several letters: choose other data, such as data=toy"
+        )
     return {
         "written_known": written(tokenizers, list(islice(known_words, WORDS))),
         "written_new": written(tokenizers, new),
