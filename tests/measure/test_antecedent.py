@@ -98,6 +98,11 @@ def test_an_untrained_model_guesses(parts):
     assert 0.3 < metrics["right"] < 0.7
 
 
+def test_too_few_sentences_are_refused(parts):
+    with pytest.raises(UserError, match="set measure.sentences higher"):
+        Antecedent(sentences=1).check(parts[1])
+
+
 def test_a_tokenizer_that_splits_words_is_refused(parts, small, compose):
     measure = Antecedent(sentences=20)
     measure.check(parts[1])

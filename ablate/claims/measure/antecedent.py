@@ -57,7 +57,8 @@ class Antecedent(Measure):
         self.sentences = sentences
 
     def check(self, data: TextData) -> None:
-        """Raise UserError unless every word of the corpus is one token.
+        """Raise UserError unless every word of the corpus is one token, and at least two sentences
+        have nouns that differ in gender.
 
         The positions of the nouns and of the pronoun are counted in words.
         """
@@ -120,9 +121,18 @@ def twins(lines: Any, data: TextData) -> tuple[Read, Int[Tensor, " N"], Int[Tens
     Args:
         lines: source sentences.
         data: the data module, whose tokenizers are used.
+
+    Raises:
+        UserError: there are fewer than two sentences whose nouns differ in gender.
     """
     sentences = [line.split() for line in lines]
     asked = [src for src in sentences if len({gender(src[k]) for k in antecedent(src)}) == 2]
+    if len(asked) < 2:
+        raise UserError(
+            f"the nouns differ in gender in {len(asked)} of the first {len(sentences)} test "
+            "sentences, but measure=antecedent needs two such sentences, to choose a head and to "
+            "measure it: set measure.sentences higher"
+        )
     both = [*asked, *(turned(src) for src in asked)]
     places = [antecedent(src) for src in both]
     targets = [
