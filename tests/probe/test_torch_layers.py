@@ -28,7 +28,14 @@ def test_another_sublayer_and_another_width_are_noticed(measure, monkeypatch):
     assert measure("feed_forward", draws=1)["other_positions"] > SOMETHING
 
 
-@pytest.mark.parametrize("override", ["model/residual=deep_norm", "model.d_head=4"])
+@pytest.mark.parametrize(
+    "override",
+    [
+        *("model/residual=deep_norm", "model.d_head=4", "model/norm=rms_norm", "model.bias=false"),
+        *("model/block=parallel", "model.share_layers=all", "model/feed_forward=gelu"),
+        *("model/position=alibi", "model/attention=cosine", "model.attention.scale=none"),
+    ],
+)
 def test_layers_that_torch_lacks_are_refused(measure, override):
     with pytest.raises(UserError, match=r"probe=blocks compares with torch's layers"):
         measure("blocks", override)

@@ -12,18 +12,28 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ablate.claims.probe.layers.torch_twin import run_twins, twin
 from ablate.claims.probe.random_models import ExtremesOfModels, seeded
 from ablate.errors import UserError
 from ablate.model.attention.explicit import Explicit
+from ablate.model.attention.fused import Fused
 from ablate.model.attention.multi_head import (
     CrossAttention,
+    MultiHeadAttention,
     SelfAttention,
 )
 from ablate.model.feed_forward.base import FeedForward
+from ablate.model.feed_forward.position_wise import PositionWise
 from ablate.model.inspect import hooked, weights_of
+from ablate.model.linear import Linear
+from ablate.model.norm.base import Norm
+from ablate.model.norm.layer_norm import LayerNorm
 from ablate.model.padding.base import Mask
+from ablate.model.position.base import Position
+from ablate.model.residual.post_ln import PostLN
+from ablate.model.residual.pre_ln import PreLN
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Memory, Sublayer
 from ablate.model.transformer import Transformer
@@ -77,7 +87,7 @@ class Blocks(ExtremesOfModels):
                 under dropout, for the draw in which it is smallest.
 
         Raises:
-            UserError: the head width or the residual has no equivalent in torch.
+            UserError: a component of the model has no equivalent in torch.
         """
         check(model)
         return super().__call__(model)
@@ -105,16 +115,45 @@ class Blocks(ExtremesOfModels):
 
 
 def check(model: Transformer) -> None:
-    """Raise UserError unless torch has layers of the same kind as the model: Post-LN or Pre-LN, and
-    heads whose widths add up to d_model.
-    """
-    names = {type(stack.residual).__name__ for stack in (model.encoder, model.decoder)}
-    attention = [*model.encoder.layers][0]["self_attention"]
-    if attention.n_heads * attention.d_head != model.encoder.d_model or names - {"PostLN", "PreLN"}:
+    """Raise UserError unless torch has stacks of the same kind as the model's stacks."""
+    if not all(map(in_torch, (model.encoder, model.decoder))):
         raise UserError(
             "probe=blocks compares with torch's layers: choose model/residual=post_ln or pre_ln, "
-            "and model.d_head=null"
+            "model.d_head=null, and the default options of all other components, such as "
+            "model/norm=layer_norm and model/feed_forward=relu"
         )
+
+
+def in_torch(stack: Stack) -> bool:
+    """Return whether torch has a stack of the same kind: Post-LN or Pre-LN with layer norms, ReLU,
+    softmax attention whose heads' widths add up to d_model, biases, and layers that share nothing.
+    """
+    parts = [*stack.modules()]
+    norms = [part for part in parts if isinstance(part, Norm)]
+    networks = [part for part in parts if isinstance(part, FeedForward)]
+    return (
+        type(stack.residual) in (PostLN, PreLN)
+        and stack.order == [*range(len(stack.layers))]
+        and all(size == 1 for _, size in stack.reads)
+        and all(type(norm) is LayerNorm for norm in norms)
+        and all(type(net) is PositionWise and net.activation is F.relu for net in networks)
+        and all(in_module(part) for part in parts if isinstance(part, MultiHeadAttention))
+        and all(part.bias is not None for part in parts if isinstance(part, Linear))
+        and type(stack.position).bias is Position.bias
+        and type(stack.position).rotate is Position.rotate
+        and type(stack.position).within is Position.within
+    )
+
+
+def in_module(attention: MultiHeadAttention) -> bool:
+    """Return whether nn.MultiheadAttention has an attention of the same kind."""
+    kernel, width = attention.kernel, attention.d_model
+    maps = (attention.query, attention.key, attention.value, attention.output)
+    return (
+        type(kernel) in (Explicit, Fused)
+        and kernel.scale == attention.d_head**-0.5
+        and all(type(part) is Linear and part.out_features == width for part in maps)
+    )
 
 
 def outputs(
