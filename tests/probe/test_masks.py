@@ -94,6 +94,13 @@ def test_padding_of_zeros_stays_zero_through_bare_maps_alone(measure):
         measure("padding_places", padding=0)
 
 
+def test_zero_vectors_have_the_weight_of_a_score_of_zero_at_every_scale(measure):
+    metrics = measure("padding_vectors", "model.attention.scale=none", "model.bias=false", draws=1)
+    assert max(metrics["zero_error"], metrics["rows_with_bias"]) < NOTHING
+    with pytest.raises(UserError, match="model/attention is Additive"):
+        measure("padding_vectors", "model/attention=additive", draws=1)
+
+
 def test_padding_in_batches_and_gradients(measure):
     small = ("data.n_train=60", "batch.tokens=64")
     metrics = measure("training_batches", *small, draws=2)

@@ -16,7 +16,9 @@ from torch import Tensor
 from ablate.claims.probe.dependence.wires import moved
 from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.data.vocabulary import PAD
+from ablate.errors import UserError
 from ablate.model.attention.explicit import Explicit
+from ablate.model.attention.fused import Fused
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention
 from ablate.model.embedding.table import Table
 from ablate.model.inspect import weights_of
@@ -122,7 +124,8 @@ def without_biases(attention: MultiHeadAttention) -> MultiHeadAttention:
     """Return a copy of an attention module in which all biases are zero."""
     other = copy.deepcopy(attention)
     for part in (other.query, other.key, other.value, other.output):
-        part.bias.zero_()
+        if part.bias is not None:
+            part.bias.zero_()
     return other
 
 
@@ -154,12 +157,20 @@ def zero_score(
 ) -> tuple[Tensor, Tensor]:
     """Return the smallest attention weight on padding, and the largest difference between such a
     weight and the weight that a score of 0 would have.
+
+    Raises:
+        UserError: the attention scores are not scaled dot products.
     """
     maps = (attention.query, attention.key)
     q, k = (m(x).view(*x.shape[:2], attention.n_heads, -1).transpose(1, 2) for m in maps)
     padding = ~real[:, None, None].expand(-1, q.size(1), q.size(2), -1)
     got = weights_of(attention.kernel, q, k, k, Mask(), None)[padding]
-    scores = (q @ k.mT * attention.d_head**-0.5).masked_fill(padding, 0.0)
+    if not isinstance(attention.kernel, Explicit | Fused):
+        raise UserError(
+            "probe=padding_vectors compares attention weights with a softmax of dot products, but "
+            f"model/attention is {type(attention.kernel).__name__}: choose fused or explicit"
+        )
+    scores = (q @ k.mT * attention.kernel.scale).masked_fill(padding, 0.0)
     return got.min(), (got - scores.softmax(-1)[padding]).abs().max()
 
 
