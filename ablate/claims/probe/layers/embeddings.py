@@ -10,7 +10,6 @@ What to expect: the look-up equals the one-hot product up to rounding. With a se
     momentum. Only a vocabulary of whole words cannot represent unknown words.
 """
 
-import copy
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated
@@ -58,7 +57,7 @@ class Embeddings(ExtremesOfModels):
         *("lookup", "lookup_control", "token", "token_control"),
         *("sum", "sum_control", "behind", "width", "width_control"),
         *("without_gradient", "gradient", "other_rows", "adam_rows", "frozen"),
-        *("builds_joint", "builds_apart", "same_word"),
+        *("builds_joint", "builds_apart"),
         *("written_known", "written_new", "unknown"),
     )
 
@@ -96,7 +95,7 @@ class Embeddings(ExtremesOfModels):
             **extremes,
             "width": float(width),
             "width_control": float(larger.output_weight().size(0) - tokenizers.tgt.size),
-            **sharing(model.embedding, train, self.scheme),
+            **sharing(model.embedding),
             **writing(tokenizers, words(train), words(test)),
         }
 
@@ -261,25 +260,17 @@ def builds(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool)
     return True
 
 
-def sharing(embedding: Embedding, train: Pairs, scheme: Scheme) -> dict[str, float]:
+def sharing(embedding: Embedding) -> dict[str, float]:
     """Return for which vocabularies an embedding of the same class as `embedding` can be built.
 
     Returns:
         builds_joint: 1 if it can be built for a joint vocabulary, else 0.
         builds_apart: number of pairs of separate vocabularies for which it can be built. Two pairs
             are tried: one with different sizes, and one with equal sizes.
-        same_word: fraction of ids that mean the same word in the separate vocabularies of the two
-            languages.
     """
-    separate = copy.copy(scheme)
-    separate.joint, separate.vocab_size = False, None
-    two = Tokenizers.train(separate, train)
-    ids = range(EOS + 2, min(two.src.size, two.tgt.size))
-    same = sum(two.src.pieces([i]) == two.tgt.pieces([i]) for i in ids)
     return {
         "builds_joint": float(builds(embedding, 12, 12, joint=True)),
         "builds_apart": float(sum(builds(embedding, n, 12, joint=False) for n in (10, 12))),
-        "same_word": same / len(ids),
     }
 
 
