@@ -42,10 +42,7 @@ class DependentSteps(Probe):
     """
 
     needs = Model
-    measures = (
-        *("encoding", "encoding_in_training", "training", "whole_target", "decoding"),
-        *("encoding_each", "training_each", "decoding_each"),
-    )
+    measures = ("encoding", "encoding_in_training", "training", "whole_target", "decoding")
 
     length: Count
     seed: int
@@ -59,8 +56,6 @@ class DependentSteps(Probe):
             training: forward and backward pass of a training step.
             whole_target: a forward pass over sources and whole targets.
             decoding: greedy search, which generates the targets token by token.
-            encoding_each, training_each, decoding_each: the length of the chain divided by the
-                number of tokens of a sentence.
         """
         if not hasattr(model, "encode"):
             raise UserError(
@@ -82,8 +77,7 @@ class DependentSteps(Probe):
             model.train(training)
             with torch.set_grad_enabled(training):
                 counts[name] = dependent_steps(work)
-        each = ("encoding", "training", "decoding")
-        return counts | {f"{name}_each": counts[name] / self.length for name in each}
+        return counts
 
 
 def step(model: Any, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Tensor:
