@@ -138,6 +138,18 @@ def test_a_claim_says_whether_its_check_could_have_failed(
     assert ("check" in sentence) == (metrics[0] == 0)
 
 
+def test_a_check_of_two_arms_names_both_arms_that_differ(claim, run, evidence):
+    values = {"this": 1.0, "base": 1.0, "other": 1.4}
+    made = [
+        run({"model/residual": arm}, 0, **{"probe/x": x}) | {"cell": cell}
+        for cell, (arm, x) in enumerate(values.items())
+    ]
+    arms = {"treatment": {"model/residual": "this"}, "baseline": {"model/residual": "base"}}
+    asked = claim(**{**OF, **arms, "margin": 0.0, "metric": "probe/x"})
+    sentence = conclude(evidence(made, asked))["claims"][0]["evidence"]
+    assert "The check can fail: between other and base, it was 0.4." in sentence
+
+
 def test_deviations_are_rounded_to_the_form_of_their_size():
     values = (999.4, 999.5, 999.7, -999.7, 1234.5, -0.0, 0.25, None)
     texts = ["999", "1,000", "1,000", "-1,000", "1,234", "0", "0.25", ""]
