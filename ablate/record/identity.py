@@ -88,7 +88,7 @@ def parts(config: DictConfig, data_fingerprint: str, weights: str = "") -> Train
         "config": tree,
         "data": data_fingerprint,
         "device": device_kind(config),
-        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "libraries": library_versions(),
         "modules": source_hashes([*ENTRY_MODULES, *_target_modules(trained)]),
     }
     if weights:
@@ -149,6 +149,11 @@ def outdated(made: TrainingParts) -> bool:
     """
     libraries = (importlib.metadata.version(n) != v for n, v in made["libraries"].items())
     return any(libraries) or any(_read(n).hash != v for n, v in made["modules"].items())
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of the numerical libraries, by the name of the library."""
+    return {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
 def device_kind(config: DictConfig) -> str:

@@ -80,16 +80,18 @@ def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
 
 def key(config: DictConfig, regime: Regime) -> str:
     """Return a hash (16 hexadecimal digits) of a command's overrides, of its setting, of the config
-    files and of the code.
+    files, of the code, and of the versions of the numerical libraries.
 
     Overrides that may differ between workers (`OWN`) are left out.
     """
+    from ablate.record.identity import library_versions  # imports torch
+
     words = [*config.hydra.overrides.task, *config.hydra.overrides.hydra]
     asked = sorted(word for word in words if not word.lstrip("+~").startswith(OWN))
     sources = config.hydra.runtime.config_sources
     trees = [Path(source.path) for source in sources if source.schema == "file"]
     files = [digest_of_code(), *(_content(tree.rglob("*.yaml")) for tree in trees)]
-    return digest([asked, regime, files])
+    return digest([asked, regime, files, library_versions()])
 
 
 def digest_of_code() -> str:

@@ -193,6 +193,12 @@ def test_the_same_command_joins_its_sweep_until_that_has_ended(command, tmp_path
     assert folder(command("n_jobs=1")) != sweep
 
 
+def test_a_worker_with_another_version_of_a_library_begins_a_separate_sweep(command, monkeypatch):
+    sweep = folder(command())
+    monkeypatch.setattr("ablate.record.identity.library_versions", lambda: {"torch": "1.0"})
+    assert folder(command()) != sweep
+
+
 def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_path, capsys):
     named = [f"hydra.sweep.dir={tmp_path / 'mine'}"]
     config = command(hydra_overrides=named)
