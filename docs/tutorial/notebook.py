@@ -23,8 +23,8 @@ SIZE = ["budget.seeds=3"]  # three seeds of each arm
 # ## The question
 #
 # The experiment file states the arms, the metric, the smallest difference that matters (the margin)
-# and the reason for this margin. Write the file before the first run: `ablate` stores the hash of
-# the file with every run.
+# and the reason for this margin. Write the file before the first run: `ablate` stores a hash of the
+# claims, and of all settings that decide their verdicts, with every run.
 
 # %%
 QUESTION = """\
