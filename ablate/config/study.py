@@ -44,7 +44,8 @@ class Question(TypedDict):
     reading: NotRequired[str]
     # equivalence, non_inferiority: levels of a worse arm, to show that losses are detected
     loses: NotRequired[Levels]
-    # true: the claim says that an arm cannot learn; not supported while an arm may still be learning
+    # true: the claim says that an arm cannot learn; not supported while an arm may still be
+    # learning
     cannot: NotRequired[bool]
     # true effect for which the number of seeds is planned; null: the margin, but 0 for equivalence
     # and non_inferiority, and 0.2 for stability without a margin
