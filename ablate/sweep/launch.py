@@ -271,11 +271,14 @@ def _check_end(config: DictConfig) -> None:
 
 def n_jobs(config: DictConfig) -> int:
     """Return the number of simultaneous runs: `n_jobs` of the config if it is set; else 1 if the
-    config requests a GPU; else the number of cores divided by the cores of a run, at least 1.
+    config requests a GPU, or accepts one and there is one; else the number of cores divided by the
+    cores of a run, at least 1.
     """
     if config.n_jobs is not None:
         return int(config.n_jobs)
-    if config.trainer.accelerator in ("gpu", "cuda"):
+    from ablate.record.identity import device_kind  # imports torch
+
+    if config.trainer.accelerator in ("gpu", "cuda") or device_kind(config) != "cpu":
         return 1
     devices = config.trainer.devices
     processes = devices if isinstance(devices, int) and devices > 0 else 1

@@ -20,6 +20,7 @@ from ablate.sweep import share
 from ablate.sweep.begin import begin
 from ablate.sweep.cell import Cell
 from ablate.sweep.cell_queue import CellQueue
+from ablate.sweep.launch import n_jobs
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
 from ablate.sweep.view import View
@@ -223,3 +224,14 @@ def test_what_is_decided_once_is_decided_for_all(command, tmp_path):
     kept.write_text(json.dumps({"decided": [["lr=2"]]}))
     with pytest.raises(UserError, match="edited"):
         share.once(config, kept, lambda: [])
+
+
+@pytest.mark.parametrize(("accelerator", "runs"), [("cpu", 4), ("gpu", 1), ("auto", 1)])
+def test_a_gpu_trains_one_run_at_a_time_if_the_command_sets_no_number(
+    monkeypatch, accelerator, runs
+):
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "a GPU")
+    trainer = {"accelerator": accelerator, "devices": 2}
+    assert n_jobs(OmegaConf.create({"n_jobs": None, "threads": 1, "trainer": trainer})) == runs
