@@ -155,8 +155,9 @@ def option_label(group: str, option: str) -> str:
 
 
 def spelled(name: str) -> str:
-    """Return a name as words, with the usual capitals: "QK norm" for qk_norm."""
-    return " ".join(SPELLING.get(word, word) for word in name.split("_"))
+    """Return a name as words, with the usual capitals: "QK norm", "Pre-LN" for qk_norm, pre_ln."""
+    words = " ".join(SPELLING.get(word, word) for word in name.split("_"))
+    return re.sub(r"(\w+) LN\b", lambda norm: f"{norm[1].capitalize()}-LN", words)
 
 
 def level_label(factor: str, level: Any) -> str:

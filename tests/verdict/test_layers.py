@@ -123,6 +123,7 @@ def test_an_answer_that_a_page_quotes_is_that_of_the_evidence(page):
         ({"variant": "no_biases"}, "no biases"),
         ({"variant": "baseline"}, "the baseline"),
         ({"variant": "qk_norm"}, "QK norm"),
+        ({"variant": "peri_ln"}, "Peri-LN"),
         ({"model/feed_forward": "my_swiglu"}, "my SwiGLU"),
     ],
 )
