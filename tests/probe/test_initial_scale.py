@@ -40,7 +40,9 @@ def test_larger_initial_values_are_seen(measure, drawn):
 
 def test_smaller_ones_fall_short(measure, drawn):
     drawn(0.01)
-    assert measure("initial_scale", **SMALL)["shortfall"] > 3
+    metrics = measure("initial_scale", **SMALL)
+    assert metrics["shortfall"] > 3
+    assert metrics["unscaled_shortfall"] == pytest.approx(metrics["shortfall"] + 2)  # d_model is 16
 
 
 def test_an_output_that_repeats_its_input_is_seen(measure, drawn):

@@ -45,7 +45,7 @@ class InitialScale(Probe):
     """
 
     measures = (
-        *("beyond_one", "imbalance", "shortfall", "unscaled_imbalance"),
+        *("beyond_one", "imbalance", "unscaled_imbalance", "shortfall", "unscaled_shortfall"),
         *("loss_gap", "sharpened", "echo", "mirrored"),
     )
 
@@ -61,8 +61,8 @@ class InitialScale(Probe):
             beyond_one: fraction of embedding entries whose absolute value is above 1.
             imbalance: absolute value of log2(rms of scaled embeddings / rms of position encodings).
             shortfall: the same value if embeddings are smaller than position encodings, else 0.
-            unscaled_imbalance: the value of `imbalance` for embeddings without the factor
-                sqrt(d_model).
+            unscaled_imbalance, unscaled_shortfall: the values of `imbalance` and `shortfall` for
+                embeddings without the factor sqrt(d_model).
             loss_gap: relative difference between the nll before training and ln V, the nll of a
                 uniform prediction.
             sharpened: change of loss_gap if the logits are multiplied by ten.
@@ -77,7 +77,7 @@ class InitialScale(Probe):
     @torch.no_grad()
     def sizes(self, model: Transformer) -> dict[str, float]:
         """Return the measurements in `__call__` that depend only on initial values: beyond_one,
-        imbalance, shortfall and unscaled_imbalance.
+        imbalance and shortfall, with and without the factor.
 
         Raises:
             UserError: the position encodings add nothing to the embeddings.
@@ -96,8 +96,9 @@ class InitialScale(Probe):
         return {
             "beyond_one": float((weight.abs() > 1).double().mean()),
             "imbalance": abs(scaled),
-            "shortfall": float(np.maximum(0.0, -scaled)),
             "unscaled_imbalance": abs(plain),
+            "shortfall": float(np.maximum(0.0, -scaled)),
+            "unscaled_shortfall": float(np.maximum(0.0, -plain)),
         }
 
     @torch.no_grad()
