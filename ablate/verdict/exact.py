@@ -159,11 +159,15 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
     ]
     runs = [*first.every, *second.every]
 
-    def from_baseline(run: Run) -> float | None:
-        baseline = second.runs.get(run["seed"])
-        return _difference(claim, (run, baseline[0]), evidence) if baseline else None
+    arms = {(tuple(run["levels"].items()), run["seed"]): run for run in evidence.runs}
 
-    return _exact(claim, cases, runs, evidence, from_baseline)
+    def from_partner(run: Run) -> float | None:
+        partner = arms.get((tuple((run["levels"] | claim["baseline"]).items()), run["seed"]))
+        if partner is None or not has(run, claim["treatment"]):
+            return None
+        return _difference(claim, (run, partner), evidence)
+
+    return _exact(claim, cases, runs, evidence, from_partner)
 
 
 def _exact(
@@ -191,7 +195,9 @@ def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, fl
     """Return an arm outside the claim that violates its rule, with the arm's distance from 0.
 
     The rule is a tolerance or a margin. Such an arm shows that the check can fail. It is named by
-    the levels that no run of the claim has. The result is None if there is no such arm.
+    the levels that no run of the claim has. The result is None if there is no such arm. For a claim
+    that names two arms, the value is a difference of the same two levels, with other levels of the
+    other factors.
     """
     inside = {run["cell"] for run in cases.runs}
     for run in evidence.runs:

@@ -138,16 +138,22 @@ def test_a_claim_says_whether_its_check_could_have_failed(
     assert ("check" in sentence) == (metrics[0] == 0)
 
 
-def test_a_check_of_two_arms_names_both_arms_that_differ(claim, run, evidence):
-    values = {"this": 1.0, "base": 1.0, "other": 1.4}
+@pytest.mark.parametrize(("other", "words"), [(1.4, "with other, it was 0.4"), (1.0, "no case")])
+def test_a_check_of_two_arms_can_fail_with_the_same_two_arms_elsewhere(
+    claim, run, evidence, other, words
+):
+    values = {("this", "long"): 1.0, ("this", "short"): 1.0}
+    values |= {("other", "long"): 2.0 * other, ("other", "short"): 1.0 * other + 1.0}
     made = [
-        run({"model/residual": arm}, 0, **{"probe/x": x}) | {"cell": cell}
-        for cell, (arm, x) in enumerate(values.items())
+        run({"model": model, "length": length}, 0, **{"probe/x": x}) | {"cell": cell}
+        for cell, ((model, length), x) in enumerate(values.items())
     ]
-    arms = {"treatment": {"model/residual": "this"}, "baseline": {"model/residual": "base"}}
-    asked = claim(**{**OF, **arms, "margin": 0.0, "metric": "probe/x"})
-    sentence = conclude(evidence(made, asked))["claims"][0]["evidence"]
-    assert "The check can fail: between other and base, it was 0.4." in sentence
+    arms = {"treatment": {"length": "long"}, "baseline": {"length": "short"}}
+    where = {"model": "this"}
+    asked = claim(**{**OF, **arms, "margin": 0.0, "metric": "probe/x"}, where=where)
+    factors = ["model", "length"]
+    sentence = conclude(evidence(made, asked, factors=factors))["claims"][0]["evidence"]
+    assert words in sentence
 
 
 def test_deviations_are_rounded_to_the_form_of_their_size():

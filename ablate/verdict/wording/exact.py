@@ -55,13 +55,9 @@ def _measure(claim: Claim, *, arms: bool = False) -> str:
     If `arms` is true and the value is a difference, the name also says which arms are compared.
     """
     name = claim.get("measures") or f"the metric {claim_metric(claim).name}"
+    name_is_complete = not claim["treatment"] or claim["metric"].endswith(CHANGED)
     between = f" between {' and '.join(arm_names(claim))}" if arms else ""
-    return f"the difference in {name}{between}" if _subtracts(claim) else name
-
-
-def _subtracts(claim: Claim) -> bool:
-    """Return whether the value that an exact claim restricts is a difference of two arms."""
-    return bool(claim["treatment"]) and not claim["metric"].endswith(CHANGED)
+    return name if name_is_complete else f"the difference in {name}{between}"
 
 
 def _worst(claim: Claim, answer: Answer, drawn: str, allowed: str) -> str:
@@ -147,7 +143,6 @@ def _control(claim: Claim, answer: Answer) -> str:
         return f"{opening} {control} gave at least {deviation(cases['control'])}."
     if "elsewhere" in cases:
         arm, distance = cases["elsewhere"]
-        where = f"between {arm} and {arm_names(claim)[1]}" if _subtracts(claim) else f"with {arm}"
         only = "only " if claim["margin"] else ""
-        return f"The check can fail: {where}, it was {only}{deviation(distance)}."
+        return f"The check can fail: with {arm}, it was {only}{deviation(distance)}."
     return "The study has no case in which this check must fail."
