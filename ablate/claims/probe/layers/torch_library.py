@@ -65,7 +65,7 @@ class TorchLibrary(ExtremesOfModels):
             copied: number of elements that `Tensor.expand` stores in addition to the original.
             rows_differ: number of rows of the expanded tensor that differ from the original.
             row_reads: number of rows of the expanded tensor that change when the original changes.
-            writes_refused: 1 if writing into a row of the expanded tensor raises an error.
+            writes_refused: 1 if writing into the whole expanded tensor raises an error.
             buffer_faults, attribute_faults, transient_faults: number of faults of a constant that
                 is stored as a buffer, as a plain attribute, and as a buffer with persistent=False.
                 The five possible faults are that the constant is not in the state_dict, is not
