@@ -35,7 +35,7 @@ CAPTIONS = Path("experiments/modern_second_corpus")
 SMALL = (NOT_WORSE, NOT_BETTER)
 SHOWS = {
     **{"better": (BETTER,), "the same": SMALL, "worse": (WORSE,)},
-    "no better": (WORSE, NOT_BETTER),
+    **{"no better": (WORSE, NOT_BETTER), "no worse": (BETTER, NOT_WORSE)},
 }
 HEAD = """\
 # Agreement with the literature
