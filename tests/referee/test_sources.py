@@ -216,6 +216,7 @@ def offline(tmp_path, monkeypatch, records):
         run.log({"val_loss": 9.0})
         run.log({"val_loss": row["val_loss"], "samples": "text"})
         run.finish()
+    wandb.teardown()  # offline, `finish` returns before the file is written
     return tmp_path / "wandb", chosen
 
 
@@ -237,6 +238,7 @@ def test_a_summary_that_the_program_sets_counts(tmp_path, monkeypatch):
         run.log({"val_loss": loss})
     run.summary["val_loss"] = 1.0  # the best value
     run.finish()
+    wandb.teardown()
     table = source.read(tmp_path / "wandb")
     assert table.columns["val_loss"].numbers.tolist() == [1.0]
 
