@@ -125,7 +125,7 @@ VALUES: dict[str, dict[Any, str]] = {
     "variant": {"baseline": "the baseline"},
 }
 # Words that have capitals in names without a label, such as those of the variants of a screen.
-CAPITALS = ("ALiBi", "GEGLU", "GELU", "LN", "QK", "ReLU", "RMS", "SwiGLU")
+CAPITALS = ("ALiBi", "GEGLU", "GELU", "LN", "Muon", "QK", "ReLU", "RMS", "SwiGLU")
 SPELLING = {word.lower(): word for word in CAPITALS}
 SHORT = "budget.short"
 PARTS = {"cross": "cross-attention"}
