@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ablate.config.labels import arm_label
+from ablate.config.screen import FACTOR
 from ablate.evidence.outcome import STATUSES, value
 from ablate.evidence.types import Run
 from ablate.phrases import grouped, listed
@@ -161,7 +162,17 @@ def steps_of(runs: Iterable[Run], factor: str, steps: int) -> int | str:
         factor: `budget.steps` or `budget.short`, which may be a factor of the study.
         steps: the number of steps if the key is no factor.
     """
-    levels: Any = dict.fromkeys(run["levels"].get(factor, steps) for run in runs)
+    levels: Any = dict.fromkeys(_steps(run, factor, steps) for run in runs)
     if len(levels) > 1:
         return listed([grouped(level) for level in levels])
     return next(iter(levels), steps)
+
+
+def _steps(run: Run, factor: str, steps: int) -> Any:
+    """Return the number of training steps of a run; `steps` if its levels do not name another.
+
+    The level of a variant does not show the keys that the variant sets, so its steps are counted.
+    """
+    if FACTOR in run["levels"] and run["status"] == "finished":
+        return int(run["metrics"].get("steps") or steps)
+    return run["levels"].get(factor, steps)

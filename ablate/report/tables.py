@@ -8,7 +8,7 @@ from typing import Any
 
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.table import by_label
+from ablate.evidence.table import by_label, steps_of
 from ablate.evidence.types import (
     Entry,
     Levels,
@@ -160,7 +160,7 @@ def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
     which the runs were tested. The result is None if no claim has a time to target.
     """
     rows = [
-        [title, *_target(claim, short["steps"], target, evidence)]
+        [title, *_target(claim, target, evidence)]
         for claim, title in zip(verdict["claims"], titles(verdict["claims"]), strict=True)
         if (short := claim.get("short")) and (target := short["time_to_target"])
     ]
@@ -170,11 +170,14 @@ def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
     return Table(head, rows, words=3)
 
 
-def _target(claim: Entry, steps: int | str, target: Target, evidence: Evidence) -> list[str]:
+def _target(claim: Entry, target: Target, evidence: Evidence) -> list[str]:
     treatment, baseline = arm_label(claim["treatment"]), arm_label(claim["baseline"])
     needed, where = target["updates"], claim["where"]
+    assert evidence.short
+    steps = _steps(evidence.short, where | claim["treatment"], "budget.short")
+    most = _steps(evidence, where | claim["baseline"], "budget.steps")
     first = _first_validation(evidence, where | claim["baseline"])
-    below, above = f"at most {first:,.0f}", f"> {grouped(claim['steps'])}"
+    below, above = f"at most {first:,.0f}", f"> {grouped(most)}"
 
     def text(steps: int | float | None) -> str:
         return above if steps is None else below if steps == first else f"{steps:,.0f}"
@@ -189,6 +192,12 @@ def _target(claim: Entry, steps: int | str, target: Target, evidence: Evidence) 
         _seconds(evidence, where | claim["treatment"], None if isinstance(steps, str) else steps),
         f"at most {seconds}" if needed == first and seconds != NOTHING else seconds,
     ]
+
+
+def _steps(evidence: Evidence, levels: Levels, factor: str) -> int | str:
+    """Return the number of training steps of the runs with these levels."""
+    runs = (run for run in evidence.runs if has(run, levels))
+    return steps_of(runs, factor, evidence.regime["steps"])
 
 
 def _first_validation(evidence: Evidence, levels: Levels) -> int | float:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.report.components import BETTER, NOT_BETTER, NOT_WORSE, OPEN, Component
+from ablate.report.components import BETTER, Component
 from lab import literature
 
 ROOT = Path(__file__).parents[2]
@@ -13,6 +13,11 @@ PAPER = {"source": "a paper", "setting": "a large model", "published": "better"}
 
 def variant(name="swiglu", effect=0.03, interval=(0.01, 0.05), shows=BETTER):
     return Component(name, effect, interval, shows, (None, None))
+
+
+def results(*variants, superior=()):
+    by_name = {variant.name: variant for variant in variants}
+    return literature.Results(by_name, 2.5, 1000, 0.02, {*superior})
 
 
 def test_the_page_is_that_of_the_verdicts(monkeypatch):
@@ -35,25 +40,29 @@ def test_every_published_result_that_is_not_confirmed_has_its_comparisons(monkey
     assert shown.keys() == {row[0] for row in rows(papers) if row[5] != "yes"}
     early, late, captions = shown["relu_squared"][2:5]
     assert early.startswith("better") and late.startswith("undecided")
-    assert captions.startswith("undecided") and shown["gated_attention"][4] == "-"
+    assert captions.startswith("undecided") and shown["rms_norm"][4] == "-"
 
 
 @pytest.mark.parametrize(
-    ("shows", "published", "agreement"),
+    ("published", "interval", "agreement"),
     [
-        (BETTER, "better", "yes"),
-        (BETTER, "worse", "no"),
-        (BETTER, "the same", "no"),
-        (OPEN, "better", "open"),
-        (NOT_WORSE, "better", "open"),
-        (NOT_WORSE, "worse", "no"),
-        (NOT_WORSE, "the same", "yes"),
-        (NOT_BETTER, "worse", "no"),
-        (NOT_BETTER, "the same", "yes"),
+        ("better", (0.001, 0.05), "yes"),
+        ("better", (-0.001, 0.05), "open"),
+        ("better", (-0.05, -0.001), "no"),
+        ("worse", (-0.05, -0.001), "yes"),
+        ("worse", (0.001, 0.05), "no"),
+        ("the same", (-0.01, 0.019), "yes"),
+        ("the same", (-0.01, 0.021), "open"),
+        ("the same", (0.021, 0.05), "no"),
+        ("no worse", (-0.019, 0.05), "yes"),
+        ("no worse", (-0.05, -0.021), "no"),
+        ("no better", (-0.05, 0.019), "yes"),
+        ("no better", (0.021, 0.05), "no"),
     ],
 )
-def test_agreement_is_that_of_the_directions(shows, published, agreement):
-    cells = literature._paper({**PAPER, "published": published}, variant(shows=shows), 2.5)
+def test_agreement_is_that_of_the_whole_interval(published, interval, agreement):
+    paper = {**PAPER, "published": published}
+    cells = literature._paper(paper, variant(interval=interval), results())
     assert cells[-2:] == (agreement, "-")
 
 
@@ -61,7 +70,7 @@ def test_agreement_is_that_of_the_directions(shows, published, agreement):
     ("after", "size"), [(1.9, "worse here"), (1.97, "yes"), (1.999, "better here")]
 )
 def test_changes_are_relative_to_the_loss(after, size):
-    cells = literature._paper({**PAPER, "loss": [2.0, after]}, variant(), 2.5)
+    cells = literature._paper({**PAPER, "loss": [2.0, after]}, variant(), results())
     assert cells[3] == f"better, {50 * after - 100:+.1f} %"
     assert cells[4] == "better, -1.2 % (-2.0 to -0.4)"
     assert cells[-1] == size
@@ -70,18 +79,17 @@ def test_changes_are_relative_to_the_loss(after, size):
 def test_an_experience_compares_two_variants_or_counts_them():
     experience = {"source": "a log", "says": "squares are better"}
     pair = {**experience, "first": "swiglu", "second": "relu_squared"}
-    both = {v.name: v for v in (variant(), variant("relu_squared", 0.05))}
-    (cells,) = literature._experiences([pair], both, 2.5)
+    both = results(variant(), variant("relu_squared", 0.05), superior=["swiglu"])
+    (cells,) = literature._experiences([pair], both)
     assert cells[2].startswith("swiglu has 0.020 bits per byte more than relu_squared")
-    for checks, counts in (([], "2 of 2"), (["swiglu"], "1 of 1")):
-        counted = {**experience, "counts": "better", "except": checks}
-        (cells,) = literature._experiences([counted], both, 2.5)
+    for checks, counts in (([], "1 of 2"), (["swiglu"], "0 of 1")):
+        (cells,) = literature._experiences([{**experience, "except": checks}], both)
         assert cells[2] == f"{counts} variants are better in loss, after Holm's correction"
-    assert [*literature._experiences([pair], {"swiglu": variant()}, 2.5)] == []
+    assert [*literature._experiences([pair], results(variant()))] == []
 
 
 def test_an_experience_with_one_variant_is_compared_with_its_verdict():
     experience = {"source": "a log", "says": "no gain", "variant": "swiglu", "published": "worse"}
-    (cells,) = literature._experiences([experience], {"swiglu": variant()}, 2.5)
+    (cells,) = literature._experiences([experience], results(variant()))
     assert cells[2:] == ("swiglu: better, -1.2 % (-2.0 to -0.4)", "no")
-    assert [*literature._experiences([experience], {}, 2.5)] == []
+    assert [*literature._experiences([experience], results())] == []

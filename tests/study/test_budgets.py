@@ -337,3 +337,33 @@ def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_pat
         *(("difference", steps) for steps in (4800, 1200)),
         *(("longer", steps) for steps in (4800, 1200)),
     ]
+
+
+def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
+    both = at_both()
+    variants = {"pre_ln": "small_batches", "post_ln": "baseline"}
+    steps = {"pre_ln": (1800, 7200), "post_ln": (600, 2400)}
+    for run in both.runs:
+        short, long = steps[run["arm"]]
+        run["levels"] = {"variant": variants[run["arm"]]}
+        run["metrics"]["steps"], run["short"]["metrics"]["steps"] = long, short
+        run["short"]["metrics"]["val/nll"] = 3.5
+        run["update_seconds"] = 0.1
+    claim = both.study["claims"][0] | {"treatment": {"variant": "small_batches"}}
+    study = {"claims": [claim | {"baseline": {"variant": "baseline"}}], "factors": ["variant"]}
+    made = replace(both, study=both.study | study)
+    verdict = conclude(made)
+    (entry,) = verdict["claims"]
+    assert (entry["steps"], entry["short"]["steps"]) == ("7,200 and 2,400", "1,800 and 600")
+    (row,) = targets(made, verdict).rows
+    assert row[1:] == ["small batches after 1,800", "the baseline", "900", "-", "180.0", "90.0"]
+
+
+def test_a_rate_that_was_tuned_in_a_shorter_training_is_a_caveat(at_both):
+    both = at_both()
+    tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
+    tuned = [run | {"tuned": {"value": 0.2}} for run in both.runs]
+    made = replace(both, runs=tuned, study=both.study | {"tune": tune})
+    words = "tuned after 600 steps, and also used for 2,400 steps"
+    assert words in " ".join(conclude(made)["caveats"])
+    assert words not in " ".join(conclude(both)["caveats"])

@@ -155,7 +155,7 @@ def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
 @pytest.mark.parametrize(
     ("shift", "margin", "alone", "grade", "words"),
     [
-        (1.0, 0.93, "supported, large enough to matter", "direction only", "it may be smaller"),
+        (1.0, 0.93, "supported, large enough to matter", "direction only", "its size is uncertain"),
         (1.0, 1.65, "refuted, too small", "direction only", "it may be larger than the margin"),
         (-0.65, 2.0, "refuted, the other way", "too small to matter", "the direction is uncertain"),
         (0.0, 0.65, "refuted, too small to matter", "", "the claim is undecided"),
@@ -327,6 +327,22 @@ def test_replicates_at_an_end_of_what_was_tried_are_counted(arms, claim, evidenc
     assert (
         f"the largest for Pre-LN ({of - 1} of {of} runs) and Post-LN ({of - 1} of {of}" in caveats
     )
+
+
+@pytest.mark.parametrize(
+    ("margin", "values", "named"),
+    [(1.0, [0.2, 0.2, 0.4, 0.4], True), (9.0, [0.2, 0.2, 0.4, 0.4], False)]
+    + [(1.0, [0.2, 0.2, 0.2, 0.4], False), (1.0, [0.2] * 4, False)],
+)
+def test_seeds_with_different_tuned_values_are_a_caveat(
+    claim, arms, evidence, margin, values, named
+):
+    runs = [run | {"tuned": {"value": values[run["seed"]]}} for run in arms(*CLOSE)]
+    tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4, 0.8], "seeds": [901]}
+    caveats = conclude(evidence(runs, claim(margin=margin), tune=tune))["caveats"]
+    apart = [caveat for caveat in caveats if "different values of learning rate" in caveat]
+    assert len(apart) == named
+    assert not named or "Pre-LN (30.600 with 0.2 in 2 runs and 32.550" in apart[0]
 
 
 @pytest.mark.parametrize(("larger", "named"), [(1009, False), (1011, True)])

@@ -3,23 +3,27 @@
 A caveat about some of the claims begins with the numbers of these claims: "Claims 1 and 3: ...".
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from statistics import mean
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import planned_looks
-from ablate.evidence.outcome import NOT_LEARNED
+from ablate.evidence.outcome import NOT_LEARNED, value
 from ablate.evidence.table import by_label, steps_of
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
+from ablate.metric.table import metric_of
 from ablate.phrases import grouped, listed, name_of, number_of, quoted
 from ablate.verdict import match
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import sides
 from ablate.verdict.stages import FUTILE, needed
+from ablate.verdict.target import WITHOUT
 from ablate.verdict.wording.claim_caveats import OF_HOLM, claim_caveats, subject_of
 
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
@@ -44,6 +48,8 @@ def caveats(
         *_of_study(evidence),
         *_of_waiting(claims, waiting),
         *_of_tuning(evidence),
+        *_of_budget(evidence),
+        *_of_tuned_values(evidence),
         *match.describe(evidence),
         *_of_sizes(evidence, findings),
         *_of_machine(evidence),
@@ -91,6 +97,60 @@ def _of_tuning(evidence: Evidence) -> Iterator[str]:
             f"The best {name} of those tried ({listed(values)}) is {'; it is '.join(extremes)}. "
             f"A better {name} may lie outside this range."
         )
+
+
+def _of_budget(evidence: Evidence) -> Iterator[str]:
+    """Yield a caveat if a value was tuned in a shorter training than that of the verdicts."""
+    tune = evidence.study.get("tune")
+    if tune and evidence.short:
+        short, steps = (
+            grouped(steps_of(every.runs, factor, every.regime["steps"]))
+            for every, factor in ((evidence.short, "budget.short"), (evidence, "budget.steps"))
+        )
+        yield (
+            f"The {factor_label(tune['key'])} was tuned after {short} steps, and also used for "
+            f"{steps} steps, for which another one may be better."
+        )
+
+
+def _of_tuned_values(evidence: Evidence) -> Iterator[str]:
+    """Yield a caveat if the seeds of an arm chose different values, and the mean results of these
+    values differ by more than the margin of a claim.
+    """
+    tune = evidence.study.get("tune")
+    if not tune:
+        return
+    margins: dict[str, float] = {}
+    for claim in evidence.study["claims"]:
+        if claim["margin"] and claim["kind"] not in WITHOUT:
+            margins[claim["metric"]] = min(claim["margin"], margins.get(claim["metric"], math.inf))
+    for key, margin in margins.items():
+        apart = [
+            f"{quoted(arm)} ({listed(values)})"
+            for arm, runs in by_label([run for run in evidence.runs if "tuned" in run]).items()
+            if (values := _apart_by_value(runs, key, margin))
+        ]
+        if apart:
+            yield (
+                f"The seeds of some arms have different values of {factor_label(tune['key'])}, "
+                f"whose mean {metric_of(key).name} differs by more than the margin: "
+                f"{'; '.join(apart)}."
+            )
+
+
+def _apart_by_value(runs: list[Run], metric: str, margin: float) -> list[str]:
+    """Return the mean of a metric for each tuned value that at least two runs have, as text; [] if
+    these means differ by at most the margin. Runs that learned nothing are left out.
+    """
+    results: dict[Any, list[float]] = {}
+    for run in runs:
+        if run["status"] == "finished" and metric in run["metrics"]:
+            results.setdefault(run["tuned"]["value"], []).append(value(run, metric))
+    means = {x: mean(group) for x, group in results.items() if len(group) > 1}
+    if len(means) < 2 or max(means.values()) - min(means.values()) <= margin:
+        return []
+    say = metric_of(metric).say
+    return [f"{say(means[x])} with {x} in {len(results[x])} runs" for x in sorted(means)]
 
 
 def _at_end(

@@ -203,7 +203,8 @@ def _outlook(claim: Claim, answer: Any) -> Fields:
         true = f"assumed true effect: {unit.say(plan['effect'])}"
         yield f"Seeds that show it {side} with 80 % power", f"{seeds} ({true})"
     exact = claim["kind"] == "exact" and not claim["margin"]
-    yield "Answer by tolerance" if exact else "Answer by margin", _bands(answer)
+    alone = ", without the correction" if "uncorrected" in answer else ""
+    yield "Answer by tolerance" if exact else f"Answer by margin{alone}", _bands(answer)
 
 
 def _bands(answer: Any) -> str:
