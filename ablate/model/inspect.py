@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
+from ablate.model.attention.explicit import Explicit
+from ablate.model.attention.fused import Fused
 from ablate.model.base import Model
 from ablate.model.padding.base import Mask
 
@@ -81,6 +83,26 @@ def check_weights(model: nn.Module) -> None:
                 "the values, so there are no attention weights to measure: choose another "
                 "model/attention, such as fused"
             )
+
+
+def scale_of(kernel: Kernel) -> float:
+    """Return the factor by which a kernel multiplies the dot products of queries and keys.
+
+    The attention weights are then the softmax of these scaled products, plus the bias, over all
+    keys that the mask leaves.
+
+    Raises:
+        UserError: the kernel computes its weights in another way.
+    """
+    # a subclass with another `forward`, such as a window, may change scores or hide further keys
+    plain = type(kernel).forward in (Explicit.forward, Fused.forward)
+    if isinstance(kernel, Explicit | Fused) and plain:
+        return kernel.scale
+    raise UserError(
+        f"model/attention is {type(kernel).__name__}, whose weights are not the softmax of scaled "
+        "dot products of queries and keys over all keys that the mask leaves, but this measurement "
+        "needs such weights: choose another model/attention, such as fused or explicit"
+    )
 
 
 def parameter_table(model: nn.Module) -> list[tuple[str, int]]:

@@ -147,9 +147,10 @@ def test_norms_that_return_nan_are_no_norms_without_errors(data, model):
         (
             "layers",
             "model/attention@model.cross.attention=additive",
-            "scores of Additive attention",
+            "model/attention is Additive",
         ),
-        ("positions", "model/attention=additive", "scores of Additive attention"),
+        ("layers", "model/attention=window", "model/attention is Window"),
+        ("positions", "model/attention=additive", "model/attention is Additive"),
         ("pruning", "model.n_heads=1", "model.n_heads is 1"),
     ],
 )

@@ -3,6 +3,9 @@
 import pytest
 import torch
 
+from ablate.config.location import CONF
+from ablate.errors import UserError
+
 NAMES = [
     "encoder.0.self",
     "encoder.1.self",
@@ -60,3 +63,22 @@ def test_parts_are_disjoint_and_sum_to_the_total(build_model, level):
     assert parts["decoder.cross_attention"] == parts["encoder.self_attention"]
     assert parts["embedding.tgt"] == 20 * 16
     assert parts["encoder.residual"] == (2 * 2 + 1) * 2 * 16  # two layers of two, and the last norm
+
+
+KERNELS = sorted(path.stem for path in CONF.glob("model/attention/*.yaml"))
+
+
+@pytest.mark.parametrize("option", KERNELS)
+def test_a_scale_is_that_of_the_softmax_or_refused(build_model, option):
+    from ablate.model.inspect import scale_of, weights_of
+    from ablate.model.padding.base import Mask
+
+    model = build_model(f"model/attention@model.encoder.attention={option}", "model.d_head=8")
+    kernel = dict(model.attentions())["encoder.0.self"].eval()
+    if option not in ("explicit", "fused", "gated"):
+        with pytest.raises(UserError, match=f"model/attention is {type(kernel).__name__}"):
+            scale_of(kernel)
+        return
+    q, k, v = torch.randn(3, 1, 2, 5, 8)
+    weights = weights_of(kernel, q, k, v, Mask(), None)
+    torch.testing.assert_close(weights, (scale_of(kernel) * q @ k.mT).softmax(-1))

@@ -107,8 +107,18 @@ def test_what_cannot_be_read_is_refused(probed, level, keys, message):
 
 
 def test_scores_that_are_no_dot_products_are_refused(probed):
-    with pytest.raises(UserError, match="the attention is Additive: choose model/attention=expl"):
+    with pytest.raises(UserError, match="model/attention is Additive"):
         probed("micro", "model/attention=additive")
+
+
+def test_additive_attention_inside_a_window_is_refused(probed, monkeypatch):
+    from ablate.model.attention.additive import Additive
+    from ablate.model.attention.window import Window
+
+    additive = Additive(d_head=4, dropout=0.0, fill="zero_output").double()
+    monkeypatch.setattr(Window, "forward", lambda self, *inputs: additive(*inputs))
+    with pytest.raises(UserError, match="model/attention is Window"):
+        probed("micro", "model/attention=window")
 
 
 def test_scores_are_scaled_as_in_the_model(probed):

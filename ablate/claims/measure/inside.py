@@ -1,7 +1,6 @@
 """Record queries, keys, values and weights of all attentions of a model."""
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
@@ -9,44 +8,32 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
-from ablate.model.attention.explicit import Explicit
-from ablate.model.attention.fused import Fused
 from ablate.model.base import Model
-from ablate.model.inspect import weights_of
+from ablate.model.inspect import scale_of, weights_of
 
 
 class Attended(NamedTuple):
-    """Queries, keys and values of the heads of one attention, and the resulting weights.
-
-    `scale` multiplies the products of queries and keys, and `bias` is added to them. The scale is
-    NaN for kernels without such products.
+    """Queries, keys and values of the heads of one attention, and the weights that the kernel
+    computes from them; `bias` is added to the scores.
     """
 
     q: Float[Tensor, "B H Q E"]
     k: Float[Tensor, "B H K E"]
     v: Float[Tensor, "B H K E"]
     weights: Float[Tensor, "B H Q K"]
-    scale: float
+    kernel: Kernel
     bias: Float[Tensor, "#B #H #Q #K"] | None
 
     @property
     def scores(self) -> Float[Tensor, "B H Q K"]:
-        """Scaled products of queries and keys, plus the bias; masked pairs are included."""
-        products = self.q @ self.k.mT * self.scale
+        """Scaled products of queries and keys, plus the bias; masked pairs are included.
+
+        Raises:
+            UserError: the attention weights are not the softmax of such scores.
+        """
+        products = self.q @ self.k.mT * scale_of(self.kernel)
         return products if self.bias is None else products + self.bias
-
-
-def check_scores(kernels: Iterable[Kernel]) -> None:
-    """Raise UserError for a kernel whose scores are not the scores of `Attended`."""
-    for kernel in kernels:
-        if not isinstance(kernel, Explicit | Fused):
-            raise UserError(
-                f"the scores of {type(kernel).__name__} attention are not scaled products of "
-                "queries and keys, so this measure cannot compute them: choose another "
-                "model/attention, such as fused"
-            )
 
 
 @contextmanager
@@ -61,8 +48,7 @@ def watched(model: Model) -> Iterator[dict[str, Attended]]:
     def record(name: str) -> Any:
         def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> None:
             q, k, v, _, bias = inputs
-            scale = getattr(kernel, "scale", math.nan)
-            by_name[name] = Attended(q, k, v, weights_of(kernel, *inputs), scale, bias)
+            by_name[name] = Attended(q, k, v, weights_of(kernel, *inputs), kernel, bias)
 
         return hook
 

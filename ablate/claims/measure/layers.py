@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.claims.measure.gold import sentences
-from ablate.claims.measure.inside import check_scores, watched
+from ablate.claims.measure.inside import watched
 from ablate.claims.measure.pruning import nll
 from ablate.claims.measure.words import Read, read
 from ablate.config.limits import Count
@@ -25,7 +25,7 @@ from ablate.data.module import TextData
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.measure.base import Measure
-from ablate.model.inspect import hooked
+from ablate.model.inspect import hooked, scale_of
 from ablate.model.norm.base import Norm
 from ablate.model.norm.none import NoNorm
 from ablate.model.residual.base import Apply
@@ -64,7 +64,8 @@ class Layers(Measure):
         products, or with several residual streams.
         """
         super().check_model(model)
-        check_scores(kernel for _, kernel in model.attentions())
+        for _, kernel in model.attentions():
+            scale_of(kernel)
         if not norms(model):
             raise UserError(
                 "measure=layers measures the outputs of norms, and model/norm=none leaves none: "

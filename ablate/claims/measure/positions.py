@@ -18,12 +18,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.claims.measure.gold import sentences
-from ablate.claims.measure.inside import check_scores, watched
+from ablate.claims.measure.inside import watched
 from ablate.claims.measure.words import read
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.measure.base import Measure
+from ablate.model.inspect import scale_of
 from ablate.model.transformer import Transformer
 from ablate.seeding import stream
 
@@ -53,7 +54,7 @@ class Positions(Measure):
         or for a model without attention weights.
         """
         super().check_model(model)
-        check_scores([dict(model.attentions())["encoder.0.self"]])
+        scale_of(dict(model.attentions())["encoder.0.self"])
 
     def __call__(self, model: Transformer, data: TextData) -> dict[str, float]:
         """Return fractions of explained variance (R2).

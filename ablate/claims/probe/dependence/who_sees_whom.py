@@ -29,10 +29,9 @@ from ablate.claims.probe.random_models import RandomModels, each_replaced, extre
 from ablate.config.limits import OneOf, Range
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
-from ablate.model.attention.explicit import Explicit
-from ablate.model.attention.fused import Fused
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.base import Model
+from ablate.model.inspect import scale_of
 from ablate.model.position.base import Position
 from ablate.model.position.learned import Learned
 from ablate.model.position.none import NoPosition
@@ -133,12 +132,7 @@ class WhoSeesWhom(RandomModels):
                 "none"
             )
         if isinstance(model, Transformer):
-            kernel = self.attention(model).kernel
-            if type(kernel) not in (Explicit, Fused):
-                raise UserError(
-                    "probe=who_sees_whom measures scores that are dot products, but the attention "
-                    f"is {type(kernel).__name__}: choose model/attention=explicit or fused"
-                )
+            scale_of(self.attention(model).kernel)
 
     @torch.no_grad()
     def draw(self, model: Model, generator: torch.Generator) -> dict[str, float]:
@@ -303,7 +297,7 @@ def recorded(
 
     def record(kernel: Any, inputs: tuple[Any, ...]) -> None:
         q, k = inputs[:2]
-        records.append(kernel.scale * (q[:, :, -1:] @ k.transpose(-2, -1))[:, :, 0])
+        records.append(scale_of(kernel) * (q[:, :, -1:] @ k.transpose(-2, -1))[:, :, 0])
 
     with attention.kernel.register_forward_pre_hook(record):
         read(ids)

@@ -16,12 +16,10 @@ from torch import Tensor
 from ablate.claims.probe.dependence.wires import moved
 from ablate.claims.probe.random_models import ExtremesOfModels
 from ablate.data.vocabulary import PAD
-from ablate.errors import UserError
 from ablate.model.attention.explicit import Explicit
-from ablate.model.attention.fused import Fused
 from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention
 from ablate.model.embedding.table import Table
-from ablate.model.inspect import weights_of
+from ablate.model.inspect import scale_of, weights_of
 from ablate.model.padding.base import Mask
 from ablate.model.padding.columns import Columns
 from ablate.model.padding.none import NoPadding
@@ -165,12 +163,7 @@ def zero_score(
     q, k = (m(x).view(*x.shape[:2], attention.n_heads, -1).transpose(1, 2) for m in maps)
     padding = ~real[:, None, None].expand(-1, q.size(1), q.size(2), -1)
     got = weights_of(attention.kernel, q, k, k, Mask(), None)[padding]
-    if not isinstance(attention.kernel, Explicit | Fused):
-        raise UserError(
-            "probe=padding_vectors compares attention weights with a softmax of dot products, but "
-            f"model/attention is {type(attention.kernel).__name__}: choose fused or explicit"
-        )
-    scores = (q @ k.mT * attention.kernel.scale).masked_fill(padding, 0.0)
+    scores = (q @ k.mT * scale_of(attention.kernel)).masked_fill(padding, 0.0)
     return got.min(), (got - scores.softmax(-1)[padding]).abs().max()
 
 
