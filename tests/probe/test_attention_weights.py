@@ -14,9 +14,9 @@ SMALL = dict(draws=2, length=6)
 def test_masked_columns_have_no_weight(measure, finite, kernel):
     metrics = measure("attention_weights", f"model/attention={kernel}", **SMALL)
     assert finite(metrics)
-    assert metrics["row_error"] < NOTHING
+    assert max(metrics["row_error"], metrics["past_error"]) < NOTHING
     assert metrics["future"] == metrics["padding"] == 0
-    assert metrics["past"] > SOMETHING
+    assert min(metrics["column_error"], metrics["encoder_future"]) > SOMETHING
 
 
 def test_without_a_mask_padding_of_the_source_has_a_share(measure):
@@ -30,7 +30,19 @@ def test_a_decoder_that_sees_the_next_token_is_seen(measure, monkeypatch):
     plain = torch.Tensor.tril
     monkeypatch.setattr(torch.Tensor, "tril", lambda square: plain(square, 1))
     metrics = measure("attention_weights", "model/padding=none", **SMALL)
-    assert min(metrics["future"], metrics["padding_target"]) > SOMETHING
+    assert min(metrics["future"], metrics["past_error"], metrics["padding_target"]) > SOMETHING
+
+
+def test_controls_can_fail(measure, monkeypatch):
+    from ablate.model.attention.multi_head import SelfAttention
+
+    plain = SelfAttention.__init__
+    uniform = "model/attention@model.encoder.attention=uniform"
+    assert measure("attention_weights", uniform, **SMALL)["column_error"] < 1e-6  # float32
+    monkeypatch.setattr(
+        SelfAttention, "__init__", lambda self, **sizes: plain(self, **{**sizes, "causal": True})
+    )
+    assert measure("attention_weights", **SMALL)["encoder_future"] == 0
 
 
 def test_a_softmax_that_does_not_sum_to_one_is_seen(measure, monkeypatch):

@@ -27,11 +27,13 @@ from ablate.probe.sentences import random_sentences
 class AttentionWeights(ExtremesOfModels):
     """A probe of the attention weights in every attention of encoder and decoder."""
 
-    least = ("past", "padding_source")
+    least = ("column_error", "encoder_future", "padding_source")
     measures = (
         "row_error",
+        "column_error",
         "future",
-        "past",
+        "encoder_future",
+        "past_error",
         "padding",
         "padding_cross",
         "padding_target",
@@ -42,11 +44,17 @@ class AttentionWeights(ExtremesOfModels):
         """Return the measurements for one model with random weights: the largest or smallest values
         over all layers, heads and rows of attention weights.
 
+        For `column_error` and `encoder_future`, the largest value of each layer and head is taken,
+        and the smallest of these values is returned.
+
         Returns:
             row_error: largest deviation of a row sum from 1.
+            column_error: largest deviation from 1 of the total weight that a token receives, in a
+                sentence without padding.
             future: largest weight on a later target token.
-            past: largest weight of one layer and head on the current or an earlier target token.
-                The smallest such value over all layers and heads is returned.
+            encoder_future: largest total weight of a source token on later source tokens.
+            past_error: largest deviation from 1 of the total weight of a target token on itself and
+                on earlier target tokens.
             padding: largest total weight of a row on padding, in any attention.
             padding_cross, padding_target: largest total weight of a row on padding in
                 cross-attention, and in the decoder's self-attention.
@@ -76,12 +84,17 @@ class AttentionWeights(ExtremesOfModels):
             padded = (keys == PAD)[:, None]
             onto = (weights[kind] * padded[:, None, None]).sum(-1, keepdim=True)
             padding[kind] = chosen(onto, real & padded.any(-1, keepdim=True))
-        real = (tgt != PAD)[:, :, None]
+        real, real_src = ((ids != PAD)[:, :, None] for ids in (tgt, src))
         later = torch.ones(self.length, self.length, dtype=torch.bool).triu(1)
+        columns = torch.cat([received[0].sum(-2) for received in weights.values()])
+        onto_past = (weights["decoder.self"] * ~later).sum(-1, keepdim=True)
+        onto_later = (weights["encoder.self"] * later).sum(-1, keepdim=True)
         return {
             "row_error": (torch.cat(list(sums.values())) - 1).abs().max(),
+            "column_error": (columns - 1).abs().amax(-1).min(),
             "future": chosen(weights["decoder.self"], real & later).max(),
-            "past": chosen(weights["decoder.self"], real & ~later).amax(0).min(),
+            "encoder_future": chosen(onto_later, real_src).amax(0).min(),
+            "past_error": (chosen(onto_past, real) - 1).abs().max(),
             "padding": torch.cat(list(padding.values())).max(),
             "padding_cross": padding["decoder.cross"].max(),
             "padding_target": padding["decoder.self"].max(),
