@@ -1,6 +1,7 @@
 """The probe of attention's algebra: what it finds, and that it sees modules that are wrong."""
 
 import pytest
+import torch
 
 from ablate.errors import UserError
 
@@ -34,6 +35,36 @@ def test_modules_are_their_formulas(probed, kernel):
     assert min(metrics["block_excess"], metrics["bias_moves"], metrics["causal_mean_spread"]) > 0.01
     assert metrics["left_refused"] == metrics["cross_not_square"] == metrics["float16_zeros"] == 1
     assert metrics["undivided"] == 1
+
+
+@pytest.mark.parametrize(("n_maps", "index"), [(1, 0), (2, 0), (2, 1)])
+def test_queries_keys_and_values_of_other_words_are_seen(probed, monkeypatch, n_maps, index):
+    from ablate.model.attention.multi_head import MultiHeadAttention
+
+    plain = MultiHeadAttention.project
+
+    def project(self, x, packed):
+        heads = list(plain(self, x, packed))
+        if len(heads) == n_maps:  # queries alone, or keys and values
+            heads[index] = heads[index].roll(1, 2)
+        return tuple(heads)
+
+    monkeypatch.setattr(MultiHeadAttention, "project", project)
+    metrics = probed()
+    assert metrics["layer_error"] > 0.01
+    assert (metrics["columns_error"] > 0.01) == (n_maps == 1)
+
+
+@torch.no_grad()
+def test_only_heads_that_are_together_wider_change_the_shape():
+    from ablate.claims.probe.attention.attention_algebra import shapes
+    from ablate.claims.probe.attention.divided_heads import with_heads
+
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 4, generator=generator, dtype=torch.float64)
+    for d_head, changes in ((2, 0), (4, 1)):
+        measured = shapes((), x, x, with_heads(4, 2, d_head, generator))
+        assert measured == {"shape_changes": 0, "free_width_changes": changes}
 
 
 def test_a_split_that_nothing_checks():
@@ -80,4 +111,4 @@ def test_a_kernel_that_mixes_rows_or_takes_any_values_is_seen(probed, monkeypatc
     monkeypatch.setattr(Explicit, "forward", mixed)
     metrics = probed("model/attention=explicit")
     assert metrics["other_rows"] > 1e-3
-    assert metrics["unequal_accepted"] > 0
+    assert metrics["unequal_accepted"] > 2  # also with more values than keys

@@ -202,12 +202,15 @@ def shapes(
     Returns:
         shape_changes: number of attention modules (`modules` and `wider`) whose output has another
             shape than x.
-        free_width_changes: 1 if the heads of `wider` together have another width than x, else 0.
+        free_width_changes: 1 if the outputs of all heads of `wider`, before the output projection,
+            have another shape than x, else 0.
     """
     outs = [read(attention, x, y) for attention in (*modules, wider)]
+    q, k, v = (of[None] for of in projected(wider, x, x))
+    heads = wider.kernel(q, k, v, Mask(), None)[0].transpose(0, 1).flatten(1)
     return {
         "shape_changes": float(sum(out.shape != x.shape for out in outs)),
-        "free_width_changes": float(wider.output.in_features != x.size(1)),
+        "free_width_changes": float(heads.shape != x.shape),
     }
 
 
@@ -286,8 +289,8 @@ def rows(kernel: Kernel, heads: Heads, across: Float[Tensor, "H R S"]) -> dict[s
         cross_not_square: 1 if the scores between two sentences are not a square matrix, else 0.
         other_rows: largest change of the weights of all other queries if one query changes.
         row_control: largest change of the weights of the query that changes.
-        unequal_accepted: number of tested calls with fewer values than keys that the kernel
-            accepts.
+        unequal_accepted: number of tested calls with fewer or more values than keys that the
+            kernel accepts.
     """
     q, k, v = heads
     asked = q.clone()
@@ -296,13 +299,15 @@ def rows(kernel: Kernel, heads: Heads, across: Float[Tensor, "H R S"]) -> dict[s
         weights_of(kernel, z[None], k[None], v[None], Mask(), None) for z in (q, asked)
     )
     moved = (after - before).abs().amax((0, 1, 3))
-    shorter = (v[:, :-1], v[:, :1]) if v.size(1) > 2 else (v[:, :1],)
+    # torch's kernel reads as many keys as there are values, also behind the last key
+    n, (room, values) = v.size(1), (torch.cat([of, of], 1) for of in (k, v))
+    unequal = [values[:, :m] for m in {1, n - 1, n + 1, 2 * n}]
     return {
         "not_square": float((q @ k.mT).shape != (len(q), q.size(1), q.size(1))),
         "cross_not_square": float(across.size(1) != across.size(2)),
         "other_rows": float(moved[1:].max()),
         "row_control": float(moved[0]),
-        "unequal_accepted": float(sum(not refused(kernel, q, k, few) for few in shorter)),
+        "unequal_accepted": float(sum(not refused(kernel, q, room[:, :n], of) for of in unequal)),
     }
 
 
@@ -323,29 +328,50 @@ def raises(compute: Callable[[], Tensor]) -> bool:
 def projections(
     attention: MultiHeadAttention, x: Float[Tensor, "Q D"], square: Float[Tensor, "D D"]
 ) -> dict[str, float]:
-    """Return the largest differences between several ways to compute queries.
+    """Return the largest differences between the queries, keys and values that an attention module
+    computes and other ways to compute them.
 
-    W is the weight of the projection, and the rows of X are words.
+    W is the weight of the projection to queries, as torch stores it or transposed. The rows of X
+    are words.
 
     Returns:
         left_refused: 1 if W X raises an error when the number of words is not the width, else 0.
-        left_error: difference between W X and X W if the number of words is the width.
-        columns_error: difference between W^T X^T, which has words as columns, and (X W)^T.
-        layer_error: difference between the queries and a linear layer applied word by word.
-        layer_control: difference between the queries and this layer applied to other words.
-        bias_moves: difference between the queries and X W. It is due to the bias.
+        left_error: difference between W X and the queries without their bias, if the number of
+            words is the width; W is transposed if this makes the difference smaller.
+        columns_error: difference between W X^T, which has words as columns, and the queries without
+            their bias.
+        layer_error: difference between queries, keys or values and a linear layer that is applied
+            word by word.
+        layer_control: difference between queries, keys or values and their layer applied to other
+            words; the smallest of the three differences.
+        bias_moves: difference between queries, keys or values and X W; the smallest of the three
+            differences. It is due to the bias.
     """
-    weight = attention.query.weight.T
-    queries, plain = attention.query(x), square @ weight
-    alone = torch.stack([affine(attention.query, word) for word in x])
+    maps = (attention.query, attention.key, attention.value)
+    weight, bias = attention.query.weight, attention.query.bias
+    given = side_by_side(attention, x)
+    alone = [torch.stack([affine(of, word) for word in x]) for of in maps]
+    plain, plain_square = given[0] - bias, side_by_side(attention, square)[0] - bias
+    pairs = list(zip(given, alone, strict=True))
     return {
         "left_refused": float(raises(lambda: weight @ x)),
-        "left_error": largest(weight @ square - plain),
-        "columns_error": largest((weight.T @ square.T).T - plain),
-        "layer_error": largest(queries - alone),
-        "layer_control": largest(queries - alone.roll(1, 0)),
-        "bias_moves": largest(queries - x @ weight),
+        "left_error": float(
+            np.min([largest(of @ square - plain_square) for of in (weight, weight.T)])
+        ),
+        "columns_error": largest((weight @ x.T).T - plain),
+        "layer_error": float(np.max([largest(of - layer) for of, layer in pairs])),
+        "layer_control": float(np.min([largest(of - layer.roll(1, 0)) for of, layer in pairs])),
+        "bias_moves": float(
+            np.min([largest(of - x @ m.weight.T) for of, m in zip(given, maps, strict=True)])
+        ),
     }
+
+
+def side_by_side(
+    attention: MultiHeadAttention, x: Float[Tensor, "L D"]
+) -> list[Float[Tensor, "L E"]]:
+    """Return the queries, keys and values of a module, with the heads side by side."""
+    return [of.transpose(0, 1).flatten(1) for of in projected(attention, x, x)]
 
 
 def means(kernel: Kernel, heads: Heads) -> dict[str, float]:
