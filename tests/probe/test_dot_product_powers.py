@@ -54,6 +54,24 @@ def test_a_softmax_that_cannot_be_sharp_is_seen(probed, monkeypatch):
     assert min(metrics["sharing_gap"], metrics["pattern_gap"], metrics["conv_error"]) > 0.05
 
 
+@torch.no_grad()
+def test_neighbours_of_different_weights_are_tried(monkeypatch):
+    from ablate.claims.probe.attention import hand_set_heads
+
+    plain, recorded = hand_set_heads.weights_and_scores, []
+
+    def record(head, x):
+        recorded.append(plain(head, x))
+        return recorded[-1]
+
+    monkeypatch.setattr(hand_set_heads, "weights_and_scores", record)
+    changes = hand_set_heads.two_values(torch.Generator().manual_seed(0))
+    ((weights, _),) = recorded
+    assert abs(weights[1, 0] - weights[1, 2]) > 0.01
+    assert changes["blind_spot"] < 1e-12
+    assert changes["two_heads_move"] > 0.01
+
+
 def test_other_heads_and_values_in_the_scores_are_seen(probed, monkeypatch):
     from ablate.model.attention.multi_head import MultiHeadAttention
 

@@ -101,21 +101,24 @@ def patterns(generator: torch.Generator) -> dict[str, float]:
 
 
 def two_values(generator: torch.Generator) -> dict[str, float]:
-    """Return how much the output at a word changes if a vector is subtracted from its left
-    neighbour and added to its right neighbour.
+    """Return how much the output at a word changes if its neighbours change as follows: a vector
+    times the right neighbour's weight is subtracted from the left neighbour, and the vector times
+    the left neighbour's weight is added to the right neighbour.
 
     Returns:
-        blind_spot: change of the output of one head that attends equally to both neighbours.
+        blind_spot: change of the output of one head with random weights, which depend on positions.
         two_heads_move: change of the output of two heads that attend to one neighbour each.
     """
     maps = torch.randn(2, CONTENT, CONTENT, generator=generator)
     single = attending_to_offsets([(-1, 1)], maps[:1])
+    single.query.weight[:, CONTENT:] = torch.randn(WORDS, WORDS, generator=generator)
     two = attending_to_offsets([(-1,), (1,)], maps)
     x = standing(torch.randn(WORDS, CONTENT, generator=generator, dtype=torch.float64))
     moved = x.clone()
     taken = torch.randn(CONTENT, generator=generator, dtype=torch.float64)
-    moved[0, :CONTENT] -= taken
-    moved[2, :CONTENT] += taken
+    left, right = weights_and_scores(single, x)[0][1, [0, 2]]
+    moved[0, :CONTENT] -= right * taken
+    moved[2, :CONTENT] += left * taken
     blind, seeing = ((read(m, moved, moved) - read(m, x, x))[1].abs().max() for m in (single, two))
     return {"blind_spot": float(blind), "two_heads_move": float(seeing)}
 
