@@ -28,6 +28,7 @@ def test_a_programmer_is_linear_attention(probed, features):
     )
     for metrics in (plain, divided):
         assert max(metrics["two_states_error"], metrics["gradient_error"]) < 1e-9
+        assert metrics["removing_error"] < 1e-12
         assert min(metrics[name] for name in OTHERS) > 1e-3
     assert plain["one_matrix_error"] < 1e-12
     assert divided["one_matrix_error"] > 0.01
@@ -40,6 +41,18 @@ def test_attention_that_sees_the_future_is_seen(probed, monkeypatch):
     monkeypatch.setattr(Mask, "dense", lambda self, *sizes: None)
     metrics = probed("model.attention.normalised=false")
     assert min(metrics["one_matrix_error"], metrics["gradient_error"]) > 1e-3
+
+
+def test_a_delta_rule_that_only_adds_is_seen(probed, monkeypatch):
+    from ablate.model.attention import delta_rule
+
+    def add(state, key, value, strength):
+        return state + key.mT @ (strength * value)
+
+    monkeypatch.setattr(delta_rule, "written", add)
+    metrics = probed("model.attention.normalised=false")
+    assert metrics["delta_error"] < 1e-12
+    assert metrics["removing_error"] > 1e-3
 
 
 def test_other_attention_is_refused(measure):

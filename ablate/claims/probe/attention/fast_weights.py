@@ -49,6 +49,7 @@ class FastWeights(ExtremesOfModels):
         "uncausal_error",
         "softmax_error",
         "delta_error",
+        "removing_error",
         "roles_swapped",
         "gradient_error",
         "gradient_size",
@@ -82,17 +83,24 @@ class FastWeights(ExtremesOfModels):
 
 
 def answers(
-    source: Float[Tensor, "H L E"], to: Float[Tensor, "H L W"], given: Float[Tensor, "H L E"]
+    source: Float[Tensor, "H L E"],
+    to: Float[Tensor, "H L W"],
+    given: Float[Tensor, "H L E"],
+    removed: Float[Tensor, "H L 1"] | None = None,
 ) -> Float[Tensor, "H L W"]:
     """Return W_t g_t for each word t: the output of a fast network, that is, a network whose weight
     matrix W changes at each word.
 
     W_t is the sum of the outer products of `to` and `source` at the words up to t, and g_t is the
-    vector of word t in `given`.
+    vector of word t in `given`. With `removed`, this fraction of the output for the word's `source`
+    is subtracted from its `to` first.
     """
     fast, out = torch.zeros_like(to[:, 0, :, None] * source[:, 0, None]), []
     for t in range(to.size(1)):
-        fast = fast + to[:, t, :, None] * source[:, t, None]
+        written = to[:, t, :, None]
+        if removed is not None:
+            written = written - removed[:, t, :, None] * (fast @ source[:, t, :, None])
+        fast = fast + written * source[:, t, None]
         out.append((fast @ given[:, t, :, None]).squeeze(2))
     return torch.stack(out, 1)
 
@@ -157,10 +165,14 @@ def other_kernels(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str
     """Compare softmax attention and the delta rule with fast weight programmers, networks that add
     an outer product to a weight matrix at each step.
 
+    The delta rule has its own feature map, whatever the feature map of `attention`.
+
     Returns:
         softmax_error: difference between softmax attention and the function `programmed`.
         delta_error: difference between the delta rule and a programmer that only adds outer
             products.
+        removing_error: difference between the delta rule and a programmer that first removes the
+            output for the same key.
     """
     heads = projected(attention, x, x)
     q, k, v = (of[None] for of in heads)
@@ -171,10 +183,11 @@ def other_kernels(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str
     delta.strength.bias.zero_()
     given, source = (delta_features(of) for of in heads[:2])
     strengths = delta.strength(heads[1]).sigmoid()
-    adding = answers(source, strengths * heads[2], given)
+    out, to = delta(q, k, v, CAUSAL, None)[0], strengths * heads[2]
     return {
         "softmax_error": apart(softmax(q, k, v, CAUSAL, None)[0], programmed(attention, x)),
-        "delta_error": apart(delta(q, k, v, CAUSAL, None)[0], adding),
+        "delta_error": apart(out, answers(source, to, given)),
+        "removing_error": apart(out, answers(source, to, given, strengths)),
     }
 
 
