@@ -7,6 +7,7 @@ import pytest
 from ablate.errors import UserError
 
 NOTHING, SOMETHING, SEEN = 1e-9, 1e-3, 1e-6
+LAYERS = "model.n_layers=2"
 
 
 @pytest.fixture
@@ -33,10 +34,10 @@ def test_recurrence_sees_one_side_or_both_and_the_order(probed):
     decoder, encoder = probed("rnn", stack="decoder"), probed("rnn", stack="encoder")
     assert decoder["later"] < NOTHING < SEEN < min(decoder["earlier"], encoder["other"])
     assert (
-        min(decoder["order"], encoder["order"], encoder["later"], decoder["held_control"])
+        min(decoder["order"], encoder["order"], encoder["later"], decoder["reset_control"])
         > SOMETHING
     )
-    assert decoder["held"] < NOTHING
+    assert decoder["reset"] == 0
 
 
 def test_attention_sees_all_that_its_mask_leaves(probed):
@@ -84,13 +85,17 @@ def test_recurrence_with_a_way_past_the_state_is_seen(probed, monkeypatch):
     plain = Layer.forward
 
     def leaking(self, x, states):
-        begins = not states[0].any()
         out, end = plain(self, x, states)
-        self.last = x[:, -1:] if begins else self.last
-        return (out if begins else out + self.last), end
+        return out + x.roll(2, 1), end
 
     monkeypatch.setattr(Layer, "forward", leaking)
-    assert probed("rnn", stack="decoder")["held"] > SOMETHING
+    assert probed("rnn", stack="decoder")["reset"] > SOMETHING
+
+
+def test_a_gru_is_reset_and_a_second_layer_is_not(probed):
+    gru, two = (probed("rnn", option, stack="decoder") for option in ("model.cell=gru", LAYERS))
+    assert gru["reset"] == 0 < SOMETHING < gru["reset_control"]
+    assert two["reset"] > SEEN
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ POSITIONS: dict[str, Callable[..., Position]] = {
 }
 DISTANCES = (1, 2, 3, 5, 8, 20, 50, 100, 200)
 # the measurements of which the largest value over the draws is reported, not the smallest
-LARGEST = ("later", "order_largest", "held", "score")
+LARGEST = ("later", "order_largest", "reset", "score")
+SATURATING = -1e12  # input of a gate that makes the gate exactly 0
 Read = Callable[[Tensor], Tensor]
 
 
@@ -75,7 +76,8 @@ class WhoSeesWhom(RandomModels):
     needs = Model
     measures = (
         *("later", "earlier", "other", "order", "order_largest", "order_control", "far"),
-        *("held", "held_control", "skipping", "score", "score_control", "weight", "weight_control"),
+        *("reset", "reset_control", "skipping"),
+        *("score", "score_control", "weight", "weight_control"),
     )
 
     length: Annotated[int, Range(3)]
@@ -96,9 +98,9 @@ class WhoSeesWhom(RandomModels):
             order_largest: the largest such change.
             order_control: smallest change of the states if the first token is replaced.
             far: smallest influence of the first of FAR tokens on the last state.
-            held: for unidirectional recurrence, influence of an earlier token on later states if
-                the state between them is fixed.
-            held_control: the same influence if the state between them is not fixed.
+            reset: for unidirectional recurrence, influence of an earlier token on later states if
+                a token between them resets the state.
+            reset_control: the same influence with an ordinary token between them.
             skipping: for attention, the value of `far` if all tokens between the first and the last
                 are masked.
             score: for attention, largest change of the score of two words if their distance
@@ -153,7 +155,7 @@ class WhoSeesWhom(RandomModels):
         }
         if isinstance(model, Recurrent):
             one_way = self.stack == "decoder"
-            return measurements | (held(model, far) if one_way else {})
+            return measurements | (across_reset(model, far) if one_way else {})
         hidden = replaced_at(far, 0)
         hidden[:, 1:-1] = PAD
         skipping = read(hidden)[:, -1]
@@ -236,22 +238,34 @@ def zeros(model: Recurrent, rows: int) -> list[tuple[Tensor, ...]]:
     return [(begin, begin) if lstm else (begin,) for _ in model.decoder]
 
 
-def held(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
-    """Return how much later states of a recurrent decoder change if an earlier token is replaced.
+def across_reset(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
+    """Return how much later states of a recurrent decoder change if an earlier token is replaced,
+    in a forward pass over the whole text.
 
     Returns:
-        held: change if the state between the earlier token and the later states is fixed.
-        held_control: change if this state is not fixed.
+        reset: change if a token between them resets the state of the first layer.
+        reset_control: change with an ordinary token between them.
     """
     half = ids.size(1) // 2
     pair = model.embedding.embed_tgt(replaced_at(ids, half - 1))
-    _, states = model.decode(pair[:, :half], zeros(model, 2))
-    same = [tuple(s[:, :1].expand(-1, 2, -1) for s in layer) for layer in states]
-    free, fixed = (model.decode(pair[:, half:], begin)[0] for begin in (states, same))
-    return {
-        "held": float((fixed[1] - fixed[0]).abs().max()),
-        "held_control": float((free[1] - free[0]).abs().max()),
-    }
+    fixed = pair.clone()
+    fixed[:, half] = resetting_input(model.decoder[0].cell)
+    changes = []
+    for x in (fixed, pair):
+        states = model.decode(x, zeros(model, 2))[0][:, half:]
+        changes.append(float((states[1] - states[0]).abs().max()))
+    return dict(zip(("reset", "reset_control"), changes, strict=True))
+
+
+def resetting_input(cell: nn.LSTM | nn.GRU) -> Float[Tensor, " D"]:
+    """Return an input after which the state of a cell no longer depends on its state before.
+
+    The forget gate of an LSTM, or the update gate of a GRU, becomes 0. The inputs of all other
+    gates are so large that the previous output cannot change them.
+    """
+    weight = cell.weight_ih_l0.view(-1, cell.hidden_size, cell.input_size)[1]
+    closed = torch.full((cell.hidden_size,), SATURATING, dtype=weight.dtype)
+    return torch.linalg.solve(weight, closed)
 
 
 def pair_scores(
