@@ -41,6 +41,24 @@ def test_no_sublayer_behind_a_norm_can_stop_the_gradient_of_its_skip(deep, resid
     assert deep(f"model/residual={residual}")["constructed"] > 1 - 1e-9
 
 
+def test_a_single_token_whose_gradient_stops_is_seen(deep, monkeypatch):
+    from ablate.model.residual.pre_ln import PreLN
+
+    plain, calls = PreLN.through, []
+
+    def stops_once(self, i, stream, sublayer, real):
+        output = plain(self, i, stream, sublayer, real)
+        if stream.size(1) > 1:  # a sentence, not the single token of a residual connection
+            return output
+        calls.append(stream)
+        return output * (len(calls) > 1)
+
+    monkeypatch.setattr(PreLN, "through", stops_once)
+    metrics = deep("model/residual=pre_ln")
+    assert len(calls) == 4  # two tokens, each with a constructed and with a random sub-layer
+    assert metrics["constructed"] == 0
+
+
 def test_layers_are_what_the_stack_computes(deep, monkeypatch):
     from ablate.model.residual.post_ln import PostLN
 

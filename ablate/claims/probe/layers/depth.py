@@ -81,9 +81,8 @@ class Depth(Probe):
                 embeddings of the sentence.
             constructed: largest singular value of d(output) / d(input) of the first residual
                 connection around the sub-layer that `stop` constructs, without the norm at the end
-                of the stack. The largest value over the random tokens is returned.
-            random: largest singular value of d(output) / d(input) around a random linear sub-layer.
-                The smallest value over the random tokens is returned.
+                of the stack. The smallest value over the random tokens is returned.
+            random: the same value around a random linear sub-layer.
         """
         fixed = copy.deepcopy(model).double().eval()
         generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
@@ -98,7 +97,7 @@ class Depth(Probe):
         return {
             **gradients(fixed.encoder, tokens.requires_grad_(), src != PAD, direction),
             **likeness(outputs),
-            "constructed": max(gate.constructed for gate in gates),
+            "constructed": min(gate.constructed for gate in gates),
             "random": min(gate.random for gate in gates),
         }
 
