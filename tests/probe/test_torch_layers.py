@@ -19,6 +19,16 @@ def test_stacks_are_those_of_torch(measure, residual):
     assert min(metrics.values()) > SOMETHING
 
 
+def test_the_norms_are_those_of_a_real_transformer_of_torch(measure, monkeypatch):
+    class WithoutLastNorms(torch.nn.Transformer):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.encoder.norm = self.decoder.norm = None
+
+    monkeypatch.setattr(torch.nn, "Transformer", WithoutLastNorms)
+    assert measure("blocks", draws=1)["extra_norms"] < NOTHING
+
+
 def test_another_sublayer_and_another_width_are_noticed(measure, monkeypatch):
     from ablate.model.feed_forward.position_wise import PositionWise
 
@@ -56,7 +66,9 @@ def test_an_activation_that_keeps_negatives_is_noticed(measure, monkeypatch):
     monkeypatch.setitem(position_wise.ACTIVATIONS, "relu", leaky)
     assert measure("feed_forward", draws=1)["relu_error"] > SOMETHING
     monkeypatch.setitem(position_wise.ACTIVATIONS, "relu", position_wise.identity)
-    assert measure("feed_forward", draws=1)["bend"] < NOTHING
+    metrics = measure("feed_forward", draws=1)
+    assert metrics["bend"] < NOTHING
+    assert metrics["relu_error"] == metrics["without_relu"] > SOMETHING
 
 
 def test_torch_layers_by_their_formulas(measure):
@@ -81,7 +93,19 @@ def test_dropout_before_the_softmax_would_be_noticed(measure, monkeypatch):
     monkeypatch.setattr(torch.nn.functional, "multi_head_attention_forward", on_scores)
     metrics = measure("torch_layers", draws=1)
     assert metrics["dropout_row_error"] < NOTHING
-    assert metrics["dropout_difference"] > SOMETHING
+    assert min(metrics["dropout_difference"], metrics["scores_dropped"]) > SOMETHING
+
+
+@pytest.mark.parametrize("factor", [0, 2])
+def test_dropout_that_treats_all_weights_alike_is_noticed(measure, monkeypatch, factor):
+    plain = torch.nn.functional.multi_head_attention_forward
+
+    def scaled(*args, training, **kwargs):
+        out, weights = plain(*args[:10], 0.0, *args[11:], training=training, **kwargs)
+        return out, weights if weights is None or not training else factor * weights
+
+    monkeypatch.setattr(torch.nn.functional, "multi_head_attention_forward", scaled)
+    assert measure("torch_layers", draws=1)["dropout_difference"] > SOMETHING
 
 
 def test_the_same_numbers_again_with_dropout(measure):

@@ -3,7 +3,8 @@
 Equation: Post-LN: LN(x + F(x)) around every sub-layer F; Pre-LN: x + F(LN(x)).
 Source: arXiv:1706.03762, sections 3.1 and 3.3; the layers of torch.nn.
 What differs: random weights and vectors in float64, without dropout except where it is tested.
-    Stacks are compared, because torch.nn.Transformer adds a norm at the end of each.
+    The stacks are nn.TransformerEncoder and nn.TransformerDecoder, because nn.Transformer adds a
+    norm at the end of each. It is compared as well.
 What to expect: 0 up to 1e-12, and large differences if torch's norms are placed differently.
 """
 
@@ -14,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.claims.probe.layers.torch_twin import run_twins, twin
+from ablate.claims.probe.layers.torch_twin import run_twins, twin, whole_twin
 from ablate.claims.probe.random_models import ExtremesOfModels, seeded
 from ablate.errors import UserError
 from ablate.model.attention.explicit import Explicit
@@ -71,8 +72,8 @@ class Blocks(ExtremesOfModels):
                 outputs of torch's stacks with the same weights.
             other_order: smallest such difference if torch's layers have the other norm placement,
                 Pre-LN for Post-LN or the reverse.
-            extra_norms: smallest such difference if torch's stacks end with a norm, as in
-                torch.nn.Transformer.
+            extra_norms: smallest such difference to the stacks of an nn.Transformer with the same
+                weights.
             wrong_parts: largest number of layers whose sub-layers differ from the list LAYERS,
                 plus the number of missing or additional norms.
             other_parts: smallest such number if the encoder is compared with the decoder's list.
@@ -171,7 +172,7 @@ def outputs(
         twin_difference: largest difference at tokens that are not padding.
         other_order: this difference if torch's layers have the other norm placement, Pre-LN for
             Post-LN or the reverse.
-        extra_norms: this difference if torch's encoder and decoder end with a norm.
+        extra_norms: this difference to the stacks of an nn.Transformer with the same weights.
     """
     memory = model.encoder(tokens[0], real[0])
     outputs_here = memory, model.decoder(tokens[1], real[1], Memory(memory, real[0]))
@@ -182,24 +183,22 @@ def outputs(
         for stack, x in zip(stacks, tokens, strict=True)
     ]
 
-    def difference() -> Tensor:
+    def difference(encoder: nn.Module, decoder: nn.Module) -> Tensor:
         theirs = run_twins(encoder, decoder, (placed[0], placed[1]), real)
         differences = [
             (a - b)[r].abs().max() for a, b, r in zip(outputs_here, theirs, real, strict=True)
         ]
         return torch.stack(differences).max()
 
-    same = difference()
-    torch_layers = [*encoder.layers, *decoder.layers]
-    for layer in torch_layers:
+    same = difference(encoder, decoder)
+    whole = whole_twin(encoder, decoder)
+    for layer in (*encoder.layers, *decoder.layers):
         layer.norm_first = not layer.norm_first
-    other_order = difference()
-    for layer in torch_layers:
-        layer.norm_first = not layer.norm_first
-    encoder.norm, decoder.norm = (
-        stack.norm or nn.LayerNorm(model.encoder.d_model).double() for stack in (encoder, decoder)
-    )
-    return {"twin_difference": same, "other_order": other_order, "extra_norms": difference()}
+    return {
+        "twin_difference": same,
+        "other_order": difference(encoder, decoder),
+        "extra_norms": difference(whole.encoder, whole.decoder),
+    }
 
 
 def parts(model: Transformer) -> dict[str, float | Tensor]:

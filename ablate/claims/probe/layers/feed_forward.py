@@ -4,7 +4,7 @@ Equation: f(x) = W2 relu(W1 x + b1) + b2.
 Source: arXiv:1706.03762, section 3.3 ("two convolutions with kernel size 1").
 What differs: random weights, widths and lengths in float64; no dropout. Networks of two layers come
     from the model, with random weights.
-What to expect: positions do not affect each other; about half of the inner values are negative.
+What to expect: positions do not affect each other; ReLU changes about half of the inner values.
 """
 
 from collections.abc import Callable
@@ -27,13 +27,13 @@ class FeedForwardNetworks(ExtremesOfModels):
     """A probe that applies feed-forward networks of random widths to random vectors."""
 
     least = (
-        *("inner_change", "mixed", "own_position", "negative_share", "bend"),
+        *("inner_change", "mixed", "own_position", "without_relu", "bend"),
         "between_layers",
     )
     measures = (
         *("width_change", "inner_change", "other_positions", "mixed", "own_position"),
         *("between_positions", "between_layers"),
-        *("relu_error", "negative_share", "bend", "bend_without_negatives"),
+        *("relu_error", "without_relu", "bend", "bend_without_negatives"),
     )
 
     @torch.no_grad()
@@ -57,7 +57,8 @@ class FeedForwardNetworks(ExtremesOfModels):
                 for the same vector.
             relu_error: largest difference between the inner values after the activation and max(0,
                 W1 x + b1).
-            negative_share: smallest fraction of negative inner values.
+            without_relu: smallest such difference if the inner values are not changed. This is a
+                control.
             bend: smallest deviation of the network from an affine map, f(a + b) + f(0) - f(a) -
                 f(b).
             bend_without_negatives: largest such deviation if the bias b1 makes all inner values
@@ -159,16 +160,17 @@ def signs(
     The network is changed: afterwards, its bias makes all inner values positive.
 
     Returns:
-        relu_error, negative_share, bend, bend_without_negatives: see
+        relu_error, without_relu, bend, bend_without_negatives: see
             `FeedForwardNetworks.draw`.
     """
     inside: list[Tensor] = []
     with network.outer.register_forward_pre_hook(lambda _, given: inside.append(given[0])):
         network.transform(x)
     before = network.inner(x)
+    expected = torch.where(before > 0, before, 0.0)
     measurements = {
-        "relu_error": moved(inside[0], torch.where(before > 0, before, 0.0)),
-        "negative_share": (before < 0).double().mean(),
+        "relu_error": moved(inside[0], expected),
+        "without_relu": moved(before, expected),
         "bend": bend(network, x, other),
     }
     network.inner.bias.add_(POSITIVE)

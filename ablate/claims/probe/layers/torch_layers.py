@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ablate.claims.probe.dependence.wires import moved
 from ablate.claims.probe.random_models import ExtremesOfModels, seeded
@@ -33,12 +34,12 @@ class TorchLayers(ExtremesOfModels):
     length: Annotated[int, Range(4)]
     least = (
         *("pre_of_post", "literal_of_pre", "post_of_pre", "shape_differs", "misused"),
-        *("dropout_row_error", "dropped"),
+        *("dropout_row_error", "scores_dropped"),
     )
     measures = (
         *("post_of_post", "pre_of_post", "pre_of_pre", "post_of_pre", "literal_of_pre"),
         *("wrong_shapes", "shape_differs", "wrong_shapes_per_head", "wrong_shapes_batch_first"),
-        *("layouts", "misused", "dropout_difference", "dropped", "dropout_row_error"),
+        *("layouts", "misused", "dropout_difference", "scores_dropped", "dropout_row_error"),
         *("fast_shape", "fast_padding"),
     )
 
@@ -63,9 +64,11 @@ class TorchLayers(ExtremesOfModels):
                 module.
             misused: change of the first sentence's output when the second sentence changes, if a
                 sequence-first module receives batch-first data.
-            dropout_difference: with dropout of rate p, distance of an attention weight from the
-                nearer of two numbers: 0, and the weight without dropout divided by 1 - p.
-            dropped: fraction of weights that are 0 with dropout.
+            dropout_difference: largest distance of the factor by which dropout of rate p changes an
+                attention weight from the nearer of 0 and 1 / (1 - p). If no weight has one of these
+                factors, the distance of the closest factor from it counts as well.
+            scores_dropped: the same distance if dropout acts on the scores before the softmax. This
+                is a control.
             dropout_row_error: deviation of the row sums of the weights from 1 with dropout.
             fast_shape: 1 if the encoder's output, with or without the fast path, has another shape
                 than its input; else 0. The fast path skips padding.
@@ -203,19 +206,25 @@ def dropout(
     """Compare the attention weights that a module returns with dropout and without dropout.
 
     Returns:
-        dropout_difference, dropped, dropout_row_error: see `TorchLayers.draw`.
+        dropout_difference, scores_dropped, dropout_row_error: see `TorchLayers.draw`.
     """
     query = x.transpose(0, 1)
     plain = attention.eval()(query, query, query, average_attn_weights=False)[1]
     attention.dropout = DROPOUT
     with seeded(generator):
         weights = attention.train()(query, query, query, average_attn_weights=False)[1]
-    kept = plain / (1 - DROPOUT)
-    apart = torch.minimum(weights.abs(), (weights - kept).abs())
+        # the logarithms of the weights are scores with these weights
+        on_scores = F.dropout(plain.log(), DROPOUT).softmax(-1)
     attention.eval().dropout = 0.0
+
+    def difference(weights: Tensor) -> Tensor:
+        factors = weights / plain
+        apart = torch.stack([factors.abs(), (factors - 1 / (1 - DROPOUT)).abs()])
+        return torch.maximum(apart.amin(0).max(), apart.flatten(1).amin(1).max())
+
     return {
-        "dropout_difference": apart.max(),
-        "dropped": (weights == 0).double().mean(),
+        "dropout_difference": difference(weights),
+        "scores_dropped": difference(on_scores),
         "dropout_row_error": (weights.sum(-1) - 1).abs().max(),
     }
 

@@ -1,5 +1,6 @@
 """Create torch's stacks with the weights of this project's stacks."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -79,6 +80,31 @@ def whole(ours: nn.Module, theirs: nn.Module) -> Iterator[Pair]:
     """
     for ours_parameter, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         yield ours_parameter, other, slice(None)
+
+
+def whole_twin(encoder: nn.TransformerEncoder, decoder: nn.TransformerDecoder) -> nn.Transformer:
+    """Return an nn.Transformer with the sizes and weights of torch's encoder and decoder.
+
+    nn.Transformer ends both stacks with a norm. If the given stack has no such norm, this norm
+    keeps its initial weights.
+    """
+    layer: Any = encoder.layers[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # with norm_first, torch warns that there is no fast path
+        other = nn.Transformer(
+            layer.linear1.in_features,
+            layer.self_attn.num_heads,
+            encoder.num_layers,
+            decoder.num_layers,
+            layer.linear1.out_features,
+            dropout=0.0,
+            batch_first=True,
+            norm_first=layer.norm_first,
+            dtype=layer.linear1.weight.dtype,
+        )
+    for stack, theirs in ((encoder, other.encoder), (decoder, other.decoder)):
+        theirs.load_state_dict(theirs.state_dict() | stack.state_dict())
+    return other
 
 
 def run_twins(
