@@ -21,14 +21,30 @@ def cut(measure):
 @pytest.mark.parametrize("residual", ["post_ln", "pre_ln"])
 def test_every_edge_of_a_transformer_is_where_the_figure_has_it(cut, residual):
     metrics = cut(f"model/residual={residual}")
-    hidden = (*CUT, "later_words", "source_on_attention", "network_moves")
+    hidden = (*CUT, "later_words", "source_on_attention")
     assert all(metrics.pop(name) < NOTHING for name in hidden)
     assert min(metrics.values()) > SOMETHING  # controls, and what other readings would hide
 
 
 def test_one_layer_has_nothing_to_compare_layers_by(cut):
     metrics = cut("model.n_layers=1")
-    assert not {"keys_apart", "layerwise", "embedding_everywhere"} & metrics.keys()
+    assert not {"layers_apart", "layerwise", "embedding_everywhere"} & metrics.keys()
+
+
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_decoder_layers_with_the_same_keys_or_values_are_noticed(cut, monkeypatch, part):
+    from ablate.claims.probe.dependence import dataflow
+
+    plain = dataflow.trace
+
+    def shared(*given, **keys):
+        traced = plain(*given, **keys)
+        first = getattr(traced.heads["decoder.0.cross"], part)
+        second = traced.heads["decoder.1.cross"]._replace(**{part: first})
+        return traced._replace(heads=traced.heads | {"decoder.1.cross": second})
+
+    monkeypatch.setattr(dataflow, "trace", shared)
+    assert cut()["layers_apart"] < NOTHING
 
 
 def test_stacks_of_different_depths_cannot_be_compared_by_layer(cut):

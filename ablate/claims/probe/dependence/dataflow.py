@@ -14,7 +14,6 @@ What to expect: self-attention depends on the layer below; cross-attention depen
 """
 
 import itertools
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -43,16 +42,14 @@ class Dataflow(ExtremesOfModels):
     """
 
     least = (
-        *("self_moved", "cross_moved", "query_beside_block", "block_moved", "keys_apart"),
+        *("self_moved", "cross_moved", "query_beside_block", "block_moved", "layers_apart"),
         *("layerwise", "embedding_everywhere", "own_word", "source_on_first", "first_on_second"),
-        "projection_moves",
     )
     measures = (
         *("self_bypass", "self_moved"),
-        *("cross_bypass", "cross_moved", "query_beside_block", "block_moved", "keys_apart"),
+        *("cross_bypass", "cross_moved", "query_beside_block", "block_moved", "layers_apart"),
         *("beside_top", "layerwise", "embedding_bypass", "embedding_everywhere"),
         *("later_words", "own_word", "source_on_first", "source_on_attention", "first_on_second"),
-        *("network_moves", "projection_moves"),
     )
 
     @torch.no_grad()
@@ -66,13 +63,12 @@ class Dataflow(ExtremesOfModels):
 
         Returns:
             self_bypass, self_moved: see `Edges.self_attention`.
-            cross_bypass, cross_moved, query_beside_block, block_moved, keys_apart: see
+            cross_bypass, cross_moved, query_beside_block, block_moved, layers_apart: see
                 `Edges.cross_attention`.
             beside_top, layerwise: see `Edges.top`.
             embedding_bypass, embedding_everywhere: see `Edges.bottom`.
             later_words, own_word, source_on_first, source_on_attention, first_on_second: see
                 `words`.
-            network_moves, projection_moves: see `scores`.
         """
         src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
         inputs = Seq2Seq(src, tgt)
@@ -85,7 +81,6 @@ class Dataflow(ExtremesOfModels):
             **edges.top(),
             **edges.bottom(),
             **words(model, src, tgt),
-            **scores(model, edges.base.states),
         }
 
 
@@ -156,7 +151,7 @@ class Edges:
                 is replaced.
             block_moved: smallest change of the queries if only the input of the decoder layer is
                 replaced.
-            keys_apart: see `keys`.
+            layers_apart: see `Edges.layers_apart`.
         """
         fixed_memory = trace(self.model, self.other_inputs, memory=self.base.memory).heads
         other = trace(self.model, self.inputs, memory=self.noise).heads
@@ -175,16 +170,16 @@ class Edges:
             "cross_moved": torch.stack(control).min(),
             "query_beside_block": torch.stack(beside).min(),
             "block_moved": torch.stack(block).min(),
-            **self.keys(),
+            **self.layers_apart(),
         }
 
-    def keys(self) -> dict[str, Tensor]:
-        """Return `keys_apart`, the smallest difference between the cross-attention keys of two
-        decoder layers; an empty dictionary if there is only one layer.
+    def layers_apart(self) -> dict[str, Tensor]:
+        """Return `layers_apart`, the smallest difference between two decoder layers in the keys or
+        in the values of cross-attention; an empty dictionary if there is only one layer.
         """
-        keys = [heads.key for name, heads in self.base.heads.items() if name.endswith("cross")]
-        apart = [moved(first, other) for first, other in itertools.combinations(keys, 2)]
-        return {"keys_apart": torch.stack(apart).min()} if apart else {}
+        heads = [heads for name, heads in self.base.heads.items() if name.endswith("cross")]
+        apart = [changes(first, other) for first, other in itertools.combinations(heads, 2)]
+        return {"layers_apart": torch.stack(apart)[:, 1:].min()} if apart else {}
 
     def top(self) -> dict[str, Tensor]:
         """Return changes of the decoder's output if the encoder reads another source while its
@@ -293,27 +288,3 @@ def words(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, Tensor]:
         "source_on_attention": influence(source.streams["decoder"][CROSS])[0].max(),
         "first_on_second": torch.minimum(whole[1, 0], attended[1, 0]),
     }
-
-
-def scores(model: Transformer, states: Tensor) -> dict[str, Tensor]:
-    """Return how much the logits of fixed decoder states change if weights of the model are
-    doubled.
-
-    Returns:
-        network_moves: largest change if the last feed-forward network is doubled.
-        projection_moves: largest change if the output matrix is doubled.
-    """
-    before = model.head(states)
-    layers: list[Any] = [*model.decoder.layers]
-    last = layers[-1]["feed_forward"]
-    changes = {}
-    for name, weights in (
-        ("network_moves", [*last.parameters()]),
-        ("projection_moves", [model.embedding.output_weight()]),
-    ):
-        for weight in weights:
-            weight.mul_(2)
-        changes[name] = moved(before, model.head(states))
-        for weight in weights:
-            weight.div_(2)
-    return changes
