@@ -38,7 +38,7 @@ class TorchLibrary(ExtremesOfModels):
     measures = (
         *(f"{place}_{mask}" for place in PLACES for mask in MASKS),
         *("unmarked", "function_true", "function_false", "polarity", "layer_true", "layer_false"),
-        *("copied", "row_reads", "rows_differ", "writes_refused"),
+        *("copied", "row_reads", "rows_differ", "others_written"),
         *("buffer_faults", "attribute_faults", "transient_faults", "other_length_refused"),
         *("without_variable", "trained"),
     )
@@ -65,7 +65,8 @@ class TorchLibrary(ExtremesOfModels):
             copied: number of elements that `Tensor.expand` stores in addition to the original.
             rows_differ: number of rows of the expanded tensor that differ from the original.
             row_reads: number of rows of the expanded tensor that change when the original changes.
-            writes_refused: 1 if writing into the whole expanded tensor raises an error.
+            others_written: number of other rows of the expanded tensor that change when its first
+                row is written to.
             buffer_faults, attribute_faults, transient_faults: number of faults of a constant that
                 is stored as a buffer, as a plain attribute, and as a buffer with persistent=False.
                 The five possible faults are that the constant is not in the state_dict, is not
@@ -177,23 +178,21 @@ def expand(length: int) -> dict[str, float]:
     memory of the original.
 
     Returns:
-        copied, rows_differ, row_reads, writes_refused: see `TorchLibrary.__call__`.
+        copied, rows_differ, row_reads, others_written: see `TorchLibrary.__call__`.
     """
     row = torch.arange(length).double()[None]
     rows = row.expand(length, -1)
     copied = rows.untyped_storage().nbytes() - row.untyped_storage().nbytes()
     differ = float((rows != row).any(1).sum())
-    try:
-        rows.add_(1)
-        refused = 0.0
-    except RuntimeError:
-        refused = 1.0
+    before = rows.clone()
+    rows[0].add_(1)
+    written = float((rows != before).any(1)[1:].sum())
     row[0, 0] = -1
     return {
         "copied": copied / row.itemsize,
         "rows_differ": differ,
         "row_reads": float((rows[:, 0] == -1).sum()),
-        "writes_refused": refused,
+        "others_written": written,
     }
 
 
