@@ -139,7 +139,7 @@ def test_torch_and_its_masks(measure):
     assert min(metrics["key_float_one"], metrics["unmarked"], metrics["layer_false"]) > SOMETHING
     assert metrics["polarity"] == metrics["function_true"] == 1
     assert metrics["copied"] == metrics["rows_differ"] == metrics["without_variable"] == 0
-    assert metrics["others_written"] == 7  # there are 8 rows
+    assert metrics["other_rows_written"] == 7  # there are 8 rows
     assert metrics["other_length_refused"] == 1
     assert metrics["buffer_faults"] == 0 < metrics["transient_faults"] < metrics["attribute_faults"]
     assert metrics["trained"] > SOMETHING
@@ -160,4 +160,4 @@ def test_writing_to_a_row_of_a_copy_changes_no_other_row(monkeypatch):
     from ablate.claims.probe.layers.torch_library import expand
 
     monkeypatch.setattr(torch.Tensor, "expand", lambda row, length, _: row.repeat(length, 1))
-    assert expand(4)["others_written"] == 0
+    assert expand(4)["other_rows_written"] == 0

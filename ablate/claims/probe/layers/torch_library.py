@@ -38,7 +38,7 @@ class TorchLibrary(ExtremesOfModels):
     measures = (
         *(f"{place}_{mask}" for place in PLACES for mask in MASKS),
         *("unmarked", "function_true", "function_false", "polarity", "layer_true", "layer_false"),
-        *("copied", "row_reads", "rows_differ", "others_written"),
+        *("copied", "row_reads", "rows_differ", "other_rows_written"),
         *("buffer_faults", "attribute_faults", "transient_faults", "other_length_refused"),
         *("without_variable", "trained"),
     )
@@ -65,8 +65,8 @@ class TorchLibrary(ExtremesOfModels):
             copied: number of elements that `Tensor.expand` stores in addition to the original.
             rows_differ: number of rows of the expanded tensor that differ from the original.
             row_reads: number of rows of the expanded tensor that change when the original changes.
-            others_written: number of other rows of the expanded tensor that change when its first
-                row is written to.
+            other_rows_written: number of other rows of the expanded tensor that change when its
+                first row is written to.
             buffer_faults, attribute_faults, transient_faults: number of faults of a constant that
                 is stored as a buffer, as a plain attribute, and as a buffer with persistent=False.
                 The five possible faults are that the constant is not in the state_dict, is not
@@ -178,7 +178,7 @@ def expand(length: int) -> dict[str, float]:
     memory of the original.
 
     Returns:
-        copied, rows_differ, row_reads, others_written: see `TorchLibrary.__call__`.
+        copied, rows_differ, row_reads, other_rows_written: see `TorchLibrary.__call__`.
     """
     row = torch.arange(length).double()[None]
     rows = row.expand(length, -1)
@@ -192,7 +192,7 @@ def expand(length: int) -> dict[str, float]:
         "copied": copied / row.itemsize,
         "rows_differ": differ,
         "row_reads": float((rows[:, 0] == -1).sum()),
-        "others_written": written,
+        "other_rows_written": written,
     }
 
 
