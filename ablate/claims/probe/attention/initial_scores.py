@@ -109,7 +109,10 @@ class InitialScores(Probe):
             width: width of a head.
             number: number of the set, which determines the random generator.
         """
-        generator = torch.Generator().manual_seed(stream(self.seed, f"InitialScores/{number}"))
+        # with the same random numbers, distributions that differ by a factor would be measured
+        # only once
+        name = f"InitialScores/{self.maps}/{number}"
+        generator = torch.Generator().manual_seed(stream(self.seed, name))
         src = random_sentences(model, [LENGTH] * SENTENCES, generator)
         x = first_input(model, src)
         q, k = (self.heads(x, x.size(-1), width, generator) for _ in range(2))
@@ -140,8 +143,10 @@ class InitialScores(Probe):
 
 
 def deviation(q: Float[Tensor, "B H L E"], k: Float[Tensor, "B H L E"]) -> Float[Tensor, ""]:
-    """Return the root mean square of q . k / sqrt(d_head), the scaled attention scores."""
-    return (q @ k.mT * q.size(-1) ** -0.5).square().mean().sqrt()
+    """Return the standard deviation of q . k / sqrt(d_head), the scaled attention scores, over all
+    sentences, heads and pairs of tokens.
+    """
+    return (q @ k.mT * q.size(-1) ** -0.5).std(correction=0)
 
 
 def first_input(model: Transformer, src: Tensor) -> Float[Tensor, "B L D"]:
