@@ -16,7 +16,8 @@ def test_searches_are_their_references_and_other_accounts_are_not(probed):
     metrics = probed()
     right = ("greedy", "beam_one", "beam_two", "exhaustive", "kept", "missing")
     assert not any(metrics[name] for name in right)
-    wrong = ("greedy_control", "beam_one_large", "size_matters", "branching", "first_word", "gap")
+    wrong = ("greedy_control", "beam_one_large", "branching", "first_word", "gap")
+    wrong += ("beam_two_control", "kept_control", "missing_control")
     assert all(metrics[name] > 0 for name in wrong)
 
 
@@ -32,6 +33,21 @@ def test_a_search_that_takes_the_second_best_is_seen(probed, monkeypatch):
         monkeypatch.setattr(module, "largest", worse)
     metrics = probed()
     assert min(metrics[name] for name in ("greedy", "beam_one", "beam_two")) > 0.2
+
+
+def test_controls_are_what_a_beam_that_is_too_small_measures(probed, monkeypatch):
+    from ablate.claims.probe.search import search_reference
+
+    expected, plain = probed(), search_reference.n_best
+
+    def smaller(beam, *given):
+        beam.size = 1
+        return plain(beam, *given)
+
+    monkeypatch.setattr(search_reference, "n_best", smaller)
+    metrics = probed()
+    for name in ("beam_two", "kept", "missing"):
+        assert metrics[name] == metrics[f"{name}_control"] == expected[f"{name}_control"] > 0
 
 
 def test_a_beam_that_keeps_one_only_is_seen(probed, monkeypatch):

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from ablate.claims.probe.search.search_reference import n_best
 from ablate.data.vocabulary import UNK
 from ablate.search.beam import Beam
+from ablate.search.n_best import n_best
 
 EXTRA = 3
 

@@ -29,13 +29,14 @@ from ablate.data.vocabulary import BOS, EOS
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
-from ablate.search.base import Model
-from ablate.search.beam import FIRST, Beam, Beams
+from ablate.search.beam import FIRST, Beam
 from ablate.search.greedy import Greedy
+from ablate.search.n_best import Ids, n_best
 
-Ids = tuple[int, ...]
 Table = dict[Ids, list[float]]  # log-probabilities of the next id, by prefix
 SENTENCES = 4
+# measurements whose largest value over all sentences is reported
+LARGEST = ("kept", "kept_control", "missing", "missing_control", "branching")
 PENALTIES = (
     0.6,
     5.0,
@@ -61,7 +62,8 @@ class SearchReference(RandomModels):
 
     measures = (
         *("greedy", "greedy_control", "beam_one", "beam_one_usual", "beam_one_large", "gap"),
-        *("beam_two", "exhaustive", "size_matters", "kept", "missing", "branching", "first_word"),
+        *("beam_two", "exhaustive", "kept", "missing", "branching", "first_word"),
+        *("beam_two_control", "kept_control", "missing_control"),
     )
 
     words: Annotated[int, Range(2, 5)]
@@ -73,7 +75,7 @@ class SearchReference(RandomModels):
 
         The reference algorithms are `greedy_search`, which takes the most likely word at each step,
         and `beam_search`, both without length penalty. The project's searches are `Greedy` and
-        `Beam`. The last four results are not fractions.
+        `Beam`, and `n_best` of `Beam` for two translations. The last six results are not fractions.
 
         Returns:
             greedy: `Greedy` against `greedy_search`.
@@ -81,16 +83,19 @@ class SearchReference(RandomModels):
             beam_one: `Beam` of size 1 without length penalty against `greedy_search`.
             beam_one_usual: `Beam` of size 1 with length penalty 0.6 against `greedy_search`.
             beam_one_large: `Beam` of size 1 with length penalty 5 against `greedy_search`.
-            beam_two: both translations of `Beam` of size 2 against the two best of `beam_search` of
-                size 2.
+            beam_two: both translations of `n_best` with size 2 against the two best of
+                `beam_search` of size 2.
+            beam_two_control: both translations of `n_best` with size 1 against these two.
             exhaustive: `Beam` against `beam_search`, both so large that no hypothesis is dropped.
-            size_matters: `beam_search` of size 1 against size 2.
             first_word: the algorithm of `one_step_lookahead` against `beam_search` of size 2.
             gap: smallest difference in log-probability between the two most likely choices at any
                 step. If it is above 0, there are no ties.
             kept: largest deviation from 2 of the number of unfinished hypotheses at any step of
-                `Beam` of size 2.
-            missing: largest number of missing translations if `Beam` of size 2 should return two.
+                `n_best` with size 2.
+            kept_control: the same deviation with size 1.
+            missing: largest number of missing translations if `n_best` with size 2 should return
+                two.
+            missing_control: the same number with size 1.
             branching: largest number of hypotheses, minus 2, if the search keeps the two best
                 continuations of every hypothesis.
         """
@@ -100,7 +105,7 @@ class SearchReference(RandomModels):
             for name in sentences[0]
         }
         extremes = {"gap": values.pop("gap").min()}
-        extremes |= {name: values.pop(name).max() for name in ("kept", "missing", "branching")}
+        extremes |= {name: values.pop(name).max() for name in LARGEST}
         shares = {name: value.mean() for name, value in values.items()}
         return {name: float(value) for name, value in {**shares, **extremes}.items()}
 
@@ -114,15 +119,12 @@ class SearchReference(RandomModels):
         greedy = Greedy(**settings)(few, src)
         single, usual, large = (Beam(1, alpha, **settings)(few, src) for alpha in (0.0, *PENALTIES))
         all_of_them = Beam(self.words**self.longest, 0.0, **settings)(few, src)
-        few.rows = []
-        two = n_best(Beam(2, 0.0, **settings), few, src[:1], 2)
-        kept = max(abs(rows - 2) for rows in few.rows)
-        two += n_best(Beam(2, 0.0, **settings), few, src[1:], 2)
+        singles, single_rows = two_best_translations(Beam(1, 0.0, **settings), few, src)
+        pairs, rows = two_best_translations(Beam(2, 0.0, **settings), few, src)
         measurements = []
         for number, table in enumerate(self.tables(few, src)):
             reference = greedy_search(table, self.longest)
             best = beam_search(table, self.longest, 2)
-            pair = two[number]
             whole = beam_search(table, self.longest, self.words**self.longest)[0]
             measurements.append(
                 {
@@ -132,11 +134,13 @@ class SearchReference(RandomModels):
                     "beam_one_usual": tuple(usual[number]) != reference,
                     "beam_one_large": tuple(large[number]) != reference,
                     "gap": smallest_gap(table),
-                    "beam_two": pair != best[:2],
+                    "beam_two": pairs[number] != best[:2],
+                    "beam_two_control": singles[number] != best[:2],
                     "exhaustive": tuple(all_of_them[number]) != whole,
-                    "size_matters": beam_search(table, self.longest, 1)[0] != best[0],
-                    "kept": kept,
-                    "missing": 2 - len(pair),
+                    "kept": rows,
+                    "kept_control": single_rows,
+                    "missing": 2 - len(pairs[number]),
+                    "missing_control": 2 - len(singles[number]),
                     "branching": len(two_per_hypothesis(table, self.longest)) - 2,
                     "first_word": one_step_lookahead(table, self.longest) != best[0],
                 }
@@ -191,42 +195,16 @@ class FewWords:
         return self.model.head(states)[..., : self.words.stop]
 
 
-class ListBeams(Beams):
-    """Beams that store the n best finished hypotheses of each sentence.
-
-    `best` is the score that a hypothesis has to exceed: that of the n-th best finished hypothesis
-    of its sentence. A sentence is done when no unfinished hypothesis can exceed this score.
+def two_best_translations(
+    beam: Beam, few: FewWords, src: Int[Tensor, "B S"]
+) -> tuple[list[list[Ids]], int]:
+    """Return the two best translations of each source, and the largest deviation from 2 of the
+    number of hypotheses in any step, counted for the first source.
     """
-
-    def __init__(self, limits: Int[Tensor, " B"], size: int, length_penalty: float, n: int):
-        super().__init__(limits, size, length_penalty)
-        self.n = n
-        # score and ids of each hypothesis, the best first
-        self.lists: list[list[tuple[float, Ids]]] = [[] for _ in range(len(limits))]
-
-    def finish(self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]) -> None:
-        """Store the hypotheses that end now and are among the n best of their sentence."""
-        quality = ended / self.penalty(self.prefix.size(2) + 1)
-        counts = ended >= self.last_place(ended, score)[:, None]
-        better = counts & (quality > self.best[self.sentence][:, None])
-        for row, beam in better.nonzero().tolist():
-            sentence = int(self.sentence[row])
-            hypothesis = float(quality[row, beam]), tuple(self.prefix[row, beam].tolist())
-            ranked = sorted([*self.lists[sentence], hypothesis], key=lambda entry: -entry[0])
-            self.lists[sentence] = ranked[: self.n]
-            if len(ranked) >= self.n:
-                self.best[sentence] = ranked[self.n - 1][0]
-
-
-@torch.inference_mode()
-def n_best(beam: Beam, model: Model, src: Int[Tensor, "B S"], n: int) -> list[list[Ids]]:
-    """Return the n best translations of each source by a beam search, the best first.
-
-    Only hypotheses in the beam are considered, so a list may have fewer than n translations.
-    """
-    beams = ListBeams(beam.limits(src), beam.size, beam.length_penalty, n)
-    beam.run(model, src, beams)
-    return [[ids for _, ids in ranked] for ranked in beams.lists]
+    few.rows = []
+    first = n_best(beam, few, src[:1], 2)
+    deviation = max(abs(rows - 2) for rows in few.rows)
+    return first + n_best(beam, few, src[1:], 2), deviation
 
 
 def greedy_search(table: Table, longest: int, sign: int = 1) -> Ids:
