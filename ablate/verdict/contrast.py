@@ -22,7 +22,8 @@ from ablate.verdict.floor import has_learned
 from ablate.verdict.interim import looks_of
 from ablate.verdict.sides import Side, ended_in, sides
 
-CHANGED = "changed"  # metric of a pair of runs: fraction of sentences translated differently
+# metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
+CHANGED = "changed"
 SAME_SCORE = 1e-6  # allowed difference between a recorded BLEU and the BLEU of its statistics
 
 
@@ -181,7 +182,8 @@ def _parts(
 def _changed(sides: list[Side], seed: int, metric: str, evidence: Evidence) -> Pair:
     """Return the difference of two arms in the metric `changed`, for one seed.
 
-    The metric is the fraction of sentences that two runs translate differently.
+    The metric is the fraction of sentences whose translations by two runs differ in their BLEU
+    statistics. Other differences are not recorded.
     """
     split = metric.rpartition("/")[0]
     total: Any = 0.0
