@@ -223,8 +223,7 @@ def count_changed_numbers(example: Example) -> int:
     given = example.by_name[example.perturbed]
     changed = given.values.clone()
     changed[0, 0] += TEN_UNITS * given.units[0, 0]
-    block = replace(given)
-    block.__dict__["values"] = changed  # replaces the cached property with the printed values
+    block = with_values(given, changed)
     blocks = tuple(block if candidate is given else candidate for candidate in example.blocks)
     before, after = chain(example), chain(replace(example, blocks=blocks))
     return sum(
@@ -232,6 +231,26 @@ def count_changed_numbers(example: Example) -> int:
         for candidate in example.blocks
         if candidate.operands
     )
+
+
+def count_changed_rows_off(example: Example) -> int:
+    """Return how many rows of weights do not sum to 1 if the first weight of each row is increased
+    by ten units of its last printed decimal.
+    """
+    count = 0
+    for block in example.blocks:
+        if SUM_TO_ONE in block.laws:
+            changed = block.values.clone()
+            changed[:, 0] += TEN_UNITS * block.units[:, 0]
+            count += broken(with_values(block, changed), {})
+    return count
+
+
+def with_values(block: Block, values: Float[Tensor, "R C"]) -> Block:
+    """Return a copy of a block with other values but the same printed decimals."""
+    other = replace(block)
+    other.__dict__["values"] = values  # replaces the cached property with the printed values
+    return other
 
 
 def totals(results: list[Result]) -> dict[str, int]:

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.claims.probe.random_models import RandomModels
 from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
@@ -28,7 +28,7 @@ class WordOrder(RandomModels):
     """A probe that permutes the tokens of random sentences."""
 
     measures = (
-        *("encoder", "source", "target", "largest", "control"),
+        *("encoder", "source", "target", "largest"),
         *("encoder_least", "source_least", "target_least"),
     )
 
@@ -45,23 +45,20 @@ class WordOrder(RandomModels):
             target: change of the last decoder output if the target tokens before it are reordered.
             largest: the maximum of these three.
             encoder_least, source_least, target_least: the smallest change over all random models.
-            control: the smallest change, over all random models, of the decoder outputs if the
-                first source token is replaced.
         """
         changes = [self.draw(*drawn) for drawn in self.models(model)]
-        encoder, source, target, control = torch.tensor(changes, dtype=torch.float64).unbind(1)
+        encoder, source, target = torch.tensor(changes, dtype=torch.float64).unbind(1)
         moved = {"encoder": encoder, "source": source, "target": target}
         return {
             **{name: float(values.max()) for name, values in moved.items()},
             **{f"{name}_least": float(values.min()) for name, values in moved.items()},
             "largest": float(torch.stack([*moved.values()]).max()),
-            "control": float(control.min()),
         }
 
     @torch.no_grad()
     def draw(self, model: Transformer, generator: torch.Generator) -> list[Tensor]:
-        """Return four changes of outputs for one set of random weights and sentences: `encoder`,
-        `source`, `target` and `control`, in this order.
+        """Return three changes of outputs for one set of random weights and sentences: `encoder`,
+        `source` and `target`, in this order.
 
         `__call__` describes these changes.
         """
@@ -70,12 +67,10 @@ class WordOrder(RandomModels):
         before = torch.cat([shuffled(self.length - 1, generator), order.new_tensor([-1])])
         memory, permuted = model.encode(src), model.encode(src[:, order])
         decoded = model.decode(tgt, memory)
-        another = each_replaced(src)[1:2]
         return [
             (memory.states[:, order] - permuted.states).abs().max(),
             (decoded - model.decode(tgt, permuted)).abs().max(),
             (decoded[:, -1] - model.decode(tgt[:, before], memory)[:, -1]).abs().max(),
-            (decoded - model.decode(tgt, model.encode(another))).abs().max(),
         ]
 
 

@@ -16,6 +16,7 @@ from ablate.claims.example.recompute import (
     SUM_TO_ONE,
     Rule,
     count_changed_numbers,
+    count_changed_rows_off,
     recompute,
     totals,
     unequal_twins,
@@ -39,7 +40,8 @@ class WorkedExample(Probe):
     needs = Model
     measures = (
         *("entries", "follows", "rounding", "differing_entries", "inherited", "reprinted"),
-        *("not_checkable", "broken_laws", "rows_off", "unequal_twins", "control"),
+        *("not_checkable", "broken_laws", "rows_off", "rows_off_control"),
+        *("unequal_twins", "control"),
     )
 
     def __init__(self, *, example: str, follows: float, rounding: float) -> None:
@@ -59,6 +61,8 @@ class WorkedExample(Probe):
             reprinted: numbers that only repeat earlier numbers.
             not_checkable: numbers whose operands the document does not print.
             rows_off: rows of attention weights whose sum is not 1.
+            rows_off_control: the same rows if the first weight of each row is increased by ten
+                units of its last decimal.
             broken_laws: these rows, and weighted means outside the range of the averaged numbers.
             unequal_twins: pairs of matrices with the same operation and the same operands, but
                 with different printed numbers.
@@ -77,6 +81,7 @@ class WorkedExample(Probe):
             "not_checkable": count.get("not checkable", 0),
             "broken_laws": sum(result.broken for result in results),
             "rows_off": sum(r.broken for r in results if SUM_TO_ONE in r.block.laws),
+            "rows_off_control": count_changed_rows_off(self.example),
             "unequal_twins": unequal_twins(self.example),
             "control": count_changed_numbers(self.example),
         }
