@@ -99,13 +99,9 @@ METRICS = {
     "skill": Metric(
         "skill", "0 is chance, 1 the best possible", 3, "higher", "test", 0.0, "nll", 1.0
     ),
-    # compares the BLEU statistics of two runs
+    # compares the translations of two runs
     "changed": Metric(
-        "sentences with another length or number of matching n-grams",
-        "proportion",
-        3,
-        split="test",
-        told_by="bleu",
+        "sentences translated differently", "proportion", 3, split="test", told_by="bleu"
     ),
     "decoder_passes": Metric(
         "sequential decoder passes",
