@@ -37,7 +37,7 @@ from ablate.model.position.learned import Learned
 from ablate.model.position.none import NoPosition
 from ablate.model.position.rotary import Rotary
 from ablate.model.position.sinusoidal import Sinusoidal
-from ablate.model.rnn import Recurrent
+from ablate.model.rnn import Layer, Recurrent
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
@@ -246,10 +246,11 @@ def across_reset(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
         reset: change if a token between them resets the state of the first layer.
         reset_control: change with an ordinary token between them.
     """
-    half = ids.size(1) // 2
+    half, layer = ids.size(1) // 2, model.decoder[0]
+    assert isinstance(layer, Layer)
     pair = model.embedding.embed_tgt(replaced_at(ids, half - 1))
     fixed = pair.clone()
-    fixed[:, half] = resetting_input(model.decoder[0].cell)
+    fixed[:, half] = resetting_input(layer.cell)
     changes = []
     for x in (fixed, pair):
         states = model.decode(x, zeros(model, 2))[0][:, half:]
@@ -263,7 +264,7 @@ def resetting_input(cell: nn.LSTM | nn.GRU) -> Float[Tensor, " D"]:
     The forget gate of an LSTM, or the update gate of a GRU, becomes 0. The inputs of all other
     gates are so large that the previous output cannot change them.
     """
-    weight = cell.weight_ih_l0.view(-1, cell.hidden_size, cell.input_size)[1]
+    weight = cell.get_parameter("weight_ih_l0").view(-1, cell.hidden_size, cell.input_size)[1]
     closed = torch.full((cell.hidden_size,), SATURATING, dtype=weight.dtype)
     return torch.linalg.solve(weight, closed)
 
