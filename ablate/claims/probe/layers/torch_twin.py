@@ -82,7 +82,10 @@ def whole(ours: nn.Module, theirs: nn.Module) -> Iterator[Pair]:
         yield ours_parameter, other, slice(None)
 
 
-def whole_twin(encoder: nn.TransformerEncoder, decoder: nn.TransformerDecoder) -> nn.Transformer:
+def whole_twin(
+    encoder: nn.TransformerEncoder | nn.TransformerDecoder,
+    decoder: nn.TransformerEncoder | nn.TransformerDecoder,
+) -> nn.Transformer:
     """Return an nn.Transformer with the sizes and weights of torch's encoder and decoder.
 
     nn.Transformer ends both stacks with a norm. If the given stack has no such norm, this norm
