@@ -239,13 +239,14 @@ def _logged(folder: Path, name: str) -> list[Metrics]:
 
 
 def _environment(folder: Path) -> dict[str, object]:
-    """Return {"versions": ..., "commit": ...} with the versions of the libraries and the commit of
-    the source code; without the commit if it was not recorded.
+    """Return {"versions": ..., "commit": ..., "processor": ...} with the versions of the libraries,
+    the commit of the source code and the model of the processor. What was not recorded is left out.
     """
     environment = cast(Environment, read_json(folder / "environment.json"))
     packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
     commit = {"commit": environment["commit"]} if environment.get("commit") else {}
-    return {"versions": {"python": environment["python"], **packages}, **commit}
+    processor = {"processor": environment["processor"]} if environment.get("processor") else {}
+    return {"versions": {"python": environment["python"], **packages}, **commit, **processor}
 
 
 def _draws(folder: Path) -> dict[str, int]:

@@ -120,6 +120,7 @@ class Run(End):
     levels: Levels
     versions: dict[str, str]
     commit: NotRequired[str]  # commit of ablate's source; missing in older evidence
+    processor: NotRequired[str]  # model of the processor; missing in older evidence
     code: NotRequired[str]  # digest of everything that determines the results, except the config
     tuned: NotRequired[Tuned]
     matched: NotRequired[Levels]

@@ -2,6 +2,7 @@
 memory of each variant.
 """
 
+import statistics
 from dataclasses import dataclass
 
 from ablate.config.labels import arm_label
@@ -20,6 +21,10 @@ NOT_BETTER = f"at most the margin {BETTER}, or {WORSE}"
 SHOWS = (BETTER, WORSE, NOT_WORSE, NOT_BETTER, OPEN)
 
 
+# the smallest value of each cost, by arm and metric, and by processor
+Costs = dict[tuple[str, str], dict[str, float]]
+
+
 @dataclass(frozen=True)
 class Component:
     """A variant of a screen, compared with the baseline.
@@ -27,7 +32,7 @@ class Component:
     `shows` says what the verdict shows about the variant, as one of `SHOWS`. `effect` and
     `interval` are in units of the metric, and positive if the variant is better. `costs` are the
     variant's time and memory per token, each the smallest of its runs, divided by those of the
-    baseline; None if they were not measured.
+    baseline; None if they were not measured. Times are compared only on the same processor.
     """
 
     name: str
@@ -62,7 +67,7 @@ def _variant(claim: Entry) -> str:
     return variants.pop() if len(variants) == 1 and BASELINE in arms else ""
 
 
-def _component(claim: Entry, screen: Screen, costs: dict[str, dict[str, float]]) -> Component:
+def _component(claim: Entry, screen: Screen, costs: Costs) -> Component:
     name, effect = _variant(claim), claim["effect"]
     assert effect is not None
     sign = 1 if claim["better"] == screen["better"] else -1
@@ -113,20 +118,29 @@ def _shows(claim: Entry, sign: int) -> str:
     return BETTER if sign * (claim["effect"] or 0.0) > 0 else WORSE
 
 
-def _costs(evidence: Evidence) -> dict[str, dict[str, float]]:
-    """Return for each arm the smallest value of each cost metric over its runs. Other processes on
-    the machine only make a run slower, so the fastest run is disturbed the least.
+def _costs(evidence: Evidence) -> Costs:
+    """Return the smallest value of each cost over the runs of an arm on a processor. Other
+    processes on the machine only make a run slower, so the fastest run is disturbed the least.
+
+    Memory is the same on every processor, so it is stored without one.
     """
-    costs: dict[str, dict[str, float]] = {}
+    costs: Costs = {}
     for run in evidence.runs:
-        of_arm = costs.setdefault(str(run["levels"].get(FACTOR)), {})
-        for metric in (TIME, MEMORY):
+        for metric, where in ((TIME, run.get("processor", "")), (MEMORY, "")):
             if (value := run["metrics"].get(metric)) is not None:
-                of_arm[metric] = min(value, of_arm.get(metric, value))
+                of_arm = costs.setdefault((str(run["levels"].get(FACTOR)), metric), {})
+                of_arm[where] = min(value, of_arm.get(where, value))
     return costs
 
 
-def _ratio(costs: dict[str, dict[str, float]], name: str, metric: str) -> float | None:
-    """Return a variant's cost, divided by that of the baseline; None if one is missing."""
-    values = [costs.get(arm, {}).get(metric) for arm in (name, BASELINE)]
-    return values[0] / values[1] if values[0] and values[1] else None
+def _ratio(costs: Costs, name: str, metric: str) -> float | None:
+    """Return a variant's cost, divided by that of the baseline on the same processor; None if
+    there is no such processor.
+    """
+    variant, baseline = costs.get((name, metric), {}), costs.get((BASELINE, metric), {})
+    ratios = [
+        variant[where] / baseline[where]
+        for where in variant.keys() & baseline.keys()
+        if baseline[where]
+    ]
+    return statistics.median(ratios) if ratios else None

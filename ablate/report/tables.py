@@ -184,14 +184,26 @@ def _target(claim: Entry, target: Target, evidence: Evidence) -> list[str]:
 
     ends_text = [text(end) for end in target["interval"] or []]
     seconds = _seconds(evidence, where | claim["baseline"], needed)
+    early = _seconds(
+        evidence, where | claim["treatment"], None if isinstance(steps, str) else steps
+    )
+    if _processors(evidence, where | claim["baseline"]).isdisjoint(
+        _processors(evidence, where | claim["treatment"])
+    ):
+        seconds = early = NOTHING  # times on different processors say nothing about the models
     return [
         f"{treatment} after {grouped(steps)}",
         baseline,
         text(needed),
         f"[{', '.join(ends_text)}]" if ends_text else NOTHING,
-        _seconds(evidence, where | claim["treatment"], None if isinstance(steps, str) else steps),
+        early,
         f"at most {seconds}" if needed == first and seconds != NOTHING else seconds,
     ]
+
+
+def _processors(evidence: Evidence, levels: Levels) -> set[str]:
+    """Return the processors of the runs with these levels; "" if it was not recorded."""
+    return {run.get("processor", "") for run in evidence.runs if has(run, levels)}
 
 
 def _steps(evidence: Evidence, levels: Levels, factor: str) -> int | str:

@@ -83,6 +83,19 @@ def test_gains_are_those_of_the_variants_and_sorted(evidence):
     assert {row.name: row.costs for row in rows}["good"] == (1.5, None)
 
 
+def test_times_are_compared_on_the_same_processor_only(evidence):
+    for run in evidence.runs:
+        arm, early = run["levels"]["variant"], run["seed"] == SEEDS[0]
+        run["metrics"]["measure/bytes"] = 30.0 if arm == "good" else 20.0
+        run["processor"] = "fast" if arm == "bad" or (arm == "same" and early) else "slow"
+        if run["processor"] == "fast":
+            run["metrics"]["measure/microseconds"] = 8.0
+    costs = {row.name: row.costs for row in components(evidence, conclude(evidence))}
+    assert costs["good"] == (1.5, 1.5)
+    assert costs["bad"] == (None, 1.0)
+    assert costs["same"] == (1.0, 1.0)  # the fast run is left out
+
+
 @pytest.mark.parametrize(
     ("kind", "sign", "verdict", "grade", "interval", "shows"),
     [

@@ -357,6 +357,10 @@ def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
     assert (entry["steps"], entry["short"]["steps"]) == ("7,200 and 2,400", "1,800 and 600")
     (row,) = targets(made, verdict).rows
     assert row[1:] == ["small batches after 1,800", "the baseline", "900", "-", "180.0", "90.0"]
+    for run in made.runs:
+        run["processor"] = run["arm"]
+    (row,) = targets(made, verdict).rows
+    assert row[5:] == ["-", "-"]  # times on two processors cannot be compared
 
 
 def test_a_rate_that_was_tuned_in_a_shorter_training_is_a_caveat(at_both):

@@ -441,8 +441,10 @@ def test_a_tuning_run_keeps_the_curve_from_which_its_score_is_computed(run):
 @pytest.mark.parametrize("commit", [{"commit": "4935ff1d"}, {"commit": None}, {}])
 def test_evidence_names_the_versions_and_the_commit_of_a_run(tmp_path, commit):
     made = {"python": "3.11", "packages": {"torch": "2.13.0", "unused": "1"}, **commit}
+    made |= {"processor": "EPYC"} if commit else {}
     (tmp_path / "environment.json").write_text(json.dumps(made))
     kept_of_run = _environment(tmp_path)
     assert kept_of_run["versions"]["torch"] == "2.13.0"
     assert "unused" not in kept_of_run["versions"]
     assert kept_of_run.get("commit") == commit.get("commit")
+    assert kept_of_run.get("processor") == ("EPYC" if commit else None)
