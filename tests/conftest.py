@@ -308,9 +308,11 @@ def no_waiting_for_disks():
 @pytest.fixture(scope="session")
 def inspected():
     """What W&B's own reader says of an offline run, which its Python command imports long for."""
+    import wandb
     from wandb.util import get_core_path
 
     def read(run, *flags):
+        wandb.teardown()  # offline, `finish` returns before the file is written
         (file,) = run.glob("*.wandb")
         command = [get_core_path(), "leet", "inspect", "--no-observability", "--json", *flags]
         command += ["--run-file", file, run.parent]
