@@ -244,9 +244,8 @@ def _environment(folder: Path) -> dict[str, object]:
     """
     environment = cast(Environment, read_json(folder / "environment.json"))
     packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
-    commit = {"commit": environment["commit"]} if environment.get("commit") else {}
-    processor = {"processor": environment["processor"]} if environment.get("processor") else {}
-    return {"versions": {"python": environment["python"], **packages}, **commit, **processor}
+    given = {key: x for key in ("commit", "processor") if (x := environment.get(key))}
+    return {"versions": {"python": environment["python"], **packages}, **given}
 
 
 def _draws(folder: Path) -> dict[str, int]:

@@ -27,6 +27,13 @@ def test_every_token_is_replaced_in_turn():
     assert ((changed[1:] != ids) == torch.eye(3, dtype=torch.bool)).all()
 
 
+@pytest.mark.parametrize("probe", ["torch_layers", "torch_library", "blocks"])
+def test_modules_of_torch_start_from_the_seed_of_the_probe(measure, probe):
+    with torch.random.fork_rng(devices=[]):
+        first, second = (torch.manual_seed(n) and measure(probe, draws=1) for n in (1, 2))
+    assert first == pytest.approx(second, nan_ok=True)
+
+
 def test_without_positions_the_source_is_a_bag_and_the_target_is_not(probed):
     metrics = probed("word_order", "model/position=none")
     assert max(metrics["encoder"], metrics["source"]) < NOTHING

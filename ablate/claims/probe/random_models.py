@@ -41,11 +41,16 @@ class RandomModels(Probe):
     def models(self, model: Part) -> Iterator[tuple[Part, torch.Generator]]:
         """Yield `draws` copies of a model (or of a part) with random weights, each with a generator
         for its sentences.
+
+        Modules of torch.nn that a probe makes take their initial values from torch's global
+        generator, so it is seeded for each model.
         """
         for number in range(self.draws):
             name = f"{type(self).__name__}/{number}"
             generator = torch.Generator().manual_seed(stream(self.seed, name))
-            yield randomised(model, generator), generator
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(stream(self.seed, f"{name}/modules"))
+                yield randomised(model, generator), generator
 
 
 class ExtremesOfModels(RandomModels):
