@@ -46,15 +46,15 @@ source compares with something else, its setting says so.
 
 ## Papers
 
-*Direction* compares our interval with what the source found. For a source that found the variant
-better (or worse), it is *yes* if our whole interval lies on this side of 0, *no* if it lies on the
-other side, and *open* if it contains 0. For a source that found no difference, it is *yes* if our
-interval lies within the margin on both sides of 0, *no* if it lies outside, and else *open*. The
-intervals are not corrected for the number of variants, so *Direction* may be *yes* although our
-claim is undecided after the correction. *Size* is *yes* if our interval contains the published
-change. Otherwise our change is better (*better here*) or worse (*worse here*) than the published
-one. Sizes agree only roughly at best, since the sources have other text, other units and much
-longer training.
+*Direction* says whether our interval agrees with the result of the source. If the source found the
+variant better (or worse), it is *yes* if our whole interval is on the better (or worse) side of 0,
+*no* if our whole interval is on the opposite side, and *open* if it contains 0. If the source found
+no difference, it is *yes* if our whole interval is between minus the margin and the margin, *no* if
+it is completely outside this range, and *open* otherwise. The intervals are not corrected for the
+number of variants, so *Direction* may be *yes* although our claim is undecided after the
+correction. *Size* is *yes* if our interval contains the published change. Otherwise our change is
+better (*better here*) or worse (*worse here*) than the published one. Sizes agree only roughly at
+best, since the sources have other text, other units and much longer training.
 
 """
 EXPERIENCES = """

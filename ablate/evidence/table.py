@@ -169,9 +169,10 @@ def steps_of(runs: Iterable[Run], factor: str, steps: int) -> int | str:
 
 
 def _steps(run: Run, factor: str, steps: int) -> Any:
-    """Return the number of training steps of a run; `steps` if its levels do not name another.
+    """Return the number of training steps of a run: the level of the factor, or else `steps`.
 
-    The level of a variant does not show the keys that the variant sets, so its steps are counted.
+    A variant of a screen may set the number of steps itself, which no level shows. For a finished
+    run of a screen, it is therefore the number of steps that the run recorded.
     """
     if FACTOR in run["levels"] and run["status"] == "finished":
         return int(run["metrics"].get("steps") or steps)

@@ -119,10 +119,10 @@ def _shows(claim: Entry, sign: int) -> str:
 
 
 def _costs(evidence: Evidence) -> Costs:
-    """Return the smallest value of each cost over the runs of an arm on a processor. Other
+    """Return the smallest value of each cost over the runs of an arm on the same processor. Other
     processes on the machine only make a run slower, so the fastest run is disturbed the least.
 
-    Memory is the same on every processor, so it is stored without one.
+    Memory does not depend on the processor, so its processor is "" for all runs.
     """
     costs: Costs = {}
     for run in evidence.runs:

@@ -358,6 +358,12 @@ def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
     (row,) = targets(made, verdict).rows
     assert row[1:] == ["small batches after 1,800", "the baseline", "900", "-", "180.0", "90.0"]
     for run in made.runs:
+        run["short"]["metrics"]["val/nll"] = 0.5  # which the baseline never reaches
+    made.runs[0] |= {"status": "diverged", "metrics": {**made.runs[0]["metrics"], "steps": 30}}
+    (row,) = targets(made, conclude(made)).rows
+    assert row[3] == "> 2,400"
+    assert "30" not in conclude(made)["claims"][0]["steps"]
+    for run in made.runs:
         run["processor"] = run["arm"]
     (row,) = targets(made, verdict).rows
     assert row[5:] == ["-", "-"]  # times on two processors cannot be compared
@@ -368,6 +374,6 @@ def test_a_rate_that_was_tuned_in_a_shorter_training_is_a_caveat(at_both):
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
     tuned = [run | {"tuned": {"value": 0.2}} for run in both.runs]
     made = replace(both, runs=tuned, study=both.study | {"tune": tune})
-    words = "tuned after 600 steps, and also used for 2,400 steps"
+    words = "tuned in runs of 600 steps, and reused without tuning in runs of 2,400 steps"
     assert words in " ".join(conclude(made)["caveats"])
     assert words not in " ".join(conclude(both)["caveats"])

@@ -108,8 +108,8 @@ def _of_budget(evidence: Evidence) -> Iterator[str]:
             for every, factor in ((evidence.short, "budget.short"), (evidence, "budget.steps"))
         )
         yield (
-            f"The {factor_label(tune['key'])} was tuned after {short} steps, and also used for "
-            f"{steps} steps, for which another one may be better."
+            f"The {factor_label(tune['key'])} was tuned in runs of {short} steps, and reused "
+            f"without tuning in runs of {steps} steps, for which another value may be better."
         )
 
 
@@ -132,9 +132,9 @@ def _of_tuned_values(evidence: Evidence) -> Iterator[str]:
         ]
         if apart:
             yield (
-                f"The seeds of some arms have different values of {factor_label(tune['key'])}, "
-                f"whose mean {metric_of(key).name} differs by more than the margin: "
-                f"{'; '.join(apart)}."
+                f"In some arms, different seeds chose different values of "
+                f"{factor_label(tune['key'])}, and the mean {metric_of(key).name} of the runs with "
+                f"each value differs by more than the margin: {'; '.join(apart)}."
             )
 
 

@@ -203,7 +203,7 @@ def _outlook(claim: Claim, answer: Any) -> Fields:
         true = f"assumed true effect: {unit.say(plan['effect'])}"
         yield f"Seeds that show it {side} with 80 % power", f"{seeds} ({true})"
     exact = claim["kind"] == "exact" and not claim["margin"]
-    alone = ", without the correction" if "uncorrected" in answer else ""
+    alone = ", without Holm's correction" if "uncorrected" in answer else ""
     yield "Answer by tolerance" if exact else f"Answer by margin{alone}", _bands(answer)
 
 

@@ -338,8 +338,8 @@ def projections(
         left_refused: 1 if W X raises an error when the number of words is not the width, else 0.
         left_error: difference between W X and the queries without their bias, if the number of
             words is the width; W is transposed if this makes the difference smaller.
-        columns_error: difference between W X^T, which has words as columns, and the queries without
-            their bias.
+        columns_error: difference between W X^T, in which each column is a word, and the transpose
+            of the queries without their bias; 0 up to rounding.
         layer_error: difference between queries, keys or values and a linear layer that is applied
             word by word.
         layer_control: difference between queries, keys or values and their layer applied to other

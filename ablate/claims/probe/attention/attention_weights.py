@@ -53,8 +53,9 @@ class AttentionWeights(ExtremesOfModels):
                 sentence without padding.
             future: largest weight on a later target token.
             encoder_future: largest total weight of a source token on later source tokens.
-            past_error: largest deviation from 1 of the total weight of a target token on itself and
-                on earlier target tokens.
+            past_error: largest difference between 1 and the sum of the attention weights of a
+                target token on itself and on earlier target tokens; 0 up to rounding under a causal
+                mask.
             padding: largest total weight of a row on padding, in any attention.
             padding_cross, padding_target: largest total weight of a row on padding in
                 cross-attention, and in the decoder's self-attention.
