@@ -160,7 +160,7 @@ def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
             0.93,
             "supported, large enough to matter",
             "direction only",
-            "the size of the difference is uncertain",
+            "the size is uncertain",
         ),
         (1.0, 1.65, "refuted, too small", "direction only", "it may be larger than the margin"),
         (-0.65, 2.0, "refuted, the other way", "too small to matter", "the direction is uncertain"),

@@ -21,7 +21,7 @@ SHORT = 3  # a metric's name with more words than this is not repeated after the
 HOLM = "After the correction for several claims (Holm)"
 BRIEF_HOLM = "After Holm's correction"
 WEAKER = {  # the part of the answer that the correction leaves open, by the grade that remains
-    DIRECTION: "the size of the difference is uncertain",
+    DIRECTION: "the size is uncertain",
     SMALL: "the direction is uncertain",
     "": "the claim is undecided",
 }
