@@ -11,6 +11,7 @@ from typing import Any
 import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -121,14 +122,19 @@ def _each(word: str) -> list[str]:
     Raises:
         UserError: the override has no list of values, such as interval(0,1).
     """
-    loader = GlobalHydra.instance().config_loader()  # lists the options of glob(*)
-    (override,) = OverridesParser.create(loader).parse_overrides([word])
+    override = _parsed(word)
     if not override.is_sweep_override():
         return [str(override.value())]
     try:
         return [str(value) for value in override.sweep_string_iterator()]
     except HydraException as error:
         raise UserError(f"{word}: {error}") from None
+
+
+def _parsed(word: str) -> Override:
+    loader = GlobalHydra.instance().config_loader()  # lists the options of glob(*)
+    (override,) = OverridesParser.create(loader).parse_overrides([word])
+    return override
 
 
 def _levels(
@@ -237,12 +243,14 @@ def _unswept(config: DictConfig, *without: str) -> list[str]:
     """Return the overrides with a single value, except overrides of `variant` and of the keys in
     `without`.
     """
-    given = {word: word.lstrip("+") for word in config.hydra.overrides.task}
-    return [
-        word
-        for word, plain in given.items()
-        if plain.partition("=")[0] not in (FACTOR, *without) and len(_each(plain)) == 1
-    ]
+    kept = []
+    for word in config.hydra.overrides.task:
+        plain = word.lstrip("+")
+        values = [] if plain.partition("=")[0] in (FACTOR, *without) else _each(plain)
+        if len(values) == 1:  # seed=range(0,1) has a single value, but Hydra composes no sweep
+            swept = _parsed(plain).is_sweep_override()
+            kept.append(f"{word.partition('=')[0]}={values[0]}" if swept else word)
+    return kept
 
 
 def _settings(config: DictConfig, study: Study) -> dict[str, object]:

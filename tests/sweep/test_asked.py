@@ -26,7 +26,13 @@ def begun(compose, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("override", "seeds"), [("seed=0,4,2", [0, 2, 4]), ("seed=7", [7]), ("n_jobs=1", [*range(12)])]
+    ("override", "seeds"),
+    [
+        ("seed=0,4,2", [0, 2, 4]),
+        ("seed=7", [7]),
+        ("seed=range(3,4)", [3]),
+        ("n_jobs=1", [*range(12)]),
+    ],
 )
 def test_seeds_are_those_of_the_sweep(begun, override, seeds):
     assert begun(override).seeds == seeds
