@@ -46,7 +46,7 @@ RUNS_OF = " of runs"  # suffix: the identities of the runs
 SIZED = " of size "  # infix: runs whose test split has another number of sentences
 GROUPS_OF = " of groups"  # suffix: the group number of each sentence
 WIDTH = 10  # number of statistics per sentence
-PLAIN = 200_000  # bytes of a file of runs that is not compressed, at most
+PLAIN = 100_000  # bytes of a file of runs that is not compressed, at most
 
 
 @dataclass(frozen=True)
