@@ -122,7 +122,8 @@ def headline(
     """
     missing = {INCONCLUSIVE for item in gone if not item.remark}
     if not findings:
-        return Headline(UNDECIDED if missing else NOT_TESTED, gone=tuple(gone))
+        word = UNDECIDED if missing else NOT_TESTED
+        return Headline(word, unasked=tuple(unasked), gone=tuple(gone))
     if unasked and all(finding.remark for finding in findings):
         return Headline(NOT_TESTED, beside=tuple(findings), unasked=tuple(unasked))
     settings = _by_setting(_without_remarks(findings))

@@ -365,7 +365,8 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
     part = headline(PLAIN, [finding("supported")], unasked=["One half is missing."])
     assert (whole.word, part.word) == ("supported", "undecided")
     assert limits(part)[0] == "One half is missing."
-    assert headline(PLAIN, [], unasked=["Everything is missing."]).word == "not tested"
+    nothing = headline(PLAIN, [], unasked=["Everything is missing."])
+    assert (nothing.word, limits(nothing)) == ("not tested", ["Everything is missing."])
 
 
 def test_a_missing_reading_is_asked_by_an_experiment_and_has_no_verdict():
