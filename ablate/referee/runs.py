@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.long_form import best_rows, curves, last_rows, steps_to
+from ablate.evidence.foreign.long_form import best_rows, check_runs, curves, last_rows, steps_to
 from ablate.evidence.foreign.table import Numbers, Rows, Table, label_of, meant
 from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Design
 
@@ -152,12 +152,18 @@ def runs_of(table: Table, design: Design) -> Runs:
 def _one_row_per_run(table: Table, design: Design, counts: dict[str, int]) -> tuple[Table, Numbers]:
     if not design.step:
         return table, table.numbers(design.metric, "metric")
+    check_runs(table, design.run, [n for n in (*design.arm, design.group, design.pair) if n])
     run_curves = curves(table, design.run, design.step, design.metric)
     if design.reach is not None:
         rows, values, reached = steps_to(run_curves, design.reach, design.better)
         counts["not_reached"] = int((~reached & np.isfinite(values)).sum())
     elif design.take == "best":
-        by = table.column(design.by or design.metric, "by")
+        by = table.numbers(design.by or design.metric, "by")
+        if design.by and not np.isfinite(by[run_curves.rows]).any():
+            raise UserError(
+                f"by={design.by}: no row has both {design.metric} and a finite {design.by}, so no "
+                "row can be chosen; write both into the same row"
+            )
         rows, values = best_rows(run_curves, by, design.better)
     else:
         rows, values = last_rows(run_curves)

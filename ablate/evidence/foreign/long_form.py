@@ -1,10 +1,13 @@
 """Reduce a table with a row per run and step to a row per run."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from ablate.evidence.foreign.table import EMPTY, Column, Numbers, Table
+from ablate.errors import UserError
+from ablate.evidence.foreign.table import EMPTY, Numbers, Table
 
 
 class Curves(NamedTuple):
@@ -49,6 +52,32 @@ def curves(table: Table, run: str, step: str, metric: str) -> Curves:
     return Curves(order, runs[order], steps[order], values[order], first)
 
 
+def check_runs(table: Table, run: str, names: Iterable[str]) -> None:
+    """Raise UserError if two rows of a run have different values in one of the columns `names`.
+
+    Such a run is several runs under a single name, such as the same seed of two arms.
+
+    Args:
+        table: a table with a row per run and step.
+        run: name of the column that identifies the run.
+        names: columns that must be constant within a run, such as the arm.
+    """
+    runs, run_labels = table.column(run, "run").labels()
+    for name in names:
+        places, labels = table.column(name, "run").labels()
+        named = np.flatnonzero((runs >= 0) & (places >= 0))
+        last = np.full(len(run_labels), -1)
+        last[runs[named]] = places[named]
+        wrong = named[places[named] != last[runs[named]]]
+        if len(wrong):
+            row = wrong[0]
+            raise UserError(
+                f"run={run}: rows with {run}={run_labels[runs[row]]} have two values of {name} "
+                f"({labels[places[row]]} and {labels[last[runs[row]]]}); name a column that has a "
+                "different value for each run"
+            )
+
+
 def last_rows(curves: Curves) -> tuple[np.ndarray, Numbers]:
     """Return two arrays with an entry per run: the row number and the value of the metric at the
     run's last recorded step.
@@ -58,20 +87,26 @@ def last_rows(curves: Curves) -> tuple[np.ndarray, Numbers]:
     return _pick(curves, np.flatnonzero(np.diff(curves.runs, append=-1)))
 
 
-def best_rows(curves: Curves, by: Column, better: str) -> tuple[np.ndarray, Numbers]:
+def best_rows(
+    curves: Curves, by: Float[np.ndarray, " cells"], better: str
+) -> tuple[np.ndarray, Numbers]:
     """Return two arrays with an entry per run: the number of the row in which the column `by` is
     best, and the metric in this row.
 
+    The metric is NaN if no row of the run has the metric and a finite value of `by`.
+
     Args:
         curves: the curves of the metric.
-        by: the column that selects the row, such as a validation score.
+        by: the value in each row that selects the row, such as a validation score.
         better: "lower" or "higher", the better direction of `by`.
     """
-    scores = by.with_long_integers().numbers[curves.rows] * (1.0 if better == "lower" else -1.0)
+    scores = by[curves.rows] * (1.0 if better == "lower" else -1.0)
     scores = np.where(np.isfinite(scores), scores, np.inf)
     order = np.lexsort((curves.steps, scores, curves.runs))
     starts = np.flatnonzero(np.diff(curves.runs[order], prepend=-1))
-    return _pick(curves, order[starts])
+    rows, values = _pick(curves, order[starts])
+    values[np.isfinite(values) & ~np.isfinite(by[rows])] = np.nan
+    return rows, values
 
 
 def steps_to(curves: Curves, target: float, better: str) -> tuple[np.ndarray, Numbers, np.ndarray]:

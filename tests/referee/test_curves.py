@@ -1,0 +1,53 @@
+"""Tables with a row per run and step: which row of a run counts, and which tables are refused."""
+
+import pandas as pd
+import pytest
+
+import ablate
+from ablate.errors import UserError
+
+ASKED = {
+    "arm": "arm",
+    "metric": "loss",
+    "better": "lower",
+    "treatment": "b",
+    "baseline": "a",
+    "run": "id",
+    "step": "step",
+}
+
+
+def curves(runs=4, **last):
+    """Rows of losses that fall by 0.1 a step; `last` is the last step of an arm's runs."""
+    return pd.DataFrame(
+        {"arm": arm, "id": f"{arm}{seed}", "seed": seed, "step": step, "loss": 4 - step / 10}
+        for arm in "ab"
+        for seed in range(runs)
+        for step in range(last.get(arm, 10) + 1)
+    )
+
+
+@pytest.mark.parametrize("column", ["arm", "group", "pair"])
+def test_a_run_belongs_to_a_single_arm_dataset_and_pair(column):
+    rows = curves().assign(data=lambda frame: frame.step % 2)
+    asked = {"arm": {"run": "seed"}, "group": {"group": "data"}, "pair": {"pair": "data"}}[column]
+    with pytest.raises(UserError, match=r"have two values of (arm|data) \(. and .\)"):
+        ablate.compare(rows, **ASKED | asked)
+
+
+def test_the_best_row_is_chosen_among_rows_with_both_values():
+    rows = curves().assign(score=lambda frame: (frame.step - 6) ** 2.0)
+    rows.loc[rows.id == "b0", "score"] = None
+    (claim,) = ablate.compare(rows, **ASKED, take="best", by="score").to_dict()["claims"]
+    assert [arm["without_value"] for arm in claim["arms"]] == [1, 0]
+    assert [arm["mean"] for arm in claim["arms"]] == pytest.approx([3.4, 3.4])
+
+
+def test_values_in_separate_rows_choose_no_row():
+    rows = curves().assign(score=1.0)
+    rows.loc[rows.step % 2 == 0, "loss"] = None
+    rows.loc[rows.step % 2 == 1, "score"] = None
+    with pytest.raises(UserError, match="no row has both loss and a finite score"):
+        ablate.compare(rows, **ASKED, take="best", by="score")
+    with pytest.raises(UserError, match="by=score: .* has the text '0,5'"):
+        ablate.compare(rows.assign(score="0,5"), **ASKED, take="best", by="score")
