@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.long_form import best_rows, check_runs, curves, last_rows, steps_to
+from ablate.evidence.foreign.long_form import (
+    best_rows,
+    check_runs,
+    curves,
+    ended_early,
+    last_rows,
+    steps_to,
+)
 from ablate.evidence.foreign.table import Numbers, Rows, Table, label_of, meant
 from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Design
 
@@ -154,6 +161,7 @@ def _one_row_per_run(table: Table, design: Design, counts: dict[str, int]) -> tu
         return table, table.numbers(design.metric, "metric")
     check_runs(table, design.run, [n for n in (*design.arm, design.group, design.pair) if n])
     run_curves = curves(table, design.run, design.step, design.metric)
+    counts["ended_early"] = ended_early(run_curves)
     if design.reach is not None:
         rows, values, reached = steps_to(run_curves, design.reach, design.better)
         counts["not_reached"] = int((~reached & np.isfinite(values)).sum())

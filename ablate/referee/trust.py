@@ -40,10 +40,18 @@ def of_table(table: Table, runs: Runs) -> Iterator[str]:
     if counts["without_value"]:
         yield (
             f"{counts['without_value']} of {counts['runs']} runs have no finite "
-            f"{runs.design.metric} ({counts['infinite']} infinite, {counts['marked_failed']} "
+            f"{_result(runs)} ({counts['infinite']} infinite, {counts['marked_failed']} "
             f"marked as failed); the study says missing: {_plain(runs.design.missing)}."
         )
     yield from _without_label(runs)
+    if counts.get("ended_early"):
+        what = "count all the same, unless the study marks them as failed"
+        if runs.design.reach is not None:
+            what = f"have no value if they did not reach {runs.design.reach:g}"
+        yield (
+            f"{counts['ended_early']} of {counts['runs']} runs have their last {runs.design.metric}"
+            f" at an earlier step than the longest run; they {what}."
+        )
     if counts.get("not_reached"):
         yield (
             f"{counts['not_reached']} runs never reach {runs.design.reach:g}: their last step "
@@ -117,6 +125,11 @@ def _row(runs: Runs) -> str:
     extreme = "lowest" if design.lower else "highest"
     flatters = "" if by != design.metric else ", which flatters noisy curves"
     return f"row with the {extreme} {by}{flatters}"
+
+
+def _result(runs: Runs) -> str:
+    reach = runs.design.reach
+    return runs.design.metric if reach is None else f"number of steps to reach {reach:g}"
 
 
 def _plain(missing: str | float) -> str:

@@ -43,6 +43,25 @@ def test_the_best_row_is_chosen_among_rows_with_both_values():
     assert [arm["mean"] for arm in claim["arms"]] == pytest.approx([3.4, 3.4])
 
 
+@pytest.mark.parametrize(("last", "status"), [(3, "refuted"), (5, "supported"), (9, "supported")])
+def test_a_run_that_ends_before_the_target_has_no_number_of_steps(last, status):
+    rows = curves(8, b=last)
+    rows.loc[rows.arm == "a", "loss"] += 0.25
+    verdict = ablate.compare(rows, **ASKED, reach=3.5)
+    (claim,) = verdict.to_dict()["claims"]
+    assert claim["verdict"] == status
+    assert claim["arms"][0]["without_value"] == (8 if last < 5 else 0)
+    assert any("8 of 16 runs have their last loss at an earlier" in line for line in verdict.trust)
+
+
+def test_runs_that_ended_early_are_counted():
+    rows = curves()
+    assert not any("earlier step" in line for line in ablate.compare(rows, **ASKED).trust)
+    rows = rows[(rows.id != "b0") | (rows.step < 4)]
+    trust = ablate.compare(rows, **ASKED).trust
+    assert any("1 of 8 runs have their last loss at an earlier step" in line for line in trust)
+
+
 def test_values_in_separate_rows_choose_no_row():
     rows = curves().assign(score=1.0)
     rows.loc[rows.step % 2 == 0, "loss"] = None

@@ -78,6 +78,12 @@ def check_runs(table: Table, run: str, names: Iterable[str]) -> None:
             )
 
 
+def ended_early(curves: Curves) -> int:
+    """Return the number of runs whose last recorded step is before that of the longest run."""
+    ends = curves.steps[np.flatnonzero(np.diff(curves.runs, append=-1))]
+    return int((ends < ends.max(initial=-np.inf)).sum())
+
+
 def last_rows(curves: Curves) -> tuple[np.ndarray, Numbers]:
     """Return two arrays with an entry per run: the row number and the value of the metric at the
     run's last recorded step.
@@ -113,7 +119,8 @@ def steps_to(curves: Curves, target: float, better: str) -> tuple[np.ndarray, Nu
     """Return for each run the step at which its curve first reaches a target value.
 
     Between two values the step is interpolated. A run that does not reach the target gets its last
-    step. A run without a value, or whose last value is not finite, gets NaN.
+    step if no run has a later step. If the run ended earlier, its step is unknown, so it gets NaN,
+    as does a run without a value, or whose last value is not finite.
 
     Returns:
         three arrays with an entry per run: the run's first row, the step, and whether the run
@@ -132,9 +139,10 @@ def steps_to(curves: Curves, target: float, better: str) -> tuple[np.ndarray, Nu
         below = np.flatnonzero(finite & (values <= sign * target))
         run = curves.runs[start]
         reached[run] = bool(len(below))
-        steps_by_run[run] = (
-            _crossing(steps, values, int(below[0]), sign * target) if len(below) else steps[-1]
-        )
+        if reached[run]:
+            steps_by_run[run] = _crossing(steps, values, int(below[0]), sign * target)
+        elif steps[-1] == curves.steps.max():
+            steps_by_run[run] = steps[-1]
     return curves.first, steps_by_run, reached
 
 
