@@ -124,6 +124,12 @@ def test_lightning(records, tmp_path, expected):
     assert verdict_of(f"lightning://{tmp_path}/logs", run="run", step="step") == expected
 
 
+def test_a_metrics_file_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "metrics.csv").write_text("step,loss\n1,2\n", encoding="utf-8-sig")
+    assert source.read(tmp_path, ["step"]).numbers("step", "step").tolist() == [1]
+
+
 def test_runs_of_lightning_behind_links_count_once(tmp_path):
     for name, value in (("a", 1), ("b", 2)):
         (tmp_path / "real" / name).mkdir(parents=True)

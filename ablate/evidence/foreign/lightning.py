@@ -72,7 +72,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
     A process that is killed may leave part of a row at the end of the file.
     """
     try:
-        with named(path), path.open(encoding="utf-8", newline="") as file:
+        with named(path), path.open(encoding="utf-8-sig", newline="") as file:
             return [row for row in csv.DictReader(file) if None not in (*row, *row.values())]
     except csv.Error as error:
         raise UserError(f"{path} cannot be read: {error}") from None
