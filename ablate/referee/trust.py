@@ -14,7 +14,7 @@ from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
 from ablate.referee.means import noise_arm_values
 from ablate.referee.measure import OF_MEANS
-from ablate.referee.question import Claim
+from ablate.referee.question import Claim, Question
 from ablate.referee.runs import Runs
 from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
@@ -24,13 +24,15 @@ UNKNOWN = (
     "the question was asked before, and whether the arms were tuned alike."
 )
 DOUBT = 0.05  # p-value below which stated or borrowed noise is called doubtful
+# names of columns that tell that a row may be a step of a run
+STEPS = {"step", "_step", "global_step", "iteration", "iter", "epoch"}
 MOST_NAMED = 5  # largest number of columns in a sentence
 
 
-def of_table(table: Table, runs: Runs) -> Iterator[str]:
+def of_table(question: Question, runs: Runs) -> Iterator[str]:
     """Yield sentences on problems of a table that concern all claims about it."""
     yield UNKNOWN
-    yield from table.notes
+    yield from runs.table.notes
     counts = runs.counts
     if counts["rows"] != counts["runs"]:
         which = "of them count"
@@ -44,6 +46,7 @@ def of_table(table: Table, runs: Runs) -> Iterator[str]:
             f"marked as failed); the study says missing: {_plain(runs.design.missing)}."
         )
     yield from _without_label(runs)
+    yield from _steps(question, runs.table)
     if counts.get("ended_early"):
         what = "count all the same, unless the study marks them as failed"
         if runs.design.reach is not None:
@@ -62,6 +65,19 @@ def of_table(table: Table, runs: Runs) -> Iterator[str]:
             f"{copies} rows repeat another row in every column. They are counted; if they are "
             "copies of one run, the interval is too short."
         )
+
+
+def _steps(question: Question, table: Table) -> Iterator[str]:
+    """Yield a sentence for each column of steps with many values, if each row counts as a run."""
+    unused = STEPS - {*question.columns} if not question.design.step else set()
+    for name in sorted(unused & {*table.columns}):
+        steps = table.columns[name].numbers
+        _, repeats = np.unique(steps[np.isfinite(steps)], return_counts=True)
+        if len(repeats) and 2 * repeats.max() < table.rows:
+            yield (
+                f"Most rows differ in {name}, but each row counts as a run. If a run has a row for "
+                "each step, the interval is far too short: give the columns run and step."
+            )
 
 
 def _without_label(runs: Runs) -> Iterator[str]:

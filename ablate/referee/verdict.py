@@ -242,4 +242,4 @@ def verdict(
         words = Wording(claim, design)
         sentences = list(words.details(len(judged))), list(trust.of_claim(claim, runs))
         claims.append(ClaimVerdict(claim, words.headline, words.evidence, *sentences))
-    return Verdict(question, runs, claims, list(trust.of_table(runs.table, runs)), registered)
+    return Verdict(question, runs, claims, list(trust.of_table(question, runs)), registered)

@@ -62,6 +62,20 @@ def test_runs_that_ended_early_are_counted():
     assert any("1 of 8 runs have their last loss at an earlier step" in line for line in trust)
 
 
+@pytest.mark.parametrize("column", ["step", "_step", "epoch"])
+def test_rows_that_may_be_steps_are_named_unless_run_and_step_are_given(column):
+    rows = curves().rename(columns={"step": column})
+    asked = {key: value for key, value in ASKED.items() if key not in ("run", "step")}
+
+    def doubts(frame, **more):
+        return [s for s in ablate.compare(frame, **asked, **more).trust if "each row counts" in s]
+
+    assert len(doubts(rows)) == 1
+    assert not doubts(rows, run="id", step=column)
+    assert not doubts(rows[rows[column] == 10])
+    assert not doubts(rows, where={column: 10})
+
+
 def test_values_in_separate_rows_choose_no_row():
     rows = curves().assign(score=1.0)
     rows.loc[rows.step % 2 == 0, "loss"] = None
