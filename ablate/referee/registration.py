@@ -25,6 +25,7 @@ from ablate.referee.runs import Runs
 # fields that do not affect a verdict
 WORDING = ("id", "statement", "source", "margin_reason", "plan_for")
 NOT_REGISTERED = "not registered"
+LATEST = 1e11  # seconds since 1970, in the year 5138; a larger number is in other units
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,13 @@ def times(column: Column, name: str) -> np.ndarray:
     `name` is the name of the column, for error messages.
 
     Raises:
-        UserError: a text is not a date.
+        UserError: a text is not a date, or a number is too large to be in seconds.
     """
+    if (column.numbers > LATEST).any():
+        raise UserError(
+            f"started={name}: {np.nanmax(column.numbers):.15g} is no time in seconds since 1970; "
+            "divide milliseconds by 1000"
+        )
     seconds = np.where(column.codes == NUMBER, column.numbers, np.nan)
     of_text = np.array([_seconds(text, name) for text in column.texts] or [np.nan])
     texts = column.codes >= 0

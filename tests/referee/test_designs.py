@@ -337,6 +337,13 @@ def test_a_changed_question_is_not_registered_and_wording_may_change(study):
     assert not ablate.judge(runs, study).registered.holds
 
 
+def test_start_times_in_milliseconds_register_nothing(study):
+    register(study, now=1000.0)
+    runs = drawn({"a": 1.0, "b": 0.5}).assign(at=1.7e12)
+    with pytest.raises(UserError, match=r"started=at: 1700000000000 is no time in seconds"):
+        ablate.judge(runs, study)
+
+
 def test_the_commands_register_and_judge(ablate_command, study, tmp_path):
     runs = tmp_path / "runs.csv"
     drawn({"a": 1.0, "b": 0.5}).assign(at=9e9).to_csv(runs, index=False)
