@@ -71,6 +71,11 @@ class Runs:
             raise UserError(
                 f"{key}={arm}: no run has this value in {names}; {meant(label, labels)}"
             )
+        if labels.count(label) > 1:
+            raise UserError(
+                f"{key}={arm}: several arms have this name in {', '.join(self.design.arm)}; give "
+                "the value of each column, as a mapping in a study"
+            )
         return places == labels.index(label)
 
     @cached_property

@@ -344,6 +344,24 @@ def test_start_times_in_milliseconds_register_nothing(study):
         ablate.judge(runs, study)
 
 
+def test_a_row_of_the_file_is_named_after_where_has_selected_rows(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("arm,data,loss\n" + "a,y,1\n" * 5 + "a,x,1\nb,x,oops\n")
+    with pytest.raises(UserError, match="'oops' in row 7"):
+        ablate.compare(path, **ASKED, treatment="b", baseline="a", where={"data": "x"})
+
+
+def test_arms_of_equal_names_are_refused():
+    arms = [("pre ln", "relu"), ("pre", "ln relu"), ("base", "x")] * 5
+    runs = pd.DataFrame(arms, columns=["norm", "act"]).assign(loss=range(15))
+    asked = {**ASKED, "arm": ["norm", "act"], "baseline": "base x"}
+    with pytest.raises(UserError, match="several arms have this name in norm, act"):
+        ablate.compare(runs, **asked, treatment="pre ln relu")
+    treatment = {"norm": "pre", "act": "ln relu"}
+    (claim,) = ablate.compare(runs, **asked, treatment=treatment).to_dict()["claims"]
+    assert claim["arms"][0]["mean"] == 7.0
+
+
 def test_the_commands_register_and_judge(ablate_command, study, tmp_path):
     runs = tmp_path / "runs.csv"
     drawn({"a": 1.0, "b": 0.5}).assign(at=9e9).to_csv(runs, index=False)

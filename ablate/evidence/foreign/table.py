@@ -118,6 +118,7 @@ class Table:
         rows: number of rows.
         digests: hash of each row; empty if the source has none.
         notes: remarks about the source that are shown with a verdict.
+        places: the number of each row in the source; None if the table has all rows.
     """
 
     source: str
@@ -125,6 +126,7 @@ class Table:
     rows: int
     digests: Codes = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
+    places: Codes | None = None
 
     def column(self, name: str, key: str) -> Column:
         """Return the column that is called `name`.
@@ -154,6 +156,7 @@ class Table:
         column = self.column(name, key).with_long_integers()
         if (text := column.first_text()) is not None:
             row, cell = text
+            row = row if self.places is None else int(self.places[row])
             raise UserError(
                 f"{key}={name}: {self.source} has the text {cell!r} in row {row + 1}, where it "
                 "needs a number such as 1234.5; empty cells, NaN and inf are allowed"
@@ -165,7 +168,8 @@ class Table:
         columns = {name: column.take(rows) for name, column in self.columns.items()}
         digests = self.digests[rows] if len(self.digests) else self.digests
         count = int(rows.sum()) if rows.dtype == bool else len(rows)
-        return Table(self.source, columns, count, digests, self.notes)
+        places = (np.arange(self.rows) if self.places is None else self.places)[rows]
+        return Table(self.source, columns, count, digests, self.notes, places)
 
 
 def number_text(number: float) -> str:
