@@ -21,6 +21,7 @@ from ablate.verdict.kind.base import halved
 
 OVER_ALL = "over all"  # the group of a verdict on all datasets together
 OF_MEANS = ("superiority", "equivalence", "non_inferiority")  # kinds that failure rates may decide
+MOST_NAMED = 12  # largest number of arms in a message
 Effect = MeanDifference | Rates | Cases
 
 
@@ -38,7 +39,8 @@ class Measured:
         shared: whether the test of the mean has only half of alpha, because the failure rates
             could have decided too.
         problem: the reason why the claim cannot be judged; "" if it can.
-        incomplete: number of pairs that lack an arm or a value.
+        incomplete: number of pairs that lack an arm or a value; for a verdict over all, number of
+            datasets without an estimate.
         spread: standard deviation of the true effects between datasets, for a verdict over all.
         groups: number of datasets, for a verdict over all.
         p_textbook: p-values without a correction for skewness, for claims about means.
@@ -91,13 +93,24 @@ def as_target(claim: Claim, runs: Runs) -> Claim:
     arm = isinstance(claim.baseline, bool | Mapping) or claim.kind == "stability"
     if claim.baseline is None or arm:
         return claim
-    try:
-        target = float(claim.baseline)
-    except (TypeError, ValueError):
+    if not _is_number(claim.baseline):
         return claim
     if label_of(claim.baseline) in runs.arms:
         return claim
-    return replace(claim, baseline=None, target=target)
+    if all(map(_is_number, runs.arms)):
+        raise UserError(
+            f"baseline={claim.baseline}: no arm has this value, but all arms are numbers "
+            f"({', '.join(runs.arms[:MOST_NAMED])}); name one of them, or give the number as target"
+        )
+    return replace(claim, baseline=None, target=float(claim.baseline))
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True
 
 
 def measure(claim: Claim, runs: Runs) -> list[Measured]:
@@ -246,6 +259,7 @@ def _over_all(claim: Claim, by_dataset: Sequence[Measured]) -> Measured:
         (),
         effect,
         _tests(claim, effect),
+        incomplete=len(by_dataset) - len(effects),
         spread=spread,
         groups=len(effects),
         problem=_problem(claim, (), effect),

@@ -180,10 +180,12 @@ class Wording:
         return f"Difference of differences, {minus}" if claim.minus else minus
 
     def _counted(self, effect: MeanDifference) -> str:
+        count, missing = effect.counts[0], self.judged.measured.incomplete
+        counted = f"{count} of {count + missing}" if missing else f"{count}"
         if self.judged.measured.group == OVER_ALL:
-            return f"{self.judged.measured.groups} datasets"
+            return f"{counted} datasets"
         if self.design.pair and len(effect.counts) == 1 and self.claim.target is None:
-            return f"{effect.counts[0]} pairs, {effect.method}"
+            return f"{counted} pairs, {effect.method}"
         return f"{listed(list(effect.counts))} runs, {effect.method}"
 
     def _margin(self) -> str:
@@ -249,7 +251,9 @@ class Wording:
         if any(arm.without for arm in measured.arms):
             yield self._without()
         if measured.incomplete:
-            yield f"{measured.incomplete} incomplete pairs do not enter."
+            over_all = measured.group == OVER_ALL
+            units = "datasets without an estimate" if over_all else "incomplete pairs"
+            yield f"{measured.incomplete} {units} do not enter."
         if measured.spread is not None:
             yield (
                 f"Between the {measured.groups} datasets the true difference has a standard "

@@ -362,6 +362,23 @@ def test_arms_of_equal_names_are_refused():
     assert claim["arms"][0]["mean"] == 7.0
 
 
+def test_a_number_that_is_no_arm_is_no_target_if_the_arms_are_numbers():
+    runs = drawn({"0.01": 1.0, "0.1": 0.5})
+    with pytest.raises(UserError, match=r"baseline=0.3: .* \(0.01, 0.1\); name one"):
+        claims_of(runs, baseline="0.3")
+    assert len(claims_of(runs, target=0.3)) == 2
+    assert len(claims_of(runs, baseline=0.1)) == 1
+
+
+def test_evidence_counts_pairs_and_datasets_that_do_not_enter():
+    runs = drawn({"a": 1.0, "b": 0.5}, 12).assign(data=[*"pqrs"] * 6)
+    runs.loc[(runs.data == "s") & (runs.arm == "b"), "loss"] = math.nan
+    *_, over_all = claims_of(runs, treatment="b", baseline="a", group="data")
+    assert "; 3 of 4 datasets)" in over_all["evidence"]
+    (paired,) = claims_of(runs, treatment="b", baseline="a", pair="seed")
+    assert "; 9 of 12 pairs, paired t" in paired["evidence"]
+
+
 def test_the_commands_register_and_judge(ablate_command, study, tmp_path):
     runs = tmp_path / "runs.csv"
     drawn({"a": 1.0, "b": 0.5}).assign(at=9e9).to_csv(runs, index=False)
