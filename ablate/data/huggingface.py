@@ -110,7 +110,8 @@ class HubData:
             yield value
 
     def fingerprint(self) -> str:
-        """Return a hash of the data files, of the split names, and of the fields that are read.
+        """Return a hash of the data files and their format, of the split names, and of the fields
+        that are read.
 
         Raises:
             UserError: there is no such data set.
@@ -120,7 +121,8 @@ class HubData:
         except Exception as error:
             raise self._unreadable(error) from error
         names = [getattr(self, split) for split in SPLITS]
-        digest = hashlib.sha256(f"{self.name} {names} {self.columns}\n".encode())
+        kind = type(builder.config).__name__  # such as JsonConfig; a format reads files in its way
+        digest = hashlib.sha256(f"{kind} {self.name} {names} {self.columns}\n".encode())
         for split, paths in sorted((builder.config.data_files or {}).items(), key=str):
             for path in paths:
                 local = Path(path)

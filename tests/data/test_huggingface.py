@@ -117,13 +117,14 @@ def test_a_folder_is_read_by_the_names_of_its_files(written, made, tmp_path):
     assert len(corpus.read("train").tgt) == 3
 
 
-def test_the_fingerprint_follows_content_splits_and_fields(written, made):
+def test_the_fingerprint_follows_content_format_splits_and_fields(written, made):
     files = written("jsonl")
     prints = [made("text", data_files=files).fingerprint()]
     assert made("text", data_files=files, streaming=True).fingerprint() == prints[0]
     prints.append(made("text", data_files=files, test="validation").fingerprint())
     prints.append(made("text", data_files=files, field="translation.en").fingerprint())
     prints.append(made("pairs", data_files=files).fingerprint())
+    prints.append(made("text", path="text", data_files=files).fingerprint())
     with open(files["train"], "a", encoding="utf-8") as file:
         file.write(json.dumps(rows("test")[0]) + "\n")
     prints.append(made("text", data_files=files).fingerprint())
