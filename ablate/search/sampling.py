@@ -16,6 +16,8 @@ from torch import Tensor
 from ablate.config.limits import Range
 from ablate.data.vocabulary import BOS, PAD, UNK
 
+LEAST = 1e-30  # temperature below which float32 logits may become infinite
+
 
 class Sampling(NamedTuple):
     """Draws random tokens from logits.
@@ -33,7 +35,7 @@ class Sampling(NamedTuple):
     ) -> Int[Tensor, " B"]:
         """Return a random token for each row of logits."""
         logits = logits.float().index_fill(1, torch.tensor([PAD, BOS, UNK]), -torch.inf)
-        if self.temperature == 0:
+        if self.temperature < LEAST:
             return logits.argmax(1)
         if self.top is not None and self.top < logits.size(1):
             least = logits.topk(self.top).values[:, -1:]

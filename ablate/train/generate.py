@@ -1,5 +1,10 @@
 """Prepare a text generator and its prompt from a finished run of a language model."""
 
+from pathlib import Path
+
+import yaml
+
+from ablate.data.documents import SEPARATORS
 from ablate.data.tokenizer import Tokenizer
 from ablate.data.vocabulary import UNK
 from ablate.errors import UserError
@@ -18,18 +23,35 @@ def writer_of(run: Restored) -> Writer:
             f"checkpoint is {str(run.folder)!r}, whose task cannot continue a text: give the "
             "folder of a language model's run (task=language_model)"
         )
-    return make_writer(run.config, run.model, run.tokenizers.tgt, run.task)
+    tokenizer = run.tokenizers.tgt
+    separator = separator_of(run.folder, tokenizer)
+    return make_writer(run.config, run.model, tokenizer, run.task, separator)
 
 
-def read_prompt(raw: bytes, tokenizer: Tokenizer) -> str:
+def separator_of(folder: Path, tokenizer: Tokenizer) -> str | None:
+    """Return the text between two documents of the training text of a run; None if there is none.
+
+    In training, an end token replaced this text. Without documents, every line was a text.
+
+    Args:
+        folder: folder of the run.
+        tokenizer: vocabulary of the run.
+    """
+    if not tokenizer.verbatim:
+        return "\n"
+    data = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")).get("data")
+    rule = data.get("documents") if isinstance(data, dict) else None
+    return SEPARATORS.get(rule) if isinstance(rule, str) else None
+
+
+def read_prompt(raw: bytes, writer: Writer) -> str:
     """Return a prompt as text, after a check that the vocabulary has all of its characters.
 
-    A model that was trained on separate lines takes a prompt of one line. The final line feed is
-    dropped.
+    If the model was trained on separate lines, the final line feed is dropped.
 
     Raises:
-        UserError: the prompt is not UTF-8, has several lines although the model was trained on
-            separate lines, or has characters that the vocabulary lacks.
+        UserError: the prompt is not UTF-8, has several documents although the model was trained on
+            single documents, or has characters that the vocabulary lacks.
     """
     try:
         prompt = raw.decode("utf-8").replace("\r\n", "\n")
@@ -37,16 +59,18 @@ def read_prompt(raw: bytes, tokenizer: Tokenizer) -> str:
         raise UserError(
             f"the prompt is not UTF-8: byte {error.start} is invalid; convert it to UTF-8"
         ) from None
-    if not tokenizer.verbatim:
-        prompt = prompt.removesuffix("\n")
-        if "\n" in prompt:
-            raise UserError(
-                f"the prompt has {prompt.count(chr(10)) + 1} lines, but this model was trained on "
-                "single lines: give one line"
-            )
-    if UNK in tokenizer.encode_batch([prompt])[0]:
-        parts = sorted({*prompt.split(), *filter(str.isspace, prompt)})
-        unknown = [part for part in parts if UNK in tokenizer.encode_batch([part])[0]]
+    by_line = writer.separator == "\n"
+    prompt = prompt.removesuffix("\n") if by_line else prompt
+    documents, unit = writer.documents(prompt), "line" if by_line else "paragraph"
+    if len(documents) > 1 and not writer.packed:
+        raise UserError(
+            f"the prompt has {len(documents)} {unit}s, but this model was trained on single "
+            f"{unit}s: give one {unit}"
+        )
+    encode = writer.tokenizer.encode_batch
+    if any(UNK in row for row in encode(documents)):
+        parts = sorted({*prompt.split(), *filter(str.isspace, "".join(documents))})
+        unknown = [part for part in parts if UNK in encode([part])[0]]
         raise UserError(
             f"the prompt has {', '.join(map(repr, unknown[:5]))}, which the vocabulary of this "
             "model cannot spell: leave it out, or train with tokenizer=byte"

@@ -24,6 +24,7 @@ class Writer:
         context: largest number of tokens that the model reads.
         packed: whether the model was trained on contexts in which documents follow each other. If
             not, a text begins with BOS and ends with the first end token.
+        separator: text between two documents of a prompt; None: a prompt is a single document.
     """
 
     model: Model
@@ -31,6 +32,11 @@ class Writer:
     task: Task
     context: int
     packed: bool
+    separator: str | None = None
+
+    def documents(self, prompt: str) -> list[str]:
+        """Return the documents of a prompt; the model continues the last of them."""
+        return prompt.split(self.separator) if self.separator else [prompt]
 
     @torch.no_grad()
     def __call__(
@@ -41,15 +47,20 @@ class Writer:
         The model stays in its training or evaluation mode, and no global random state changes.
         """
         generator = torch.Generator().manual_seed(seed)
-        start = EOS if self.packed else BOS
-        ids = [start, *self.tokenizer.encode_batch([prompt])[0]] if prompt else [start]
+        *_, last = documents = self.documents(prompt)
+        rows = self.tokenizer.encode_batch(documents) if prompt else [[]]
+        ids = [EOS if self.packed else BOS, *rows[0]]
+        for row in rows[1:]:
+            ids += [EOS, *row]
         training = self.model.training
         self.model.eval()
         texts = torch.tensor([ids] * count)
         for _ in range(tokens):
             texts = torch.cat([texts, self._next(texts, sampling, generator)[:, None]], 1)
         self.model.train(training)
-        return [self._text(row) for row in texts[:, len(ids) :].tolist()]
+        # decoded together with the last document, so that a space between them is kept
+        begin = len(ids) - len(rows[-1])
+        return [self._text(row)[len(last) :] for row in texts[:, begin:].tolist()]
 
     def _next(
         self, texts: Int[Tensor, "B L"], sampling: Sampling, generator: torch.Generator
@@ -69,11 +80,18 @@ class Writer:
         return BETWEEN.join(texts) if self.packed else texts[0]
 
 
-def make_writer(config: DictConfig, model: Model, tokenizer: Tokenizer, task: Task) -> Writer:
-    """Return the text generator of a run.
+def make_writer(
+    config: DictConfig,
+    model: Model,
+    tokenizer: Tokenizer,
+    task: Task,
+    separator: str | None = None,
+) -> Writer:
+    """Return the text generator of a run, whose prompts have documents between separators.
 
     The model reads at most as many tokens as in training, and never more than it has positions for.
     """
     limits = [config.batch.context or config.batch.max_length]
     limits += [limit for limit in model.limits().values() if limit is not None]
-    return Writer(model, tokenizer, task, min(limits), config.batch.context is not None)
+    packed = config.batch.context is not None
+    return Writer(model, tokenizer, task, min(limits), packed, separator)

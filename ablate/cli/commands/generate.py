@@ -1,7 +1,8 @@
 """Continue a prompt from standard input with a language model.
 
 Reads the whole input as the prompt, and writes the prompt with its continuation. Without input, the
-model generates a text without a prompt. A blank line marks the end of a document.
+model generates a text without a prompt. In the continuation, a blank line marks the end of a
+document. In the prompt, documents are separated as in the training text of the model.
 
 example:
   echo "ROMEO:" | ablate generate checkpoint=results/runs/IDENTITY tokens=500
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     given = (arguments.trust, arguments.device, arguments.threads)
     writer = writer_of(restore_run(arguments.checkpoint, {}, *given))
-    prompt = read_prompt(raw, writer.tokenizer)
+    prompt = read_prompt(raw, writer)
     texts = writer(
         prompt,
         count=arguments.count,

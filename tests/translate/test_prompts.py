@@ -1,0 +1,103 @@
+"""How a language model reads a prompt, and how its continuation becomes text."""
+
+import pytest
+import torch
+
+LINES = ["the cat sat", "a dog ran"] * 20
+LATER = ["Ann:\nthe cat", "Bob:\na dog"] * 20
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Build a writer whose model always generates the first token of a given text."""
+    from ablate.data.scheme.byte import Byte
+    from ablate.data.scheme.char import Char
+    from ablate.data.scheme.word import Word
+    from ablate.data.tokenizer import Tokenizers
+    from ablate.model.base import Model
+    from ablate.search.sampling import Sampling
+    from ablate.task.language_model import LanguageModel
+    from ablate.train.generate import separator_of
+    from ablate.train.writer import Writer
+
+    class Recorder(Model):
+        """A model that stores the tokens that it reads, and always generates the same token."""
+
+        def __init__(self, token, size):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(1))
+            self.logits = torch.nn.functional.one_hot(torch.tensor(token), size).float()
+
+        def forward(self, inputs):
+            self.tokens = inputs.tokens.tolist()
+            return inputs.tokens[..., None].float()
+
+        def head(self, states):
+            return self.logits.expand(len(states), -1)
+
+    schemes = {"word": Word, "char": Char}
+
+    def make(scheme, texts, rule, text, packed=True):
+        limits = {} if scheme == "byte" else {"vocab_size": None}
+        kind = schemes.get(scheme, Byte)(joint=True, **limits)
+        vocabulary = Tokenizers.train(kind, ([], texts), documents=rule is not None).tgt
+        (tmp_path / "config.yaml").write_text(f"data: {{documents: {rule}}}\n", encoding="utf-8")
+        model = Recorder(vocabulary.encode_batch([text])[0][0], vocabulary.size)
+        task = LanguageModel(attention="context")
+        writer = Writer(model, vocabulary, task, 99, packed, separator_of(tmp_path, vocabulary))
+
+        def write(prompt):
+            return writer(prompt, count=1, tokens=2, sampling=Sampling(0, None), seed=1)[0]
+
+        return writer, write
+
+    return make
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(("prompt", "text"), [("the", " sat sat"), ("", "sat sat")])
+def test_the_space_after_the_prompt_is_kept(make, packed, prompt, text):
+    _, write = make("word", LINES, None, "sat", packed)
+    assert write(prompt) == text
+
+
+@pytest.mark.parametrize("scheme", ["byte", "char"])
+def test_line_feeds_of_a_prompt_end_documents_as_in_training(make, scheme):
+    from ablate.data.vocabulary import EOS
+    from ablate.train.generate import read_prompt
+
+    writer, write = make(scheme, LINES, "line", "s")
+    assert read_prompt(b"a dog\r\nthe\n", writer) == "a dog\nthe"
+    assert write("a dog\nthe") == "ss"
+    first, second = writer.tokenizer.encode_batch(["a dog", "the"])
+    assert writer.model.tokens[0][:-1] == [EOS, *first, EOS, *second]
+
+
+@pytest.mark.parametrize(("rule", "end"), [("paragraph", True), ("file", False)])
+def test_blank_lines_of_a_prompt_end_documents_if_they_did_in_training(make, rule, end):
+    from ablate.data.vocabulary import EOS
+    from ablate.train.generate import read_prompt
+
+    writer, write = make("char", LATER, rule, "d")
+    prompt = read_prompt(b"Ann:\nthe cat\n\nBob:\n", writer)
+    assert prompt == "Ann:\nthe cat\n\nBob:\n" and write(prompt) == "dd"
+    assert writer.model.tokens[0][1:].count(EOS) == end
+
+
+@pytest.mark.parametrize(("rule", "unit"), [("line", "line"), ("paragraph", "paragraph")])
+def test_a_model_of_single_documents_refuses_several(make, rule, unit):
+    from ablate.errors import UserError
+    from ablate.train.generate import read_prompt
+
+    writer, _ = make("byte", LINES, rule, "s", packed=False)
+    with pytest.raises(UserError, match=f"2 {unit}s, .* give one {unit}$"):
+        read_prompt(b"a dog\n\nthe" if rule == "paragraph" else b"a dog\nthe\n", writer)
+
+
+@pytest.mark.parametrize("temperature", [0, 1e-300, 1e-45, 1e-39, 1e-29])
+def test_a_temperature_near_0_takes_the_likeliest_token(temperature):
+    from ablate.search.sampling import Sampling
+
+    logits = torch.tensor([[9.0, 9.0, 1.0, 9.0, 30.0, 29.0]])
+    generator = torch.Generator().manual_seed(0)
+    assert Sampling(temperature, None)(logits, generator).tolist() == [4]
