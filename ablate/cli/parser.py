@@ -56,15 +56,17 @@ def _existing(text: str) -> Path:
     return path
 
 
-def whole(least: int) -> Kind:
-    """Return the argument type for whole numbers of at least `least`."""
+def whole(least: int, most: int | None = None) -> Kind:
+    """Return the argument type for whole numbers of at least `least`, and of at most `most`."""
 
     def convert(text: str) -> int:
-        if int(text) < least:
+        number = int(text)
+        if number < least or (most is not None and number > most):
             raise ValueError
-        return int(text)
+        return number
 
-    return Kind("NUMBER", f"a whole number, at least {least}", convert)
+    limit = "" if most is None else f" and at most {most}"
+    return Kind("NUMBER", f"a whole number, at least {least}{limit}", convert)
 
 
 def one_of(*words: str) -> Kind:

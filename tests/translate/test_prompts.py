@@ -101,3 +101,16 @@ def test_a_temperature_near_0_takes_the_likeliest_token(temperature):
     logits = torch.tensor([[9.0, 9.0, 1.0, 9.0, 30.0, 29.0]])
     generator = torch.Generator().manual_seed(0)
     assert Sampling(temperature, None)(logits, generator).tolist() == [4]
+
+
+def test_the_largest_seed_of_a_generator_is_the_largest_seed():
+    from ablate.cli.commands.generate import add_arguments
+    from ablate.cli.parser import Parser
+    from ablate.errors import UserError
+
+    parser = Parser("ablate generate", "")
+    add_arguments(parser)
+    largest = parser.read(["checkpoint=x", f"seed={2**64 - 1}"]).seed
+    assert torch.Generator().manual_seed(largest).initial_seed() == 2**64 - 1
+    with pytest.raises(UserError, match=f"seed={2**64}: .* at most {2**64 - 1}$"):
+        parser.read(["checkpoint=x", f"seed={2**64}"])

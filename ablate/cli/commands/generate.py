@@ -36,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_key("count", "number of continuations, separated by lines of dashes", whole(1), 1)
     parser.add_key("temperature", "divisor of the logits; 0: most likely", TEMPERATURE, 0.8)
     parser.add_key("top", "number of most likely tokens to sample from; default: all", whole(1))
-    parser.add_key("seed", "seed of the sampling", whole(0), 1)
+    parser.add_key("seed", "seed of the sampling", whole(0, 2**64 - 1), 1)
 
 
 def run(arguments: argparse.Namespace) -> None:
