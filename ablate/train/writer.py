@@ -47,8 +47,7 @@ class Writer:
         The model stays in its training or evaluation mode, and no global random state changes.
         """
         generator = torch.Generator().manual_seed(seed)
-        *_, last = documents = self.documents(prompt)
-        rows = self.tokenizer.encode_batch(documents) if prompt else [[]]
+        rows = self.tokenizer.encode_batch(self.documents(prompt)) if prompt else [[]]
         ids = [EOS if self.packed else BOS, *rows[0]]
         for row in rows[1:]:
             ids += [EOS, *row]
@@ -59,8 +58,8 @@ class Writer:
             texts = torch.cat([texts, self._next(texts, sampling, generator)[:, None]], 1)
         self.model.train(training)
         # decoded together with the last document, so that a space between them is kept
-        begin = len(ids) - len(rows[-1])
-        return [self._text(row)[len(last) :] for row in texts[:, begin:].tolist()]
+        begin, shown = len(ids) - len(rows[-1]), len(self._text(rows[-1]))
+        return [self._text(row)[shown:] for row in texts[:, begin:].tolist()]
 
     def _next(
         self, texts: Int[Tensor, "B L"], sampling: Sampling, generator: torch.Generator

@@ -55,7 +55,9 @@ def make(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [True, False])
-@pytest.mark.parametrize(("prompt", "text"), [("the", " sat sat"), ("", "sat sat")])
+@pytest.mark.parametrize(
+    ("prompt", "text"), [("the", " sat sat"), ("the  cat", " sat sat"), ("", "sat sat")]
+)
 def test_the_space_after_the_prompt_is_kept(make, packed, prompt, text):
     _, write = make("word", LINES, None, "sat", packed)
     assert write(prompt) == text
