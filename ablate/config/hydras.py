@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hydra._internal.utils import get_args_parser
+from hydra.core.override_parser.types import Override
 
 from ablate.errors import UserError
 
@@ -93,6 +94,22 @@ def _check_flag(word: str) -> None:
     plus = "+" if name == "--experiment" else ""
     hint = near[0] if near and not value else f"{plus}{name[2:]}={value or 'VALUE'}"
     raise UserError(f"unknown flag {name}: did you mean {hint}? keys have no dashes")
+
+
+def check_sweep(override: Override) -> None:
+    """Raise UserError for an override that a sweep does not support: an interval, or several
+    experiments.
+
+    Hydra reads the arms and seeds of an experiment before it chooses from a list of experiments.
+    """
+    key, word = override.key_or_group, override.input_line
+    if override.is_interval_sweep():
+        raise UserError(f"{word}: an interval has no list of values; give {key}=VALUE,VALUE")
+    if key == "experiment" and override.is_sweep_override():
+        raise UserError(
+            f"{word}: a sweep has a single experiment, because experiments differ in their arms "
+            "and seeds; start a sweep for each experiment"
+        )
 
 
 def check_launcher(target: str) -> None:

@@ -11,12 +11,13 @@ from typing import Any
 import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, QuotedString, Transformer
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ablate.config.explain import explain
+from ablate.config.hydras import check_sweep
 from ablate.config.leaves import leaves
 from ablate.config.screen import BASELINE, FACTOR, changed_keys, variants
 from ablate.errors import UserError
@@ -105,7 +106,12 @@ def _swept(config: DictConfig) -> dict[str, str]:
 
 
 def _seeds(text: str) -> list[int]:
-    return sorted(int(seed) for seed in _each(f"seed={text}"))
+    try:
+        return sorted(int(seed) for seed in _each(f"seed={text}"))
+    except ValueError:
+        raise UserError(
+            f"seed={text}: each seed must be a whole number, as in seed=0,1,2 or seed=range(3)"
+        ) from None
 
 
 def planned_seeds(config: DictConfig) -> list[int]:
@@ -117,7 +123,7 @@ def planned_seeds(config: DictConfig) -> list[int]:
 
 
 def _each(word: str) -> list[str]:
-    """Return the values that an override such as `seed=0,1` gives to its key.
+    """Return the values that an override such as `seed=0,1` gives to its key, without quotes.
 
     Raises:
         UserError: the override has no list of values, such as interval(0,1).
@@ -125,10 +131,12 @@ def _each(word: str) -> list[str]:
     override = _parsed(word)
     if not override.is_sweep_override():
         return [str(override.value())]
-    try:
-        return [str(value) for value in override.sweep_string_iterator()]
-    except HydraException as error:
-        raise UserError(f"{word}: {error}") from None
+    check_sweep(override)
+    return [str(value) for value in override.sweep_iterator(_unquoted)]
+
+
+def _unquoted(value: Any) -> str:
+    return value.text if isinstance(value, QuotedString) else Transformer.str(value)
 
 
 def _parsed(word: str) -> Override:
@@ -248,8 +256,9 @@ def _unswept(config: DictConfig, *without: str) -> list[str]:
         plain = word.lstrip("+")
         values = [] if plain.partition("=")[0] in (FACTOR, *without) else _each(plain)
         if len(values) == 1:  # seed=range(0,1) has a single value, but Hydra composes no sweep
-            swept = _parsed(plain).is_sweep_override()
-            kept.append(f"{word.partition('=')[0]}={values[0]}" if swept else word)
+            override = _parsed(plain)
+            swept = [*override.sweep_string_iterator()] if override.is_sweep_override() else []
+            kept.append(f"{word.partition('=')[0]}={swept[0]}" if swept else word)
     return kept
 
 

@@ -34,7 +34,8 @@ def with_changes(
 
 
 def _changes_of(job: Sequence[str], changes: Mapping[str, Mapping[str, object]]) -> list[str]:
-    names = [word.partition("=")[2] for word in job if word.startswith(f"{FACTOR}=")]
+    texts = [word.partition("=")[2] for word in job if word.startswith(f"{FACTOR}=")]
+    names = [text.strip("'\"") for text in texts]
     if not names or not changes:
         return []
     check_name(names[-1], changes)

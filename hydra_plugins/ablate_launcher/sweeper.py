@@ -3,15 +3,17 @@
 This module is imported at every start of Hydra, so it imports nothing heavy.
 """
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hydra._internal.core_plugins import basic_sweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, OverrideType
 
-from ablate.config.screen import variants
+from ablate.config.hydras import check_sweep
+from ablate.config.screen import FACTOR, variants
 from ablate.errors import UserError
 from ablate.sweep.variants import with_changes
 
@@ -35,14 +37,21 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
         """Return batches of jobs, each job as a list of overrides.
 
         For a screen (a study that compares many variants with one baseline), the overrides of a
-        job's variant are appended to the job.
+        job's variant are appended to the job. All workers of a sweep shuffle values alike.
 
         Raises:
-            UserError: there is no job, because a swept key has no values, as in seed=range(5,5).
+            UserError: there is no job, because a swept key has no values, as in seed=range(5,5);
+                or a value is an interval, or several experiments are given.
         """
         assert self.config is not None
+        for override in overrides:
+            check_sweep(override)
         changes = variants(self.config)
+        _let_later_values_replace(overrides)
+        state = random.getstate()
+        random.seed(0)  # workers and a resumed sweep must give equal numbers to equal jobs
         batches = super().split_arguments(overrides, max_batch_size)
+        random.setstate(state)
         if not any(batches):
             swept = (word for word in overrides if word.is_sweep_override())
             empty = [str(word.input_line) for word in swept if not [*word.sweep_string_iterator()]]
@@ -66,3 +75,18 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
 
         The launcher composes the config once for each arm, and not once for each seed.
         """
+
+
+def _let_later_values_replace(overrides: Sequence[Override]) -> None:
+    """Remove the pluses of `++key=value` if an earlier override, such as a parameter of the
+    experiment, sets the same key.
+
+    Hydra's sweeper would otherwise combine the values of both overrides. `seed` and `variant` are
+    always treated in this way, because `ablate` reads these words in the jobs.
+    """
+    keys = {"seed", FACTOR}
+    for override in overrides:
+        if override.is_force_add() and override.key_or_group in keys:
+            override.type = OverrideType.CHANGE
+        if override.type is OverrideType.CHANGE and override.package is None:
+            keys.add(override.key_or_group)

@@ -31,11 +31,26 @@ def begun(compose, tmp_path):
         ("seed=0,4,2", [0, 2, 4]),
         ("seed=7", [7]),
         ("seed=range(3,4)", [3]),
+        ("seed='1','2'", [1, 2]),
         ("n_jobs=1", [*range(12)]),
     ],
 )
 def test_seeds_are_those_of_the_sweep(begun, override, seeds):
     assert begun(override).seeds == seeds
+
+
+@pytest.mark.parametrize("override", ["seed=a,b", "seed=range(0,1.5,0.5)"])
+def test_a_seed_that_is_no_whole_number_is_refused(begun, override):
+    with pytest.raises(UserError, match=r"each seed must be a whole number, as in seed=0,1,2"):
+        begun(override)
+
+
+def test_quotes_around_an_option_change_nothing(begun):
+    quoted, plain = (
+        begun("model/residual='pre_ln','post_ln'"),
+        begun("model/residual=pre_ln,post_ln"),
+    )
+    assert (quoted.levels, quoted.study) == (plain.levels, plain.study)
 
 
 def test_settings_are_what_no_factor_and_no_seed_says(begun):
@@ -70,7 +85,9 @@ def test_a_pattern_stands_for_the_options_that_match(begun):
 
 
 def test_an_interval_is_refused(begun):
-    with pytest.raises(UserError, match=r"optimizer.lr=interval\(0.1,1\): Can only enumerate"):
+    with pytest.raises(
+        UserError, match=r"optimizer.lr=interval\(0.1,1\): .* give optimizer.lr=VALUE,VALUE"
+    ):
         begun("optimizer.lr=interval(0.1,1)")
 
 

@@ -1,0 +1,47 @@
+"""The jobs of a sweep, from its overrides and from the parameters of an experiment."""
+
+from types import SimpleNamespace
+
+import pytest
+from omegaconf import OmegaConf
+
+from ablate.errors import UserError
+from hydra_plugins.ablate_launcher.sweeper import AblateSweeper
+
+SCREEN = {"study": {"screen": {"variants": {"rms": {"model/norm": "rms_norm"}}}}}
+
+
+def jobs_of(*words, params=None, config=None):
+    sweeper = AblateSweeper(max_batch_size=None, params=params)
+    sweeper.config = OmegaConf.create(config or {})
+    sweeper.hydra_context = SimpleNamespace(config_loader=None)
+    return sweeper.jobs(words)
+
+
+@pytest.mark.parametrize("key", ["seed", "model.d_ff"])
+def test_values_with_two_pluses_replace_the_values_of_the_experiment(key):
+    assert jobs_of(f"++{key}=7,8", params={key: "range(3)"}) == [[f"{key}=7"], [f"{key}=8"]]
+
+
+def test_two_pluses_before_another_key_are_kept():
+    jobs = jobs_of("++optimizer.weight_decay=0.1", params={"seed": "5"})
+    assert jobs == [["seed=5", "++optimizer.weight_decay=0.1"]]
+
+
+@pytest.mark.parametrize("word", ["variant=rms", "variant='rms'", "++variant=rms"])
+def test_a_variant_brings_its_overrides_however_it_is_written(word):
+    (job,) = jobs_of(word, params={"variant": "baseline,rms"}, config=SCREEN)
+    assert job == [word.lstrip("+"), "model/norm=rms_norm"]
+
+
+def test_all_workers_shuffle_alike():
+    word = "seed=shuffle(range(20))"
+    jobs = jobs_of(word)
+    assert jobs == jobs_of(word)
+    assert jobs != sorted(jobs, key=lambda job: int(job[0].removeprefix("seed=")))
+
+
+@pytest.mark.parametrize("word", ["seed=interval(0,3)", "+experiment=a,b"])
+def test_what_no_sweep_supports_is_refused(word):
+    with pytest.raises(UserError, match="no list of values|a sweep has a single experiment"):
+        jobs_of(word)
