@@ -60,12 +60,18 @@ def check_study_keys(config: DictConfig) -> None:
 
 
 def check_groups(config: DictConfig) -> None:
-    """Raise UserError if a group of keys, such as `budget`, was replaced by a single value.
+    """Raise UserError if a key at the top of the config was removed, as by `~seed`, or if a group
+    of keys, such as `budget`, was replaced by a single value.
 
     OmegaConf itself refuses `budget=1`, but accepts an interpolation whose value is 1.
     """
     for key, annotation in (_annotations(config, "") or {}).items():
-        if key in config:
+        present = key in [*config] and (
+            OmegaConf.is_interpolation(config, key) or not OmegaConf.is_missing(config, key)
+        )
+        if not present:
+            raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
+        if key in config:  # not if its interpolation cannot be resolved
             _check_group(key, config[key], annotation)
 
 

@@ -9,6 +9,7 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from ablate.config.hints import chosen_by
 from ablate.errors import UserError
 
 
@@ -71,7 +72,9 @@ def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
     message = next(iter(str(cause).splitlines()), "") or type(cause).__name__
     if missing := re.search(r"missing \d+ required .*?'(\w+)'", message):
         name = f"{key}.{missing[1]}"
-        return BuildError(f"{name} has no value; set {name}=VALUE")
+        group = chosen_by(name)
+        setting = f"{group}=OPTION" if group else f"{name}=VALUE"
+        return BuildError(f"{name} has no value; set {setting}")
     return BuildError(f"{', '.join(_blamed(key, node, message))}: {message}")
 
 

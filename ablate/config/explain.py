@@ -75,10 +75,7 @@ def _explain(error: Exception, words: Sequence[str]) -> str:
     if isinstance(error, hydra.errors.MissingConfigException):
         return _explain_level(error)
     if isinstance(error, hydra.errors.OverrideParseException):
-        return (
-            f"{error.override} cannot be read as key=value: put text with other than plain letters "
-            "and digits in two pairs of quotes, as in \"name='...'\""
-        )
+        return _explain_unreadable(error.override)
     text = str(error) or f"{_blamed(words, ())}: {type(error).__name__}"
     group = re.search(r"Could not (?:override|append) '([^']+)'", text)
     cause: Any = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
@@ -91,6 +88,18 @@ def _explain(error: Exception, words: Sequence[str]) -> str:
     if group:
         return _explain_group(group[1], cause, words)
     return _explain_value(text, cause, words)
+
+
+def _explain_unreadable(word: str) -> str:
+    if re.search(r",$|,,", word):
+        return (
+            f"{word} has a comma without a value beside it: write a comma only between two values, "
+            "and no space after it, as in seed=0,1"
+        )
+    return (
+        f"{word} cannot be read as key=value: put text with other than plain letters "
+        "and digits in two pairs of quotes, as in \"name='...'\""
+    )
 
 
 def _explain_twice(message: str, words: Sequence[str]) -> str:

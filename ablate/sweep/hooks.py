@@ -13,6 +13,7 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from ablate.config.check import check_groups
 from ablate.errors import UserError
 
 
@@ -40,10 +41,11 @@ class SweepHooks(Callback):
         The process exits with status 2 if the config or the study is invalid, and with status 3
         after an unexpected error.
         """
-        print(f"{config.name}: preparing the study", file=sys.stderr, flush=True)
-        from ablate.sweep.begin import begin
-
         with _exiting():
+            check_groups(config)
+            print(f"{config.name}: preparing the study", file=sys.stderr, flush=True)
+            from ablate.sweep.begin import begin
+
             begin(config)
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:

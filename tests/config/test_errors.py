@@ -5,7 +5,8 @@ import pytest
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config.check import check
+from ablate.config.check import check, check_groups
+from ablate.config.construct import building
 from ablate.config.explain import explain, explain_bare
 from ablate.config.location import CONF
 from ablate.errors import UserError
@@ -47,6 +48,8 @@ def complaint(*overrides, folder=None):
         ("+optimizer.momentum=3", ["optimizer.momentum", "betas"]),
         ("+trainer.max_step=3", ["trainer.max_step", "did you mean trainer.max_steps?"]),
         ("~data", ["data", "no value"]),
+        ("seed=0,", ["seed=0, has a comma without a value"]),
+        ("seed=0,,1", ["seed=0,,1 has a comma without a value"]),
         ("lr=0.1", ["unknown key lr: did you mean optimizer.lr?"]),
         ("batch_size=32", ["batch_size: did you mean batch.tokens?"]),
         ("beam=4", ["unknown key beam: did you mean search=beam?"]),
@@ -93,6 +96,23 @@ def test_what_the_user_is_told(override, words):
 )
 def test_a_model_without_a_part_that_is_chosen_is_named(overrides, chosen, part):
     assert complaint(*overrides).startswith(f"{chosen} has no {part}, but the command, the ")
+
+
+@pytest.mark.parametrize("key", ["seed", "name", "budget", "model"])
+def test_a_removed_key_is_named(key):
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        config = hydra.compose("config", [f"~{key}"])
+    with pytest.raises(UserError, match=f"{key} has no value, .* leave out ~{key}"):
+        check_groups(config)
+
+
+def test_a_missing_component_is_chosen_with_a_slash():
+    with (
+        hydra.initialize_config_dir(str(CONF), version_base="1.3"),
+        pytest.raises(UserError, match="model.norm has no value; set model/norm=OPTION"),
+        building("model", None),
+    ):
+        raise TypeError("__init__() missing 1 required keyword-only argument: 'norm'")
 
 
 def test_a_misspelt_key_in_an_experiment_file(tmp_path):
