@@ -3,16 +3,19 @@
 from types import SimpleNamespace
 
 import pytest
+from hydra.core.plugins import Plugins
+from hydra.plugins.sweeper import Sweeper
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
-from hydra_plugins.ablate_launcher.sweeper import AblateSweeper
 
 SCREEN = {"study": {"screen": {"variants": {"rms": {"model/norm": "rms_norm"}}}}}
 
 
 def jobs_of(*words, params=None, config=None):
-    sweeper = AblateSweeper(max_batch_size=None, params=params)
+    # an earlier import of the class has an outdated base, because Hydra imports its plugins anew
+    kinds = {kind.__name__: kind for kind in Plugins.instance().discover(Sweeper)}
+    sweeper = kinds["AblateSweeper"](max_batch_size=None, params=params)
     sweeper.config = OmegaConf.create(config or {})
     sweeper.hydra_context = SimpleNamespace(config_loader=None)
     return sweeper.jobs(words)
