@@ -39,6 +39,7 @@ def separator_of(folder: Path, tokenizer: Tokenizer) -> str | None:
     """
     if not tokenizer.verbatim:
         return "\n"
+    # a restored config has no node `data`, whose class need not be trusted to continue a prompt
     data = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")).get("data")
     rule = data.get("documents") if isinstance(data, dict) else None
     return SEPARATORS.get(rule) if isinstance(rule, str) else None

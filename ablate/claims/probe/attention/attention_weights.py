@@ -12,7 +12,7 @@ What to expect: rows sum to 1 up to rounding; later target tokens and masked pad
 from collections import defaultdict
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ablate.claims.probe.random_models import ExtremesOfModels
@@ -78,13 +78,7 @@ class AttentionWeights(ExtremesOfModels):
                 "probe=attention_weights needs attention weights that sum to 1 over the keys: "
                 f"choose another option of model/attention for {', '.join(sorted(missing))}"
             )
-        sums, padding = {}, {}
-        for kind, (queries, keys) in sides.items():
-            real = (queries != PAD)[:, :, None]
-            sums[kind] = chosen(weights[kind].sum(-1, keepdim=True), real)
-            padded = (keys == PAD)[:, None]
-            onto = (weights[kind] * padded[:, None, None]).sum(-1, keepdim=True)
-            padding[kind] = chosen(onto, real & padded.any(-1, keepdim=True))
+        sums, padding = sums_of_rows(weights, sides)
         real, real_src = ((ids != PAD)[:, :, None] for ids in (tgt, src))
         later = torch.ones(self.length, self.length, dtype=torch.bool).triu(1)
         columns = torch.cat([received[0].sum(-2) for received in weights.values()])
@@ -101,6 +95,28 @@ class AttentionWeights(ExtremesOfModels):
             "padding_target": padding["decoder.self"].max(),
             "padding_source": torch.cat([padding["encoder.self"], padding["decoder.cross"]]).min(),
         }
+
+
+def sums_of_rows(
+    weights: dict[str, Float[Tensor, "B N H Q K"]],
+    sides: dict[str, tuple[Int[Tensor, "B Q"], Int[Tensor, "B K"]]],
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return, for each kind of attention, the total weight of each row on all keys, and on padding.
+
+    Only rows of real tokens are counted, and for padding only sentences whose keys have padding.
+
+    Args:
+        weights: attention weights of N layers and H heads, for each kind of attention.
+        sides: token ids that make the queries, and token ids that make the keys.
+    """
+    sums, padding = {}, {}
+    for kind, (queries, keys) in sides.items():
+        real = (queries != PAD)[:, :, None]
+        sums[kind] = chosen(weights[kind].sum(-1, keepdim=True), real)
+        padded = (keys == PAD)[:, None]
+        onto = (weights[kind] * padded[:, None, None]).sum(-1, keepdim=True)
+        padding[kind] = chosen(onto, real & padded.any(-1, keepdim=True))
+    return sums, padding
 
 
 def by_kind(weights: dict[str, Float[Tensor, "B H Q K"]]) -> dict[str, Float[Tensor, "B N H Q K"]]:
