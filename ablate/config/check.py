@@ -71,7 +71,7 @@ def check_groups(config: DictConfig) -> None:
         )
         if not present:
             raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
-        if key in config:  # not if its interpolation cannot be resolved
+        if key in config:  # skipped if the interpolation ${...} cannot be resolved
             _check_group(key, config[key], annotation)
 
 

@@ -107,8 +107,8 @@ def check_sweep(override: Override) -> None:
         raise UserError(f"{word}: an interval has no list of values; give {key}=VALUE,VALUE")
     if key == "experiment" and override.is_sweep_override():
         raise UserError(
-            f"{word}: a sweep has a single experiment, because experiments differ in their arms "
-            "and seeds; start a sweep for each experiment"
+            f"{word}: a sweep can run only one experiment, because experiments differ in their "
+            "arms and seeds; start a sweep for each experiment"
         )
 
 

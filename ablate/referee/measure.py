@@ -99,8 +99,9 @@ def as_target(claim: Claim, runs: Runs) -> Claim:
         return claim
     if all(map(_is_number, runs.arms)):
         raise UserError(
-            f"baseline={claim.baseline}: no arm has this value, but all arms are numbers "
-            f"({', '.join(runs.arms[:MOST_NAMED])}); name one of them, or give the number as target"
+            f"baseline={claim.baseline}: no arm has this value (arms: "
+            f"{', '.join(runs.arms[:MOST_NAMED])}); name one of them, or give target="
+            f"{claim.baseline} to compare with this number"
         )
     return replace(claim, baseline=None, target=float(claim.baseline))
 

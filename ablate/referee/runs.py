@@ -73,8 +73,8 @@ class Runs:
             )
         if labels.count(label) > 1:
             raise UserError(
-                f"{key}={arm}: several arms have this name in {', '.join(self.design.arm)}; give "
-                "the value of each column, as a mapping in a study"
+                f"{key}={arm}: several combinations of {', '.join(self.design.arm)} have this "
+                "name; write a study, and give the value of each column there"
             )
         return places == labels.index(label)
 

@@ -48,7 +48,7 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
     yield from _without_label(runs)
     yield from _steps(question, runs.table)
     if counts.get("ended_early"):
-        what = "count all the same, unless the study marks them as failed"
+        what = "still count, unless the study marks them as failed"
         if runs.design.reach is not None:
             what = f"have no value if they did not reach {runs.design.reach:g}"
         yield (
@@ -76,7 +76,8 @@ def _steps(question: Question, table: Table) -> Iterator[str]:
         if len(repeats) and 2 * repeats.max() < table.rows:
             yield (
                 f"Most rows differ in {name}, but each row counts as a run. If a run has a row for "
-                "each step, the interval is far too short: give the columns run and step."
+                "each step, the confidence interval is far too narrow: name the columns run and "
+                "step."
             )
 
 

@@ -81,8 +81,9 @@ def _let_later_values_replace(overrides: Sequence[Override]) -> None:
     """Remove the pluses of `++key=value` if an earlier override, such as a parameter of the
     experiment, sets the same key.
 
-    Hydra's sweeper would otherwise combine the values of both overrides. `seed` and `variant` are
-    always treated in this way, because `ablate` reads these words in the jobs.
+    The later values then replace the earlier ones. With the pluses, Hydra's sweeper would run every
+    pair of an earlier and a later value. `seed` and `variant` never keep their pluses, because
+    `ablate` looks for `seed=` and `variant=` in the overrides of each job.
     """
     keys = {"seed", FACTOR}
     for override in overrides:

@@ -355,7 +355,7 @@ def test_arms_of_equal_names_are_refused():
     arms = [("pre ln", "relu"), ("pre", "ln relu"), ("base", "x")] * 5
     runs = pd.DataFrame(arms, columns=["norm", "act"]).assign(loss=range(15))
     asked = {**ASKED, "arm": ["norm", "act"], "baseline": "base x"}
-    with pytest.raises(UserError, match="several arms have this name in norm, act"):
+    with pytest.raises(UserError, match="several combinations of norm, act have this name"):
         ablate.compare(runs, **asked, treatment="pre ln relu")
     treatment = {"norm": "pre", "act": "ln relu"}
     (claim,) = ablate.compare(runs, **asked, treatment=treatment).to_dict()["claims"]
@@ -364,7 +364,7 @@ def test_arms_of_equal_names_are_refused():
 
 def test_a_number_that_is_no_arm_is_no_target_if_the_arms_are_numbers():
     runs = drawn({"0.01": 1.0, "0.1": 0.5})
-    with pytest.raises(UserError, match=r"baseline=0.3: .* \(0.01, 0.1\); name one"):
+    with pytest.raises(UserError, match=r"baseline=0.3: .* \(arms: 0.01, 0.1\); name one"):
         claims_of(runs, baseline="0.3")
     assert len(claims_of(runs, target=0.3)) == 2
     assert len(claims_of(runs, baseline=0.1)) == 1

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from hydra.core.plugins import Plugins
 from hydra.plugins.sweeper import Sweeper
-from omegaconf import OmegaConf
+from omegaconf import OmegaConf, open_dict
 
 from ablate.errors import UserError
 
@@ -46,5 +46,17 @@ def test_all_workers_shuffle_alike():
 
 @pytest.mark.parametrize("word", ["seed=interval(0,3)", "+experiment=a,b"])
 def test_what_no_sweep_supports_is_refused(word):
-    with pytest.raises(UserError, match="no list of values|a sweep has a single experiment"):
+    with pytest.raises(UserError, match="no list of values|a sweep can run only one experiment"):
         jobs_of(word)
+
+
+def test_a_sweep_without_a_seed_is_refused_before_its_study_is_read(compose, capsys):
+    from ablate.sweep.hooks import SweepHooks
+
+    config = compose("+experiment=preln_vs_postln")
+    with open_dict(config):
+        del config["seed"]
+    with pytest.raises(SystemExit) as end:
+        SweepHooks().on_multirun_start(config)
+    assert end.value.code == 2
+    assert capsys.readouterr().err.endswith("needs it: leave out ~seed\n")

@@ -2,7 +2,7 @@
 
 Reads the whole input as the prompt, and writes the prompt with its continuation. Without input, the
 model generates a text without a prompt. In the continuation, a blank line marks the end of a
-document. In the prompt, documents are separated as in the training text of the model.
+document. In the prompt, separate documents as the training text of the model does.
 
 example:
   echo "ROMEO:" | ablate generate checkpoint=results/runs/IDENTITY tokens=500

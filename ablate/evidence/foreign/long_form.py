@@ -103,7 +103,8 @@ def best_rows(
 
     Args:
         curves: the curves of the metric.
-        by: the value in each row that selects the row, such as a validation score.
+        by: for each row of the table, the value by which the row is chosen, such as a validation
+            score.
         better: "lower" or "higher", the better direction of `by`.
     """
     scores = by[curves.rows] * (1.0 if better == "lower" else -1.0)
