@@ -3,9 +3,10 @@
     python -m lab.bench.same_numbers BEFORE AFTER [--work FOLDER] [--only TEXT]
 
 Both checkouts train each option of each group of BEFORE for a few steps by the same command, and
-also a few values of single keys. All metrics of BEFORE and the translations must be equal to the
-last bit. Prints a row for each option, and exits with 1 if an option differs. Finished sweeps in
-FOLDER are not run again.
+also a few values of single keys. If one option of a group is refused, each option of the group is
+trained by a command of its own. The metrics that both checkouts measure and the translations must
+be equal to the last bit. Prints a row for each option, and then the metrics that AFTER no longer
+measures. Exits with 1 if an option differs. Finished sweeps in FOLDER are not run again.
 """
 
 import argparse
@@ -14,8 +15,13 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+Cell = dict[str, Any] | None  # the result of a run, as `read_cells` returns it
+ONLY = "the only one"
+REFUSED = "refused by both"
 
 BUDGET = (
     *("scale=smoke", "budget.steps=30", "budget.validate_every=15", "budget.warmup=10"),
@@ -30,6 +36,7 @@ BUDGET = (
 GROUPS = (
     *("model/position", "model/residual", "model/norm", "model/attention", "model/padding"),
     *("model/feed_forward", "model/embedding", "loss", "optimizer", "schedule", "search"),
+    *("model/projections", "initial", "adapt", "metric", "measure", "callbacks", "probe"),
 )
 # overrides of further sweeps, for keys and options that are not in GROUPS
 KEYS = (
@@ -69,20 +76,36 @@ def main() -> int:
     parser.add_argument("--only", default="", help="sweeps whose overrides contain this text")
     given = parser.parse_args()
     work = given.work or Path(tempfile.mkdtemp(prefix="same_numbers_"))
-    sweeps = [sweep for sweep in _sweeps(given.before) if given.only in sweep]
-    differing = 0
-    for number, sweep in enumerate(sweeps):
-        before, after = (
-            _runs(checkout.resolve(), sweep, work / side)
-            for side, checkout in (("before", given.before), ("after", given.after))
-        )
-        for level in sorted(before.keys() | after.keys()):
-            difference = _difference(before.get(level), after.get(level))
-            differing += bool(difference)
-            nll = (before.get(level) or {}).get("metrics", {}).get("val/nll")
-            print(f"| {number} | {sweep} | {level} | {nll} | {difference or 'equal'} |", flush=True)
-    print(f"{differing} differ")
+    sides = {"before": given.before.resolve(), "after": given.after.resolve()}
+    gone: set[str] = set()
+    differences = []
+    for sweep in (sweep for sweep in _sweeps(sides["before"]) if given.only in sweep):
+        for name, before, after in _pairs(sides, sweep, work):
+            differences.append(difference := _difference(before, after))
+            gone |= _metrics(before) - _metrics(after) if before and after else set()
+            nll = (before or {}).get("metrics", {}).get("val/nll")
+            print(f"| {name} | {nll} | {difference or 'equal'} |", flush=True)
+    refused = differences.count(REFUSED)
+    differing = len(differences) - refused - differences.count("")
+    print(f"{differing} of {len(differences)} differ, and both checkouts refuse {refused}")
+    print(f"metrics that are no longer measured: {', '.join(sorted(gone)) or 'none'}")
     return int(differing > 0)
+
+
+def _pairs(sides: dict[str, Path], sweep: str, work: Path) -> Iterator[tuple[str, Cell, Cell]]:
+    """Run a sweep in both checkouts; yield the overrides of each run and its two results.
+
+    If a checkout runs nothing of a sweep over one key, each value gets a sweep of its own.
+    """
+    before, after = (_runs(checkout, sweep, work / side) for side, checkout in sides.items())
+    key, *values = sweep.replace("=", ",").split(",")
+    if " " not in sweep and len(values) > 1 and not (before and after):
+        for value in values:
+            yield from _pairs(sides, f"{key}={value}", work)
+        return
+    for level in sorted(before.keys() | after.keys()) or [ONLY]:
+        name = sweep if level == ONLY else level
+        yield name, before.get(level), after.get(level)
 
 
 def _sweeps(checkout: Path) -> list[str]:
@@ -149,19 +172,26 @@ def read_cells(results: Path) -> dict[str, dict[str, Any]]:
 
 
 def _short(overrides: str, every: dict[str, Any]) -> str:
-    """Return the overrides that not all arms in `every` share; "the only one" for a single arm."""
+    """Return the overrides that not all arms in `every` share; ONLY for a single arm."""
     shared = set.intersection(*(set(other.split()) for other in every))
-    return " ".join(word for word in overrides.split() if word not in shared) or "the only one"
+    return " ".join(word for word in overrides.split() if word not in shared) or ONLY
 
 
-def _difference(before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
+def _metrics(cell: dict[str, Any]) -> set[str]:
+    """Return the names of the metrics of a result."""
+    return set(cell["metrics"])
+
+
+def _difference(before: Cell, after: Cell) -> str:
     """Return the differences between two results in words; "" if they are equal."""
+    if before is None and after is None:
+        return REFUSED
     if before is None or after is None:
         return "missing " + ("before" if before is None else "after")
     if "failed" in (before["status"], after["status"]):
         return f"{before['status']} before, {after['status']} after"
     unequal = [key for key in ("status", "translations") if before[key] != after[key]]
-    for key in sorted(before["metrics"]):  # metrics that only AFTER has are not compared
+    for key in sorted(_metrics(before) & _metrics(after)):
         values = [side["metrics"].get(key) for side in (before, after)]
         if repr(values[0]) != repr(values[1]):
             unequal.append(f"{key}: {values[0]} and {values[1]}")
