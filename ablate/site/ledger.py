@@ -5,12 +5,14 @@ filters.
 from collections import Counter
 from collections.abc import Callable
 from itertools import groupby
+from typing import NamedTuple
 
 from ablate.ledger.claims import KINDS
 from ablate.ledger.entries import FILTERS, Entry, count, titles
 from ablate.ledger.family import changes
 from ablate.ledger.headline import HEADLINES
 from ablate.ledger.places import COMMITTED
+from ablate.ledger.verdicts import Finding
 from ablate.site.cards import cards, questions
 from ablate.site.documents import shown
 from ablate.site.model import Site
@@ -77,20 +79,37 @@ def _turns(entry: Entry, site: Site) -> str:
     return "|".join(f"{turn.factor:.6g}:{turn.word}" for turn in turns(entry, site))
 
 
-def decided(entry: Entry, site: Site) -> list[tuple[str, str, list[str]]]:
-    """Return for each experiment that tested a claim: the path of its page, its title with its
-    corpora, and its verdicts on the claim.
+class Listed(NamedTuple):
+    """The experiments of a claim: those that the first page names, and the number of the rest.
+
+    `named` has for each experiment the path of its page, its title with its corpora, and its
+    verdicts on the claim.
     """
+
+    named: list[tuple[str, str, list[str]]]
+    rest: int
+
+
+def experiments(entry: Entry, site: Site) -> Listed:
+    """Return the experiments that decide a claim and those of the user; if none decides, all."""
+    deciding = entry.headline.deciding or entry.findings
     verdicts: dict[tuple[str, str], list[str]] = {}
+    pages = set()
     for finding in entry.findings:
-        source = site.sources[finding.report.parent]
-        parts = [source.title, *source.corpora, "exploratory" if finding.exploratory else ""]
-        place = ", ".join(part for part in parts if part)
-        place += f", {finding.origin}" if finding.origin != COMMITTED else ""
-        verdicts.setdefault((site.experiments[finding.report.parent], place), []).append(
-            finding.verdict
-        )
-    return [(page, place, words) for (page, place), words in verdicts.items()]
+        page = site.experiments[finding.report.parent]
+        pages.add(page)
+        if finding in deciding or finding.origin != COMMITTED:
+            verdicts.setdefault((page, _place(finding, site)), []).append(finding.verdict)
+    named = [(page, place, words) for (page, place), words in verdicts.items()]
+    return Listed(named, len(pages - {page for page, _ in verdicts}))
+
+
+def _place(finding: Finding, site: Site) -> str:
+    """Return the title of the experiment of a verdict, with its corpora."""
+    source = site.sources[finding.report.parent]
+    parts = [source.title, *source.corpora, "exploratory" if finding.exploratory else ""]
+    parts += [finding.origin] if finding.origin != COMMITTED else []
+    return ", ".join(part for part in parts if part)
 
 
 def _choices(entries: list[Entry], filters: Filters) -> dict[str, list[str]]:

@@ -91,7 +91,7 @@ def _templates() -> Environment:
     environment.filters |= {
         "date": _date,
         "css": lambda state: state.replace(" ", "-"),
-        "decided": ledger.decided,
+        "experiments": ledger.experiments,
         "detail": detail,
         "grouped": grouped,
         "limits": limits,

@@ -10,6 +10,7 @@ from PIL import Image
 from ablate.ledger.claims import read_claims
 from ablate.site.address import names
 from ablate.site.forest import Axis, Row
+from ablate.site.ledger import experiments
 from ablate.site.source import read as read_source
 from ablate.site.wording import changes
 
@@ -60,6 +61,19 @@ def test_pages_load_files_of_the_site_alone(committed, read):
 def test_everything_is_small(committed):
     for path in committed.rglob("*"):
         assert not path.is_file() or path.stat().st_size < LARGEST, path.name
+
+
+def test_the_first_page_names_the_experiments_that_decide_a_claim_and_counts_the_rest(site):
+    partly = 0
+    for entry in site.entries:
+        named, rest = experiments(entry, site)
+        pages = {page for page, _, _ in named}
+        deciding = {site.experiments[f.report.parent] for f in entry.headline.deciding}
+        tested = {site.experiments[f.report.parent] for f in entry.findings}
+        assert pages == (deciding or tested)
+        assert rest == len(tested - pages)
+        partly += rest > 0
+    assert partly > 10
 
 
 def test_an_axis_of_equalities_alone_has_no_direction(committed):
