@@ -47,7 +47,7 @@ def stacked_linear(
     A single matrix product computes the linear maps of all weights. In float32 on a CPU, the
     backward pass concatenates the weights again, so that W is not stored.
     """
-    if is_compiled(x) and torch.is_grad_enabled():
+    if torch.is_grad_enabled() and is_compiled(x):  # decoding has many small products
         return _apply(_Blocks, x, bias, stack(weights))
     several_on_cpu = len(weights) > 1 and x.device.type == "cpu" and not is_compiled(x)
     if is_by_onednn(x) or several_on_cpu:
