@@ -37,14 +37,15 @@ def cross_entropy(
     """
     at_true = torch.arange(len(targets), device=targets.device), targets
     p = torch.softmax(logits, 1, out=out)
-    p_true = p[at_true].float()
+    wide = torch.promote_types(p.dtype, torch.float32)
+    p_true = p[at_true].to(wide)
     log_p = p_true.log()
     # a probability near underflow has lost precision, so its row is computed again
     (lost,) = (p_true < torch.finfo(p.dtype).tiny).nonzero(as_tuple=True)
-    log_p[lost] = -F.cross_entropy(logits[lost].float(), targets[lost], reduction="none")
+    log_p[lost] = -F.cross_entropy(logits[lost].to(wide), targets[lost], reduction="none")
     nll = -log_p.sum()
     # log Z = x_true - log p_true, and so the cross-entropy is nll + sum_v q_v (x_true - x_v)
-    x_true, x_pad = logits[at_true].float().sum(), logits[:, PAD].float().sum()
+    x_true, x_pad = (x.to(wide).sum() for x in (logits[at_true], logits[:, PAD]))
     pad = q.pad - q.other
     objective = nll + x_true * (1 - q.true + q.other) - pad * x_pad
     p[:, PAD] -= pad

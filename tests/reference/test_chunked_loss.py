@@ -76,6 +76,21 @@ def test_bfloat16_is_that_of_autocast(loss):
 
 
 @pytest.mark.parametrize("loss", CLOSED, ids=lambda loss: getattr(loss, "target", type(loss)))
+@pytest.mark.parametrize("spread", [1, 100, 1000])  # at 100, probabilities underflow in float32
+def test_float64_stays_float64(loss, spread):
+    chunked_task, whole_task = ([x.detach().double() for x in task()[:2]] for _ in range(2))
+    for tensors in (chunked_task, whole_task):
+        tensors[1] *= spread
+        for tensor in tensors:
+            tensor.requires_grad_()
+    targets = task()[2]
+    result, plain = score(loss, *chunked_task, targets), loss(F.linear(*whole_task[::-1]), targets)
+    torch.testing.assert_close(result, plain, rtol=1e-12, atol=1e-12)
+    of_chunks, of_whole = gradients(result[0], *chunked_task), gradients(plain[0], *whole_task)
+    torch.testing.assert_close(of_chunks, of_whole, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", CLOSED, ids=lambda loss: getattr(loss, "target", type(loss)))
 @pytest.mark.parametrize("spread", [0.1, 1.0, 20.0])  # of logits: at first, and of sure models
 def test_low_precision_rounds_the_gradient_and_leaves_the_logits(loss, spread):
     generator = torch.Generator().manual_seed(0)
