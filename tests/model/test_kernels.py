@@ -113,6 +113,16 @@ def test_float64_stays_float64():
     torch.testing.assert_close(out, expected @ v, rtol=1e-14, atol=1e-14)
 
 
+@pytest.mark.parametrize("option", ["cosine", "qk_norm", "linear", "delta_rule", "differential"])
+@torch.no_grad()
+def test_unused_slots_of_a_cache_do_no_harm_in_float16(option):
+    from ablate.testing.level import built, model_config
+
+    model = built(model_config(f"model/attention={option}")).half()
+    state = model.start(torch.full((2, 3), 5), beams=2)
+    assert model.step(torch.full((4,), 6), state).isfinite().all()
+
+
 @pytest.mark.parametrize("scale, divisor", [("sqrt_d_head", 2), ("none", 1), ("d_head", 4)])
 def test_scale_divides_the_scores(scale, divisor):
     q, k, v = tensors(6)
