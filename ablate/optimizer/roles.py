@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import ParametrizationList
 
 from ablate.model.embedding.base import Embedding
 from ablate.model.head.base import Head
@@ -21,8 +22,9 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 class Trained(NamedTuple):
     """A trained parameter, with its role and the factor of its learning rate.
 
-    `role` is "matrices" (of hidden linear maps), "embeddings" (of tokens and positions, other
-    tables of vectors, and the output projection), "norms" (gains and other scalars) or "biases".
+    `role` is "matrices" (of hidden linear maps and of their low-rank updates), "embeddings" (of
+    tokens and positions, other tables of vectors, and the output projection), "norms" (gains and
+    other scalars) or "biases".
     `parts` is the number of linear maps that are stacked in the matrix, such as 3 for queries, keys
     and values. `rate` multiplies the learning rate.
     """
@@ -70,5 +72,7 @@ def _of_maps(module: nn.Module) -> Iterator[tuple[Tensor, int]]:
         elif isinstance(part, nn.MultiheadAttention):
             if part.in_proj_weight is not None:
                 yield part.in_proj_weight, 3
+        elif isinstance(part, ParametrizationList):  # of a weight that is computed from others
+            yield from ((p, 1) for p in part.parameters())
         elif isinstance(part, nn.Linear):
             yield part.weight, int(getattr(part, "parts", 1))

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from ablate.adapt.lora import LoRA
 from ablate.errors import UserError
 from ablate.model.base import Causal
 from ablate.optimizer.adamw import AdamW
@@ -62,6 +63,25 @@ def test_a_head_that_is_tied_to_an_embedding_is_one():
 )
 def test_matrices_that_hold_several_maps(module, parts):
     assert [p.parts for p in trained(module) if p.role == "matrices"] == parts
+
+
+@pytest.mark.parametrize(
+    ("maps", "role"), [(["query", "feed_forward.inner"], "matrices"), (["embedding"], "embeddings")]
+)
+def test_low_rank_updates_have_the_role_of_the_matrix_that_they_change(maps, role):
+    model = decoder("model/embedding=separate")
+    LoRA(rank=2, alpha=4, maps=maps)(model, seed=1)
+    assert {p.role for p in trained(model)} == {role}
+
+
+def test_muon_trains_low_rank_updates():
+    model = decoder()
+    LoRA(rank=2, alpha=4, maps=["query"])(model, seed=1)
+    before = copy.deepcopy(model.state_dict())
+    optimizer, schedule = started(model)
+    train(model, optimizer, schedule, 2)
+    moved = {n for n, value in model.state_dict().items() if not torch.equal(value, before[n])}
+    assert len(moved) == 4 and all(name.endswith(("0.a", "0.b")) for name in moved)
 
 
 def test_frozen_parameters_are_left_out():

@@ -10,8 +10,11 @@ What differs: hidden matrices keep the Xavier range of `initial=seeded`, whose v
     + columns), and all hidden matrices have the same factor, so widths of feed-forward sub-layers
     must grow with d_model. If model.embedding.scaled is true, looked-up embeddings are multiplied
     by sqrt(base_width) at every width. The factor of the scores is applied to the queries, so it
-    has no effect in kernels that normalise queries. AdamW multiplies weight decay by the learning
-    rate, so hidden matrices decay less.
+    has no effect in kernels that normalise queries, and it does not divide the scores of kernels
+    that transform queries first, such as additive or linear attention. AdamW multiplies weight
+    decay by the learning rate, so hidden matrices decay less. The learning rates of B in adapt=lora and of U in adapt=adapters are
+    divided by m, too, although the inputs of B and U do not grow with d_model. Therefore the best
+    learning rate of these two options rises with the width.
 What to expect: at the base width, the results of the standard parametrisation. At other widths, a
     step changes activations by as much as at the base width, and the best learning rate stays the
     same.
