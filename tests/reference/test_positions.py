@@ -41,6 +41,22 @@ def test_rotated_scores_depend_on_the_distance_alone():
 
 
 @pytest.mark.parametrize(
+    ("option", "relative"),
+    [(name, True) for name in ("fused", "cosine", "differential", "gated", "window")]
+    + [(n, False) for n in ("qk_norm", "general", "additive", "linear", "delta_rule", "sink")],
+)
+@torch.no_grad()
+def test_some_kernels_read_rotated_queries_by_their_positions_too(option, relative):
+    from ablate.testing.level import built, model_config
+
+    words = ("model/position=rotary", f"model/attention={option}")
+    model = built(model_config(*words, size="decoder_only")).double()
+    x, real = torch.randn(2, 9, 16).double(), torch.ones(2, 9, dtype=torch.bool)
+    first, later = (model.stack(x, real, positions=torch.arange(9)[None] + n) for n in (0, 37))
+    assert torch.allclose(first, later, rtol=1e-9, atol=1e-9) == relative
+
+
+@pytest.mark.parametrize(
     "n_heads, slopes",
     [
         (1, [2**-8]),

@@ -5,8 +5,11 @@ Equation: softmax(scale * norm(q) norm(k)^T) v. The norm is a layer norm over th
     both.
 Source: arXiv:2302.05442, section 2 (ViT-22B); arXiv:2309.14322, section 3.1.1, on why it permits
     higher learning rates.
-What differs: positions that rotate queries and keys are applied before the norm. In comparison,
-    `model/attention=cosine` divides queries and keys by their L2 norm only, and learns the scale.
+What differs: positions that rotate queries and keys are applied before the norm. With rotary
+    positions, scores therefore do not depend on the distance alone: the mean that the norm
+    subtracts changes with the rotation, and the channels of a rotated pair have different gains.
+    Most models that have both rotate after the norm. In comparison, `model/attention=cosine`
+    divides queries and keys by their L2 norm only, and learns the scale.
 What to expect: scores are bounded by the gains, so that attention does not collapse to one
     key at high learning rates; at the best learning rate the same loss.
 """

@@ -12,9 +12,10 @@ What differs: hidden matrices keep the Xavier range of `initial=seeded`, whose v
     by sqrt(base_width) at every width. The factor of the scores is applied to the queries, so it
     has no effect in kernels that normalise queries, and it does not divide the scores of kernels
     that transform queries first, such as additive or linear attention. AdamW multiplies weight
-    decay by the learning rate, so hidden matrices decay less. The learning rates of B in adapt=lora and of U in adapt=adapters are
-    divided by m, too, although the inputs of B and U do not grow with d_model. Therefore the best
-    learning rate of these two options rises with the width.
+    decay by the learning rate, so hidden matrices decay less. The learning rates of B in
+    adapt=lora and of U in adapt=adapters are divided by m, too, although the inputs of B and U do
+    not grow with d_model. Therefore the best learning rate of these two options rises with the
+    width.
 What to expect: at the base width, the results of the standard parametrisation. At other widths, a
     step changes activations by as much as at the base width, and the best learning rate stays the
     same.
