@@ -2,8 +2,8 @@
 
 Equation: the embedding matrix E has V rows of width d. `normal`: normal with standard deviation 1;
     `normal_scaled`: normal with standard deviation d^-0.5, as in `seeded`; `uniform`: uniform in
-    +-0.08; `xavier`: uniform in +-sqrt(6 / (V + d)); `orthogonal`: E^T E = max(1, V / d) I, so that
-    rows have norm 1 on average if V >= d.
+    +-0.08; `xavier`: uniform in +-sqrt(6 / (V + d)); `orthogonal`: E^T E = (V / d) I, so that the
+    mean of the squared norms of rows is 1; if V < d, E E^T = I.
 Source: normal: torch.nn.Embedding; uniform: arXiv:1409.3215, section 3.4; orthogonal:
     arXiv:1312.6120, section 3.
 What differs: if model.embedding.scaled is true, looked-up embeddings are multiplied by sqrt(d), as
