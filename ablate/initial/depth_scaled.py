@@ -5,7 +5,8 @@ Equation: option `of` draws the initial values; then the output projections of a
     stack.
 Source: Radford et al. 2019 (GPT-2), section 2.3, and arXiv:2005.14165, section 2.1.
 What differs: `of` may be any option of `initial`. GPT-2 draws from one normal distribution;
-    `initial=gpt2` combines this with the scaling.
+    `initial=gpt2` combines this with the scaling. If a norm directly follows the sub-layer, as in
+    model/residual=peri_ln, the scaling has hardly any effect.
 What to expect: at the start, the output of a deep stack is about as large as that of a shallow
     stack. Deep Pre-LN stacks therefore train a little faster at first; with few layers there is
     hardly a difference.
@@ -30,8 +31,8 @@ class DepthScaled(Initial):
         of: the option of `initial` that draws all initial values.
 
     Raises:
-        UserError: when called, the model has no output projections, or its residual connections
-            already scale with depth.
+        UserError: when called, the model, or its attention, has no output projections, or its
+            residual connections already scale with depth.
     """
 
     def __init__(self, *, of: Initial) -> None:

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.model.base import Model
+from ablate.model.projections.base import Identity
 from ablate.model.residual.base import Residual
 from ablate.model.stack import Stack
 
@@ -26,10 +27,16 @@ def output_projections(model: Model) -> Iterator[tuple[Tensor, int]]:
 
 
 def check_output_projections(model: Model, level: str) -> None:
-    """Raise UserError if a model has no output projections.
+    """Raise UserError if a model, or its attention alone, has no output projections.
 
     `level` is the option of `initial` that needs them; it is used in the message.
     """
+    modules = model.named_modules()
+    if any(name.endswith("output") and isinstance(part, Identity) for name, part in modules):
+        raise UserError(
+            f"initial={level} changes the output projections of sub-layers, but attention has none "
+            "with model.projections.output=identity: choose learned, or initial=seeded"
+        )
     if not any(True for _ in output_projections(model)):
         raise UserError(
             f"initial={level} changes the output projections of sub-layers, but this "

@@ -24,7 +24,7 @@ class ZeroOutput(Initial):
         of: the option of `initial` that draws all other initial values.
 
     Raises:
-        UserError: when called, the model has no output projections.
+        UserError: when called, the model, or its attention, has no output projections.
     """
 
     def __init__(self, *, of: Initial) -> None:

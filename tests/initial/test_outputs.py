@@ -115,6 +115,8 @@ def test_one_deviation_is_scaled_by_the_residual(made):
         ("rnn", []),
         ("decoder_only", ["model/feed_forward=none", "model/projections=no_output"]),
         ("encoder_only", ["model/feed_forward=none", "model/projections=none"]),
+        ("decoder_only", ["model/projections=no_output"]),
+        ("micro", ["model/projections@model.cross.projections=no_output"]),
     ],
 )
 def test_a_model_without_output_projections_is_refused(made, initial, model, words):
