@@ -179,6 +179,12 @@ def test_differential(number, keys):
     same(kernel(q, k, v, Mask(), None), expected, q, k, v, kernel.vectors, kernel.gain)
 
 
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32, torch.float64])
+def test_lambda_is_as_precise_as_the_model(precision):
+    kernel = Differential(d_head=8, dropout=0.0, eps=1e-5).to(precision)
+    assert kernel.weight().dtype == torch.promote_types(precision, torch.float32)
+
+
 @pytest.mark.parametrize("d_head", [2, 6, 7])
 def test_heads_that_have_no_halves_are_refused(d_head):
     with pytest.raises(UserError, match=rf"model\.d_head is {d_head}:"):

@@ -78,7 +78,8 @@ class Differential(Kernel):
 
     def weight(self) -> Float[Tensor, ""]:
         """Return lambda, the weight of the second softmax."""
-        a, b = self.vectors.float().view(2, 2, -1).unbind(1)
+        wide = torch.promote_types(self.vectors.dtype, torch.float32)
+        a, b = self.vectors.to(wide).view(2, 2, -1).unbind(1)
         first, second = (a * b).sum(1).exp().unbind()
         return first - second + self.initial
 
