@@ -56,8 +56,8 @@ class Prefix(Adapt):
             kernel = attention.kernel
             if not _takes_any_keys(kernel):
                 raise UserError(
-                    f"adapt=prefix: {name} is {type(kernel).__name__}, which does not weigh keys "
-                    "one by one: choose model/attention=fused or another softmax"
+                    f"adapt=prefix: {name} is {type(kernel).__name__}, which cannot read a prefix: "
+                    "choose another attention, such as model/attention=fused"
                 )
             prefixed = Prefixed(kernel, attention.n_heads, self.length, attention.d_head)
             prefixed.draw(torch.Generator().manual_seed(stream(seed, f"{name}.prefix")))

@@ -239,9 +239,9 @@ def test_a_prefix_is_read_before_the_tokens(position):
         assert torch.equal(tensor, model.get_parameter(name))
 
 
-@pytest.mark.parametrize("kernel", ["linear", "fixed_offset", "off"])
-def test_a_prefix_needs_weights_of_single_keys(kernel):
-    with pytest.raises(UserError, match=r"adapt=prefix: .*self_attention.*model/attention=fused"):
+@pytest.mark.parametrize("kernel", ["linear", "fixed_offset", "off", "sink", "differential"])
+def test_some_kernels_read_no_prefix(kernel):
+    with pytest.raises(UserError, match=r"self_attention .*, which cannot read a prefix: .*=fused"):
         adapt(made("separate", f"model/attention={kernel}"), "prefix")
 
 
