@@ -82,6 +82,14 @@ class Prefixed(Kernel):
         for parameter in (self.keys, self.values):
             parameter.normal_(std=parameter.size(2) ** -0.5, generator=generator)
 
+    def prepare_queries(self, q: Float[Tensor, "B H Q E"]) -> Float[Tensor, "B H Q E"]:
+        """Return the queries as the wrapped kernel prepares them."""
+        return self.kernel.prepare_queries(q)
+
+    def prepare_keys(self, k: Float[Tensor, "B H K E"]) -> Float[Tensor, "B H K E"]:
+        """Return the keys of the tokens as the wrapped kernel prepares them."""
+        return self.kernel.prepare_keys(k)
+
     def finish(
         self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
     ) -> Float[Tensor, "B H Q W"]:

@@ -65,6 +65,7 @@ OPTIONS: dict[str, Sequence[str]] = {
         "model.projections.groups=2",
     ),
     "QK-norm": ("model/attention=qk_norm",),
+    "QK-norm before the rotation": ("model/position=rotary", "model/attention=qk_norm_first"),
     "differential attention": ("model/attention=differential",),
     "gated attention": ("model/attention=gated",),
     "learned sink": ("model/attention=sink",),

@@ -16,6 +16,8 @@ from ablate.model.norm.layer_norm import LayerNorm
 from ablate.model.padding.base import Mask
 from ablate.model.residual.base import Depth
 from ablate.model.residual.peri_ln import PeriLN
+from ablate.model.sublayer import LayerContext
+from ablate.testing.level import built, model_config
 
 
 def same(ours, theirs, *inputs):
@@ -126,6 +128,36 @@ def test_qk_norm(keys):
 
     scores = normal(q, kernel.query_gain) @ normal(k, kernel.key_gain).mT / 8**0.5
     same(kernel(q, k, v, Mask(), None), scores.softmax(-1) @ v, q, k, v, kernel.key_gain)
+
+
+@torch.no_grad()
+def test_qk_norm_first_is_qk_norm_of_another_order():
+    """The rotated norm of queries and keys; without a rotation it is QK-norm to the bit."""
+    after, first, model = (
+        built(model_config(*words, size="decoder_only"))
+        for words in (
+            ("model/position=none", "model/attention=qk_norm"),
+            ("model/position=none", "model/attention=qk_norm_first"),
+            ("model/position=rotary", "model/attention=qk_norm_first"),
+        )
+    )
+    first.load_state_dict(after.state_dict())
+    x, real = torch.randn(2, 9, 16), torch.ones(2, 9, dtype=torch.bool)
+    assert torch.equal(first.stack(x, real), after.stack(x, real))
+    attention, position = model.stack.layers[0].self_attention, model.stack.position
+    for gain in (attention.kernel.query_gain, attention.kernel.key_gain):
+        gain.normal_()
+    places = torch.arange(9)[None]
+    q, k, v = attention.project(x, attention.packed())
+    gains = attention.kernel.query_gain, attention.kernel.key_gain
+    q, k = (
+        position.rotate(F.layer_norm(y, gain.shape, gain, eps=1e-6), places)
+        for y, gain in zip((q, k), gains, strict=True)
+    )
+    heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    theirs = attention.output(heads.transpose(1, 2).flatten(2))
+    at = LayerContext(places, position, real, None, padded=False)
+    torch.testing.assert_close(attention(x, at), theirs)
 
 
 def test_scores_of_qk_norm_do_not_grow_with_queries():

@@ -42,7 +42,8 @@ def test_rotated_scores_depend_on_the_distance_alone():
 
 @pytest.mark.parametrize(
     ("option", "relative"),
-    [(name, True) for name in ("fused", "cosine", "differential", "gated", "window")]
+    [(name, True) for name in ("fused", "cosine", "gated", "qk_norm_first")]
+    + [(name, True) for name in ("differential", "window")]
     + [(n, False) for n in ("qk_norm", "general", "additive", "linear", "delta_rule", "sink")],
 )
 @torch.no_grad()

@@ -70,6 +70,14 @@ class Kernel(nn.Module, ABC):
         """
         return False
 
+    def prepare_queries(self, q: Queries) -> Queries:
+        """Return the queries that positions rotate; in cross-attention, those that it uses."""
+        return q
+
+    def prepare_keys(self, k: Keys) -> Keys:
+        """Return the keys that positions rotate; in cross-attention, those that it uses."""
+        return k
+
     def finish(self, heads: Outputs, x: Float[Tensor, "B Q D"]) -> Outputs:
         """Return the input of the output projection, given the outputs of the heads.
 

@@ -146,7 +146,7 @@ class SelfAttention(MultiHeadAttention):
     def forward(self, x: Tokens, at: LayerContext) -> Tokens:
         """Return the attention output of each token."""
         q, k, v = self.project(at.position.within(x, at.positions), self.packed())
-        q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
+        q, k = self.rotated(q, k, at)
         v = self.values.mix(v, at.earlier if at.earlier is not None else [])
         bias = at.position.bias(self.n_heads, at.positions, at.positions)
         assert at.real is not None
@@ -158,6 +158,12 @@ class SelfAttention(MultiHeadAttention):
         if self.kernel.reads_positions:
             mask = mask.at(at.positions, at.positions)
         return self.merge(self.kernel(self.scaled(q), k, v, mask, bias), x)
+
+    def rotated(self, q: Heads, k: Heads, at: LayerContext) -> tuple[Heads, Heads]:
+        """Return queries and keys of tokens, rotated by their positions."""
+        prepared = self.kernel.prepare_queries(q), self.kernel.prepare_keys(k)
+        q, k = (at.position.rotate(heads, at.positions) for heads in prepared)
+        return q, k
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
         """Return the cache for decoding, before the first step.
@@ -171,7 +177,7 @@ class SelfAttention(MultiHeadAttention):
         """Return the attention output of each hypothesis's newest token over its past tokens."""
         assert isinstance(cache, SelfCache)
         q, k, v = self.project(at.position.within(x, at.positions), cache.packed)
-        q, k = (at.position.rotate(heads, at.positions) for heads in (q, k))
+        q, k = self.rotated(q, k, at)
         v = self.values.mix(v, at.earlier if at.earlier is not None else [])
         bias = at.position.bias(self.n_heads, at.positions, slots.past_positions)
         return self.merge(self.kernel.step(self.scaled(q), k, v, slots, cache.past, bias), x)
@@ -225,14 +231,15 @@ class CrossAttention(MultiHeadAttention):
     def keys_values(self, memory: Float[Tensor, "B K D"]) -> tuple[Keys, Keys]:
         """Return the keys and values of the memory (the encoded source)."""
         keys, values = self.project(memory, pack(self.key, self.value))
-        return keys, values
+        return self.kernel.prepare_keys(keys), values
 
     def attend(
         self, x: Float[Tensor, "B Q D"], keys: Keys, values: Keys, mask: Mask
     ) -> Float[Tensor, "B Q D"]:
         """Return the attention output of each token in x over the given keys and values."""
         queries = self.query(x).view(*x.shape[:2], self.n_heads, self.d_head).transpose(1, 2)
-        return self.merge(self.kernel(self.scaled(queries), keys, values, mask, None), x)
+        queries = self.scaled(self.kernel.prepare_queries(queries))
+        return self.merge(self.kernel(queries, keys, values, mask, None), x)
 
 
 class CrossCache:

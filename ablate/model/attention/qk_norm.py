@@ -8,8 +8,9 @@ Source: arXiv:2302.05442, section 2 (ViT-22B); arXiv:2309.14322, section 3.1.1, 
 What differs: positions that rotate queries and keys are applied before the norm. With rotary
     positions, scores therefore do not depend on the distance alone: the mean that the norm
     subtracts changes with the rotation, and the channels of a rotated pair have different gains.
-    Most models that have both rotate after the norm. In comparison, `model/attention=cosine`
-    divides queries and keys by their L2 norm only, and learns the scale.
+    Most models that have both rotate after the norm (`model/attention=qk_norm_first`). In
+    comparison, `model/attention=cosine` divides queries and keys by their L2 norm only, and learns
+    the scale.
 What to expect: scores are bounded by the gains, so that attention does not collapse to one
     key at high learning rates; at the best learning rate the same loss.
 """
@@ -17,6 +18,7 @@ What to expect: scores are bounded by the gains, so that attention does not coll
 from typing import Annotated
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -24,6 +26,8 @@ from ablate.config.limits import Range
 from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
 from ablate.model.attention.fused import Fused
 from ablate.model.padding.base import Mask
+
+Heads = Float[Tensor, "B H N E"]  # queries or keys
 
 
 class QKNorm(Kernel):
@@ -62,8 +66,9 @@ class QKNorm(Kernel):
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
-        normal = (
-            F.layer_norm(x, gain.shape, gain.to(x.dtype), eps=self.eps).to(x.dtype)
-            for x, gain in ((q, self.query_gain), (k, self.key_gain))
-        )
-        return self.fused(*normal, v, mask, bias)
+        q, k = self.normal(q, self.query_gain), self.normal(k, self.key_gain)
+        return self.fused(q, k, v, mask, bias)
+
+    def normal(self, x: Heads, gain: Float[Tensor, " E"]) -> Heads:
+        """Return queries or keys with mean 0 and variance 1, times a gain."""
+        return F.layer_norm(x, gain.shape, gain.to(x.dtype), eps=self.eps).to(x.dtype)
