@@ -142,6 +142,9 @@ TABLES = {
     "text among numbers": ("variant,val_loss\nrelu,1\nswiglu,one\n", "'one' in row 2"),
     "cells too many": ("variant,val_loss\nrelu,1,2\n", "3 cells"),
     "a column twice": ("variant,val_loss,val_loss\nrelu,1,2\n", "two columns"),
+    "a quotation mark that is not closed": (
+        'variant,val_loss,note\nrelu,1,\nswiglu,2,"killed\nswiglu,3,\n', "must surround"
+    ),
     "pairs that occur twice": (
         "variant,val_loss,seed\nrelu,1,0\nrelu,2,0\nswiglu,3,0\n", "occurs 2 times"
     ),

@@ -348,3 +348,10 @@ def test_cells_are_read_alike_in_text_and_in_json(tmp_path):
     text, objects = (source.read(tmp_path / f"t.{end}").columns["x"] for end in ("csv", "jsonl"))
     assert text.labels()[0].tolist() == objects.labels()[0].tolist()
     assert text.labels()[1] == objects.labels()[1]
+
+
+def test_a_space_before_a_quotation_mark_is_no_part_of_the_cell(tmp_path):
+    (tmp_path / "t.csv").write_text('arm, "loss"\n"a, b", 1\n"5"" disk", "2"\n')
+    table = source.read(tmp_path / "t.csv")
+    assert table.columns["arm"].texts == ["a, b", '5" disk']
+    assert table.numbers("loss", "metric").tolist() == [1, 2]

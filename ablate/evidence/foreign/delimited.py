@@ -33,9 +33,14 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
             header = file.readline()
             file.seek(0)
             delimiter = max(DELIMITERS, key=header.count)
-            return _table(path, csv.reader(file, delimiter=delimiter), wanted)
+            # strict: else a quotation mark without its second one hides all rows behind it
+            rows = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
+            return _table(path, rows, wanted)
     except csv.Error as error:
-        raise UserError(f"{path} cannot be read as CSV or TSV: {error}") from None
+        raise UserError(
+            f"{path} cannot be read as CSV or TSV: {error}; quotation marks must surround a whole "
+            "cell, and those within it must be doubled"
+        ) from None
 
 
 def opened(path: Path) -> TextIOWrapper:
