@@ -125,7 +125,7 @@ def measure(claim: Claim, runs: Runs) -> list[Measured]:
         return [_measure(claim, runs, np.ones(runs.table.rows, dtype=bool), "")]
     places, labels = runs.table.column(design.group, "group").labels()
     effects = [_measure(claim, runs, places == k, label) for k, label in enumerate(labels)]
-    return [*effects, _over_all(claim, effects)] if len(effects) > 1 else effects
+    return [*effects, _over_all(claim, effects, runs)] if len(effects) > 1 else effects
 
 
 def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
@@ -148,8 +148,12 @@ def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
         p_textbook=p_textbook,
         p_corrected=p_corrected,
     )
-    counted = claim.kind in OF_MEANS and runs.design.missing != LEAVE_OUT
-    return _with_failures(measured) if counted and any(arm.without for arm in arms) else measured
+    return _with_failures(measured, arms) if _count_failures(claim, runs) else measured
+
+
+def _count_failures(claim: Claim, runs: Runs) -> bool:
+    """Return whether the rates of failed runs may decide a claim."""
+    return claim.kind in OF_MEANS and runs.design.missing != LEAVE_OUT
 
 
 def _effect(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[Effect, int]:
@@ -197,27 +201,26 @@ def _absence(claim: Claim, arms: tuple[Arm, ...]) -> str:
     return "no pair has a value in every arm"
 
 
-def _with_failures(measured: Measured) -> Measured:
+def _with_failures(measured: Measured, arms: Sequence[Arm]) -> Measured:
     """Return the measured effect with the p-values that decide the claim.
 
     A claim about means can also be decided by the proportions of failed runs in its arms. If the
     test of these proportions is significant, the result has its p-values. Otherwise the result has
     the p-values of the test of means. They are multiplied by 2 if the test of proportions could
     have decided, because the two tests then share alpha.
+
+    `arms` are the compared arms; for a verdict over all datasets, those of every dataset.
     """
-    kind, alpha, rates = (
-        KINDS[measured.claim.kind],
-        measured.claim.alpha,
-        _failure_rates(measured.arms),
-    )
-    if not rates.known or not kind.could_decide(rates, alpha):
+    kind, alpha, rates = KINDS[measured.claim.kind], measured.claim.alpha, _failure_rates(arms)
+    failed = rates.first + rates.second
+    if not failed or not rates.known or not kind.could_decide(rates, alpha):
         return measured
     if tests := kind.by_failures(rates, alpha):
         return replace(measured, p=tests, failures=rates, problem="")
     return replace(measured, p=halved(measured.p), shared=True)
 
 
-def _failure_rates(arms: tuple[Arm, ...]) -> Rates:
+def _failure_rates(arms: Sequence[Arm]) -> Rates:
     """Return the numbers of failed runs and of all runs for two groups of arms.
 
     The first group has the arms that the effect subtracts (negative weight). The second group has
@@ -230,12 +233,13 @@ def _failure_rates(arms: tuple[Arm, ...]) -> Rates:
     return Rates(first, of_first, second, of_second)
 
 
-def _over_all(claim: Claim, by_dataset: Sequence[Measured]) -> Measured:
+def _over_all(claim: Claim, by_dataset: Sequence[Measured], runs: Runs) -> Measured:
     """Return the effect of a claim over all datasets.
 
     It is the mean of the effects on the datasets, which are treated as a sample of similar
     datasets. Exceptions are stability, for which the numbers of runs are summed, and exact claims,
-    for which the cases of all datasets are checked.
+    for which the cases of all datasets are checked. Failed runs count as on each dataset, and if
+    they leave a dataset without an estimate, the mean decides nothing.
     """
     effects = [dataset.effect for dataset in by_dataset if not math.isnan(dataset.effect.effect)]
     effect: Effect
@@ -254,7 +258,12 @@ def _over_all(claim: Claim, by_dataset: Sequence[Measured]) -> Measured:
         errors = np.array([e.error for e in effects if isinstance(e, MeanDifference)])
         if len(values) > 1 and np.isfinite(errors).all():
             spread = math.sqrt(max(0.0, float(values.var(ddof=1) - np.square(errors).mean())))
-    return Measured(
+    problem, counted = _problem(claim, (), effect), _count_failures(claim, runs)
+    lost = sum(math.isnan(d.effect.effect) and any(a.without for a in d.arms) for d in by_dataset)
+    if lost and counted and isinstance(effect, MeanDifference):
+        problem = f"failed runs leave {lost} of {len(by_dataset)} datasets without an estimate"
+        effect = replace(effect, parts=())
+    measured = Measured(
         claim,
         OVER_ALL,
         (),
@@ -263,5 +272,7 @@ def _over_all(claim: Claim, by_dataset: Sequence[Measured]) -> Measured:
         incomplete=len(by_dataset) - len(effects),
         spread=spread,
         groups=len(effects),
-        problem=_problem(claim, (), effect),
+        problem=problem,
     )
+    arms = [arm for dataset in by_dataset for arm in dataset.arms]
+    return _with_failures(measured, arms) if counted else measured

@@ -63,7 +63,10 @@ class Wording:
         if not self.claim.margin:
             grade = grade.replace(DIRECTION, "")
         opening = opening_of(self.claim.kind, decision.status, grade)
-        group = self.judged.measured.group
+        measured = self.judged.measured
+        group, left_out = measured.group, measured.incomplete
+        if group == OVER_ALL and left_out and not measured.failures:
+            group = f"over {measured.groups} of {measured.groups + left_out} datasets"
         answer = self._undecided() if decision.status == INCONCLUSIVE else self._answer()
         return f"{opening}{f' ({group})' if group else ''}. {answer}."
 
@@ -150,8 +153,7 @@ class Wording:
         """Estimate, interval, runs and margin in one line."""
         measured, effect = self.judged.measured, self.judged.measured.effect
         if measured.failures:
-            counts = [f"{a.without} of {a.runs} runs of {a.label}" for a in measured.arms]
-            return f"Without a value: {listed(counts)}; this difference decides."
+            return f"Without a value: {self._failed()}; this difference decides."
         if math.isnan(effect.effect):
             return f"No estimate: {measured.problem}."
         if isinstance(effect, Cases):
@@ -248,9 +250,9 @@ class Wording:
         else:
             yield f"Rule ({claim.kind.replace('_', '-')}, alpha {claim.alpha:g}): {kind.rule}."
             yield from self._tests(effect, claims)
-        if any(arm.without for arm in measured.arms):
+        if any(arm.without for arm in measured.arms) or measured.failures or measured.shared:
             yield self._without()
-        if measured.incomplete:
+        if measured.incomplete and not measured.failures:
             over_all = measured.group == OVER_ALL
             units = "datasets without an estimate" if over_all else "incomplete pairs"
             yield f"{measured.incomplete} {units} do not enter."
@@ -292,9 +294,8 @@ class Wording:
     def _without(self) -> str:
         """Return how many runs have no result, and how this affects the verdict."""
         measured, design = self.judged.measured, self.design
-        counts = [f"{arm.without} of {arm.runs} runs of {arm.label}" for arm in measured.arms]
         learned = "" if design.floor is None else f", or learned nothing (floor {design.floor:g})"
-        start = f"Without a finite {design.metric}{learned}: {listed(counts)}; "
+        start = f"Without a finite {design.metric}{learned}: {self._failed()}; "
         if measured.failures or self.claim.kind == "stability":
             return f"{start}the difference of the rates decides."
         if self.claim.kind == "exact":
@@ -307,6 +308,15 @@ class Wording:
         if self.claim.kind == "trend" or self.claim.target is not None:
             return f"{rest}."
         return f"{rest}, as so few failures could not decide."
+
+    def _failed(self) -> str:
+        """Return how many runs of each arm have no result."""
+        measured = self.judged.measured
+        counts = [f"{arm.without} of {arm.runs} runs of {arm.label}" for arm in measured.arms]
+        if not counts and (rates := measured.failures):  # over all datasets
+            counts = [f"{rates.second} of {rates.of_second} runs of {self._treatment}"]
+            counts += [f"{rates.first} of {rates.of_first} runs of {self._baseline}"]
+        return listed(counts or ["some runs of the datasets"])
 
     @property
     def claim(self) -> Claim:
