@@ -9,7 +9,7 @@ Requires tensorboard, which the extra `tensorboard` installs.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ PATTERN = "**/*tfevents*"
 FLOATS = (1, 2)  # types of a tensor: DT_FLOAT and DT_DOUBLE
 STEP, RUN, STARTED, TIME = "_step", "run", "_started", "_wall_time"
 Scalar = tuple[str, int, float, float]  # tag, step, value, seconds
+Points = dict[int, tuple[float, float]]  # value and seconds by step
 
 
 def read(place: Any, wanted: Iterable[str] = ()) -> Table:
@@ -47,30 +48,73 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         files.setdefault(path.parent, []).append(path)
     rows: list[Row] = []
     notes: list[str] = []
+    restarted = 0
     for folder, parts in files.items():
-        steps = _run(root, folder, parts, notes)
+        steps, replaced = _run(root, folder, parts, notes)
+        restarted += replaced > 0
         last = {key: value for row in steps for key, value in row.items()}
         rows += steps if STEP in wanted else [last] if last else []
     if not rows:
         raise UserError(f"{root} has no event file with scalars: give a log folder of TensorBoard")
+    if restarted:
+        notes.append(
+            f"{restarted} of {len(files)} runs were started again at an earlier step: values of "
+            "later steps that were written before do not count."
+        )
     return from_records(str(root), rows, [*wanted, RUN], notes)
 
 
-def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> list[Row]:
-    """Return a row per step of one run.
+def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> tuple[list[Row], int]:
+    """Return a row per step of one run, and the number of values that do not count.
 
-    If a tag has two values at a step, the later value counts.
+    If a tag has two values at a step, the later value counts. If a program was started again at an
+    earlier step, later steps of its previous start do not count.
     """
     name = folder.relative_to(root).as_posix()
     parts = {f"folder_{k}": part for k, part in enumerate(folder.relative_to(root).parts, 1)}
+    by_tag: dict[str, Points] = {}
+    replaced = 0
+    contents = [content for path in files if (content := _points(path, notes))]
+    for content in sorted(contents, key=_began):
+        for tag, points in content.items():
+            before = by_tag.get(tag, {})
+            kept = _before(before, _began(content), min(points))
+            replaced += len(before.keys() - kept.keys() - points.keys())
+            by_tag[tag] = kept | points
+    started = min(map(_began, contents), default=math.inf)
     by_step: dict[int, Row] = {}
-    started = math.inf
-    for path in files:
-        for tag, step, value, seconds in _scalars(path, notes):
-            row = by_step.setdefault(step, {RUN: name, **parts, STEP: step})
-            row |= {tag: value, TIME: seconds}
-            started = min(started, seconds)
-    return [{**by_step[step], STARTED: started} for step in sorted(by_step)]
+    for tag, points in by_tag.items():
+        for step, (value, seconds) in points.items():
+            row = by_step.setdefault(step, {RUN: name, **parts, STEP: step, TIME: seconds})
+            row |= {tag: value, TIME: max(row[TIME], seconds)}
+    return [{**by_step[step], STARTED: started} for step in sorted(by_step)], replaced
+
+
+def _points(path: Path, notes: list[str]) -> dict[str, Points]:
+    """Return the values in an event file by tag and step."""
+    by_tag: dict[str, Points] = {}
+    for tag, step, value, seconds in _scalars(path, notes):
+        by_tag.setdefault(tag, {})[step] = value, seconds
+    return by_tag
+
+
+def _began(content: Mapping[str, Points]) -> float:
+    """Return the time of the first value in an event file, in seconds since 1970."""
+    return min(seconds for points in content.values() for _, seconds in points.values())
+
+
+def _before(points: Points, began: float, first: int) -> Points:
+    """Return the values of a tag without those that a later event file replaces.
+
+    A later file may also come from a second writer of the same program. Values that were written
+    after the first value of the later file therefore stay.
+
+    Args:
+        points: values of the tag in earlier files.
+        began: time of the first value in the later file.
+        first: first step of the tag in the later file.
+    """
+    return {step: p for step, p in points.items() if step < first or p[1] >= began}
 
 
 def _scalars(path: Path, notes: list[str]) -> Iterator[Scalar]:

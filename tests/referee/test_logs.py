@@ -1,0 +1,40 @@
+"""Logs of programs that were started several times, wrote several files, or were killed."""
+
+import pytest
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+from ablate.evidence.foreign import source
+
+
+def write_events(folder, began, points):
+    """Write an event file; `points` has a tag, a step and a value for each second from `began`."""
+    writer = EventFileWriter(str(folder))
+    for second, (tag, step, value) in enumerate(points, began):
+        summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+        writer.add_event(Event(step=step, wall_time=second, summary=summary))
+    writer.close()
+
+
+@pytest.mark.parametrize("order", [1, -1])  # the names of the files may have any order
+def test_a_program_that_was_started_again_replaces_its_later_steps(tmp_path, order):
+    first = [("val/loss", step, 10 - step) for step in range(10)]
+    second = [("val/loss", step, 20 - step) for step in range(4, 7)]
+    for began, points in [(100, first), (900, second)][::order]:
+        write_events(tmp_path / "a", began, points)
+    table = source.read(tmp_path, ["_step"])
+    assert table.numbers("val/loss", "metric").tolist() == [10, 9, 8, 7, 16, 15, 14]
+    table = source.read(tmp_path)
+    assert table.numbers("val/loss", "metric").tolist() == [14]
+    assert table.numbers("_started", "started").tolist() == [100]
+    assert len(table.notes) == 1 and table.notes[0].startswith("1 of 1 runs were started again")
+
+
+def test_two_writers_of_one_program_replace_nothing(tmp_path):
+    write_events(tmp_path / "a", 100, [("loss", s, 10 - s) for s in range(10)])
+    write_events(tmp_path / "a", 100, [("loss", s, 20 - s) for s in range(4, 7)])
+    write_events(tmp_path / "a", 300, [("test/loss", 0, 5)])
+    table = source.read(tmp_path)
+    assert [table.numbers(n, "metric").tolist() for n in ("loss", "test/loss")] == [[1], [5]]
+    assert not table.notes
