@@ -1,11 +1,14 @@
 """Read offline runs of W&B: each is a folder offline-run-* or run-* with a file run-ID.wandb.
 
+A run that was resumed has several folders, which are joined.
+
 Columns: `run` (the id of the run), `name`, `group`, `job_type`, `state`, `_started` in seconds
 since 1970; the keys of the config; the keys of the summary. If the column `_step` is wanted, each
 row is a step of the history.
 """
 
 import json
+import math
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
@@ -34,7 +37,18 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         raise UserError(f"{root}: there is no such folder; give one with offline runs of W&B")
     notes: list[str] = []
     paths = [root] if root.is_file() else sorted(root.glob(PATTERN))
-    rows = [row for path in paths for row in _run(path, STEP in {*wanted}, notes)]
+    runs: dict[tuple[str, str], _Run] = {}
+    parts = sorted((_run(path, notes) for path in paths), key=_Run.start)
+    for part in parts:
+        run = runs.setdefault((part.project, part.about["run"]), part)
+        if run is not part:
+            run.resume(part)
+    if resumed := len(parts) - len(runs):
+        notes.append(
+            f"Folders of W&B that continue the run of an earlier folder: {resumed}. Steps of the "
+            "earlier folder do not count from the first step of the later folder on."
+        )
+    rows = [row for run in runs.values() for row in run.rows(STEP in {*wanted})]
     if not rows:
         raise UserError(f"{root} has no offline run of W&B with results: give the folder `wandb`")
     return from_records(str(root), rows, [*wanted, "run"], notes)
@@ -52,12 +66,29 @@ class _Run:
     config: Row = field(default_factory=dict)
     summary: Row = field(default_factory=dict)
     history: list[Row] = field(default_factory=list)
+    project: str = ""
+
+    def start(self) -> float:
+        """Return the start time of the run in seconds since 1970; 0 if it is not recorded."""
+        return float(self.about.get("_started") or 0.0)
+
+    def resume(self, later: "_Run") -> None:
+        """Add the content of a later file of the same run.
+
+        The steps of the later file replace those from its first step on.
+        """
+        first = min((row[STEP] for row in later.history if STEP in row), default=math.inf)
+        self.history = [row for row in self.history if row.get(STEP, 0) < first] + later.history
+        self.about |= {**later.about, "_started": self.about.get("_started")}
+        self.config |= later.config
+        self.summary |= later.summary
 
     def take(self, record: Any) -> None:
         """Add the content of a record of W&B's log."""
         match record.WhichOneof("record_type"):
             case "run":
                 self.about |= _about(record.run)
+                self.project = f"{record.run.entity}/{record.run.project}"
                 self.config |= _items(record.run.config.update)
             case "config":
                 self.config |= _items(record.config.update)
@@ -75,7 +106,8 @@ class _Run:
         return [merged(self.about, self.config, row) for row in results if row]
 
 
-def _run(path: Path, by_step: bool, notes: list[str]) -> list[Row]:
+def _run(path: Path, notes: list[str]) -> _Run:
+    """Return the content of a file up to its last whole record."""
     from google.protobuf.message import DecodeError
     from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]
 
@@ -88,7 +120,7 @@ def _run(path: Path, by_step: bool, notes: list[str]) -> list[Row]:
         notes.append(f"{path.name} is read up to its last whole record: {reason}.")
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
-    return run.rows(by_step)
+    return run
 
 
 def merged(about: Row, config: Row, results: Row) -> Row:
