@@ -168,11 +168,18 @@ def test_runs_that_are_no_table_are_refused(runs, part):
         ablate.compare(runs, metric="x", better="lower", target=1)
 
 
-def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path):
-    (tmp_path / "metrics.csv").write_text("step,train_loss,val_loss\n10,,0.9\n20,0.4,\n3")
+@pytest.mark.parametrize("part", ["3", "30,", "30,,0.", "30,,0.8,\n"])
+def test_part_of_a_row_that_a_killed_process_left_does_not_count(tmp_path, part):
+    path = tmp_path / "metrics.csv"
+    path.write_text(f"step,train_loss,val_loss\n10,,0.9\n20,0.4,\n{part}")
     table = source.read(tmp_path)
     values = {name: table.numbers(name, "metric")[0] for name in ("train_loss", "val_loss")}
     assert values == {"train_loss": 0.4, "val_loss": 0.9}
+    assert table.notes == (f"The last row of {path} is incomplete, and does not count.",)
+    path.write_text(path.read_text().strip() + "\n40,0.1,0.2\n")
+    if part != "30,,0.":
+        with pytest.raises(UserError, match="row 3: it has . cells, but the header has 3"):
+            source.read(tmp_path)
 
 
 @pytest.mark.parametrize(

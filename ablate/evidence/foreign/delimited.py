@@ -57,12 +57,14 @@ def _table(path: Path, rows: Any, wanted: Iterable[str]) -> Table:
     builder = TableBuilder(str(path), wanted)
     while piece := [*islice(rows, CHUNK)]:
         if {*map(len, piece)} != {len(names)}:
-            piece = [*_whole(path, piece, names, builder.count)]
+            piece = [*whole_rows(path, piece, names, builder.count)]
         builder.add(dict(zip(names, zip(*piece, strict=True), strict=False)))
     return builder.table()
 
 
-def _whole(path: Path, rows: list[list[str]], names: list[str], before: int) -> Iterable[list[str]]:
+def whole_rows(
+    path: Path, rows: list[list[str]], names: list[str], before: int
+) -> Iterable[list[str]]:
     """Yield the rows that are not blank; raise UserError for a row with more or fewer cells than
     the header.
 

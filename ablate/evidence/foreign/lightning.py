@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
+from ablate.evidence.foreign.delimited import whole_rows
 from ablate.evidence.foreign.json_lines import flat, from_records
 from ablate.evidence.foreign.reading import named, read_yaml
 from ablate.evidence.foreign.table import Row, Table
@@ -38,15 +39,16 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         raise UserError(f"{root}: there is no such folder; give a folder with runs of Lightning")
     by_step = "step" in {*wanted}
     rows: list[Row] = []
+    notes: list[str] = []
     for path in metrics_files(root):
-        about, steps = _about(root, path.parent), _rows(path)
+        about, steps = _about(root, path.parent), _rows(path, notes)
         last = {key: value for row in steps for key, value in row.items() if value != ""}
         rows += [{**about, **row} for row in (steps if by_step else [last])]
     if not rows:
         raise UserError(
             f"{root} has no {METRICS} with rows: give the folder of Lightning's CSVLogger"
         )
-    return from_records(str(root), rows, [*wanted, RUN])
+    return from_records(str(root), rows, [*wanted, RUN], notes)
 
 
 def metrics_files(root: Path) -> list[Path]:
@@ -66,16 +68,22 @@ def metrics_files(root: Path) -> list[Path]:
     return sorted(paths.values())
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a file, except rows with more or fewer cells than the header.
+def _rows(path: Path, notes: list[str]) -> list[dict[str, str]]:
+    """Return the rows of a file, without an incomplete last row, which a killed process may leave.
 
-    A process that is killed may leave part of a row at the end of the file.
+    Raises:
+        UserError: the file cannot be read, or another row has more or fewer cells than the header.
     """
     try:
         with named(path), path.open(encoding="utf-8-sig", newline="") as file:
-            return [row for row in csv.DictReader(file) if None not in (*row, *row.values())]
+            lines = file.readlines()
+        names, *rows = [*csv.reader(lines)] or [[]]
     except csv.Error as error:
         raise UserError(f"{path} cannot be read: {error}") from None
+    if rows and (len(rows[-1]) not in (0, len(names)) or not lines[-1].endswith(("\r", "\n"))):
+        notes.append(f"The last row of {path} is incomplete, and does not count.")
+        rows.pop()
+    return [dict(zip(names, row, strict=True)) for row in whole_rows(path, rows, names, before=0)]
 
 
 def _about(root: Path, folder: Path) -> Row:
