@@ -140,7 +140,7 @@ def runs_of(table: Table, design: Design) -> Runs:
             f"{table.source}: no row is left to compare; check `where` and the columns of the "
             "design"
         )
-    marked = _marked_failed(table, design)
+    marked = marked_failed(table, design)
     without = marked | ~np.isfinite(values)
     counts |= {
         "runs": table.rows,
@@ -183,7 +183,8 @@ def _one_row_per_run(table: Table, design: Design, counts: dict[str, int]) -> tu
     return table.take(rows), values
 
 
-def _marked_failed(table: Table, design: Design) -> Rows:
+def marked_failed(table: Table, design: Design) -> Rows:
+    """Return a mask of the rows that the key `failed` of the study marks as failed runs."""
     failed = np.zeros(table.rows, dtype=bool)
     for name, wanted in design.failed.items():
         places, labels = table.column(name, "failed").labels()

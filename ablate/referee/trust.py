@@ -15,7 +15,7 @@ from ablate.referee.decide import Judged
 from ablate.referee.means import noise_arm_values
 from ablate.referee.measure import OF_MEANS
 from ablate.referee.question import Claim, Question
-from ablate.referee.runs import Runs
+from ablate.referee.runs import Runs, marked_failed
 from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
 
@@ -27,6 +27,9 @@ DOUBT = 0.05  # p-value below which stated or borrowed noise is called doubtful
 # names of columns that tell that a row may be a step of a run
 STEPS = {"step", "_step", "global_step", "iteration", "iter", "epoch"}
 MOST_NAMED = 5  # largest number of columns in a sentence
+# columns and values of W&B and MLflow for runs that did not end by themselves
+STATES = {"state", "status"}
+UNFINISHED = {"crashed", "failed", "killed", "preempted", "running", "scheduled", "unfinished"}
 
 
 def of_table(question: Question, runs: Runs) -> Iterator[str]:
@@ -46,6 +49,7 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
             f"marked as failed); the study says missing: {_plain(runs.design.missing)}."
         )
     yield from _without_label(runs)
+    yield from _unfinished(runs)
     yield from _steps(question, runs.table)
     if counts.get("ended_early"):
         what = "still count, unless the study marks them as failed"
@@ -67,9 +71,31 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
         )
 
 
+def _unfinished(runs: Runs) -> Iterator[str]:
+    """Yield a sentence for each column by which some runs that count were not finished."""
+    failed = runs.without | marked_failed(runs.table, runs.design)
+    for name, column in runs.table.columns.items():
+        if name.lower() not in STATES:
+            continue
+        codes = [k for k, text in enumerate(column.texts) if text.lower() in UNFINISHED]
+        counted = column.codes[np.isin(column.codes, codes) & ~failed]
+        if len(counted):
+            states = sorted(column.texts[code] for code in np.unique(counted))
+            yield (
+                f"{name} is {listed(states, 'or')} for {len(counted)} of {runs.table.rows} runs, "
+                "which still count with their value; in a study, "
+                f"`failed: {{{name}: [{', '.join(states)}]}}` counts them as failed."
+            )
+
+
 def _steps(question: Question, table: Table) -> Iterator[str]:
-    """Yield a sentence for each column of steps with many values, if each row counts as a run."""
+    """Yield a sentence for each column of steps with many values, if each row counts as a run.
+
+    If no name of a run occurs twice, a run has a single row.
+    """
     unused = STEPS - {*question.columns} if not question.design.step else set()
+    if "run" in table.columns and len(table.columns["run"].labels()[1]) == table.rows:
+        return
     for name in sorted(unused & {*table.columns}):
         steps = table.columns[name].numbers
         _, repeats = np.unique(steps[np.isfinite(steps)], return_counts=True)

@@ -74,6 +74,7 @@ def test_rows_that_may_be_steps_are_named_unless_run_and_step_are_given(column):
     assert not doubts(rows, run="id", step=column)
     assert not doubts(rows[rows[column] == 10])
     assert not doubts(rows, where={column: 10})
+    assert not doubts(rows.assign(run=range(len(rows))))
 
 
 def test_values_in_separate_rows_choose_no_row():
