@@ -7,15 +7,16 @@ again after a change. A commit of the copy to a public repository is better evid
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import EMPTY, NUMBER, Column, Row
+from ablate.evidence.foreign.table import EMPTY, NUMBER, Column, Numbers, Row
+from ablate.phrases import listed
 from ablate.record.files import seal, write_json
 from ablate.record.sealed import read_sealed
 from ablate.referee.question import Question
@@ -25,6 +26,8 @@ from ablate.referee.runs import Runs
 # fields that do not affect a verdict
 WORDING = ("id", "statement", "source", "margin_reason", "plan_for")
 NOT_REGISTERED = "not registered"
+# the time zones in which a time without a zone is earliest and latest
+ZONES = timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))
 LATEST = 1e11  # seconds since 1970, in the year 5138; a larger number is in other units
 
 
@@ -99,20 +102,45 @@ def registration(study: Path | None, question: Question, runs: Runs) -> Register
             "were started.",
             moment,
         )
-    starts = times(runs.table.column(runs.design.started, "started"), runs.design.started)
-    unknown, early = int(np.isnan(starts).sum()), int((starts < moment).sum())
-    if unknown or early:
-        which = f"{early} runs were started before" if early else f"{unknown} runs have no time"
-        return Registered(False, f"{NOT_REGISTERED}: {which}, {_day(moment)}.", moment)
+    column = runs.table.column(runs.design.started, "started")
+    earliest, latest = (times(column, runs.design.started, zone) for zone in ZONES)
+    if reasons := [*_reasons(earliest, latest, moment)]:
+        return Registered(
+            False,
+            f"{NOT_REGISTERED}: the question is of {_day(moment)}, but {listed(reasons)}.",
+            moment,
+        )
     return Registered(
         True, f"registered on {_day(moment)}, before the first run was started.", moment
     )
 
 
-def times(column: Column, name: str) -> np.ndarray:
+def _reasons(earliest: Numbers, latest: Numbers, moment: float) -> Iterator[str]:
+    """Yield the reasons why some runs may have been started before a question was registered.
+
+    Args:
+        earliest: first possible start time of each run, in seconds since 1970; NaN if unknown.
+        latest: last possible start time of each run.
+        moment: time of the registration.
+    """
+    if before := int((latest < moment).sum()):
+        yield f"{before} runs were started before"
+    if doubtful := int((earliest < moment).sum()) - before:
+        yield (
+            f"{doubtful} runs may have been started before, because their start times have no "
+            "time zone"
+        )
+    if unknown := int(np.isnan(latest).sum()):
+        yield f"{unknown} runs have no start time"
+
+
+def times(column: Column, name: str, zone: tzinfo) -> Numbers:
     """Return a column of numbers or dates as seconds since 1970; NaN for empty cells.
 
-    `name` is the name of the column, for error messages.
+    Args:
+        column: the column.
+        name: name of the column, for error messages.
+        zone: time zone of dates that have none.
 
     Raises:
         UserError: a text is not a date, or a number is too large to be in seconds.
@@ -123,21 +151,21 @@ def times(column: Column, name: str) -> np.ndarray:
             "divide milliseconds by 1000"
         )
     seconds = np.where(column.codes == NUMBER, column.numbers, np.nan)
-    of_text = np.array([_seconds(text, name) for text in column.texts] or [np.nan])
+    of_text = np.array([_seconds(text, name, zone) for text in column.texts] or [np.nan])
     texts = column.codes >= 0
     seconds[texts] = of_text[column.codes[texts]]
     seconds[column.codes == EMPTY] = np.nan
     return seconds
 
 
-def _seconds(text: str, name: str) -> float:
+def _seconds(text: str, name: str, zone: tzinfo) -> float:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UserError(
             f"started={name}: {text!r} is not a time; use seconds since 1970 or ISO dates"
         ) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
 
 
 def _deciding(question: Question) -> Row:

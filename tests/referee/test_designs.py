@@ -318,8 +318,8 @@ def study(tmp_path):
 
 
 @pytest.mark.parametrize(("start", "holds"), [
-    (2000.0, True), (999.0, False), ("1970-01-01T01:00:00", True), ("1970-01-01", False),
-    (None, False),
+    (2000.0, True), (999.0, False), ("1970-01-01T01:00:00Z", True), ("1970-01-01", False),
+    ("1970-01-01T01:00:00", False), ("1970-01-01T15:00:00", True), (None, False),
 ])  # fmt: skip
 def test_a_question_is_registered_if_it_is_older_than_every_run(study, start, holds):
     register(study, now=1000.0)
