@@ -14,10 +14,11 @@ from ablate.evidence.foreign.frame import is_frame
 from ablate.evidence.foreign.table import Table
 from ablate.evidence.foreign.wandb_api import place_of, read_project
 from ablate.referee.decide import judge_runs
-from ablate.referee.question import Design, Question
-from ablate.referee.reading import question, read_question
+from ablate.referee.question import Question
+from ablate.referee.reading import design_of, question, read_question
 from ablate.referee.registration import registration
 from ablate.referee.runs import runs_of
+from ablate.referee.trust import steps
 from ablate.referee.verdict import Verdict, verdict
 from ablate.stats.means import variance_of
 
@@ -40,32 +41,35 @@ def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Verdi
 
 
 def spread(
-    runs: Any, metric: str | None, arm: str | None, baseline: str | None
-) -> tuple[float, float]:
-    """Return the standard deviation of an arm's runs, and its degrees of freedom.
+    runs: Any, baseline: str | None, **columns: str | None
+) -> tuple[float, float, list[str]]:
+    """Return the standard deviation of an arm's runs, its degrees of freedom, and reasons to doubt
+    them.
 
     Args:
         runs: a source of runs, as for `ablate.compare`.
-        metric: column with the result of a run.
-        arm: column with the arm of a run; None if all runs are one arm.
         baseline: name of the arm.
+        **columns: the columns `metric`, `arm` (None if all runs are one arm), `run` and `step`
+            (None if each row is a run).
 
     Raises:
-        UserError: the metric is missing, `arm` is given without `baseline` or the reverse, there is
-            no such arm, or its runs do not vary.
+        UserError: the metric is missing, `arm` is given without `baseline` or the reverse, `run`
+            without `step` or the reverse, there is no such arm, or its runs do not vary.
     """
-    if not metric or bool(arm) != bool(baseline):
+    if not columns["metric"] or bool(columns["arm"]) != bool(baseline):
         raise UserError("a table needs --metric, and --arm and --baseline together or not at all")
-    design = Design(metric, "lower", (arm,) if arm else ())
-    counted = runs_of(read(runs, design.columns), design)
+    design = design_of({"better": "lower", **{k: name for k, name in columns.items() if name}})
+    table = read(runs, design.columns)
+    counted = runs_of(table, design)
     values = counted.values[counted.of_arm(baseline, "baseline")]
-    variance = variance_of(values[np.isfinite(values)])
+    values = values[np.isfinite(values)]
+    variance = variance_of(values)
     if variance is None or not variance.value:
         raise UserError(
-            f"{metric}: {len(values)} runs show no run-to-run variation; give at least two runs "
-            "with different values"
+            f"{design.metric}: {len(values)} runs show no run-to-run variation; give at least two "
+            "runs with different values"
         )
-    return math.sqrt(variance.value), variance.df
+    return math.sqrt(variance.value), variance.df, [*steps(design, design.columns, table)]
 
 
 def read(runs: Any, wanted: Iterable[str]) -> Table:

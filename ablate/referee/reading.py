@@ -59,7 +59,7 @@ def question(given: Mapping[str, object]) -> Question:
     if claims is not None and not (isinstance(claims, list) and claims):
         raise UserError("claims must be a list of at least one claim")
     of_claim = ("where",) if alone.get("minus") else ()
-    design = _design({k: v for k, v in given.items() if k in DESIGN and k not in of_claim})
+    design = design_of({k: v for k, v in given.items() if k in DESIGN and k not in of_claim})
     made = [_claim(number, claim, design) for number, claim in enumerate(claims or [alone], 1)]
     ids = [claim.id for claim in made]
     if twice := next((claim for claim in ids if ids.count(claim) > 1), ""):
@@ -73,7 +73,12 @@ def _check_keys(place: str, given: Mapping[str, object], allowed: Sequence[str])
             raise UserError(f"unknown key {place}{key}: {meant(str(key), allowed)}")
 
 
-def _design(given: Row) -> Design:
+def design_of(given: Row) -> Design:
+    """Return the design that the keys of a study state, that is, how the table of runs is read.
+
+    Raises:
+        UserError: a key is missing, or its value is not allowed.
+    """
     for key in ("metric", "better"):
         if not given.get(key):
             raise UserError(f"{key} is missing: {WANTED[key]}")

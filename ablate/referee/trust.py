@@ -3,7 +3,7 @@ package.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy import special
@@ -14,7 +14,7 @@ from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
 from ablate.referee.means import noise_arm_values
 from ablate.referee.measure import OF_MEANS
-from ablate.referee.question import Claim, Question
+from ablate.referee.question import Claim, Design, Question
 from ablate.referee.runs import Runs, marked_failed
 from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
@@ -50,7 +50,7 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
         )
     yield from _without_label(runs)
     yield from _unfinished(runs)
-    yield from _steps(question, runs.table)
+    yield from steps(question.design, question.columns, runs.table)
     if counts.get("ended_early"):
         what = "still count, unless the study marks them as failed"
         if runs.design.reach is not None:
@@ -88,17 +88,22 @@ def _unfinished(runs: Runs) -> Iterator[str]:
             )
 
 
-def _steps(question: Question, table: Table) -> Iterator[str]:
+def steps(design: Design, used: Iterable[str], table: Table) -> Iterator[str]:
     """Yield a sentence for each column of steps with many values, if each row counts as a run.
 
     If no name of a run occurs twice, a run has a single row.
+
+    Args:
+        design: how the table is read.
+        used: columns that the question uses.
+        table: the runs.
     """
-    unused = STEPS - {*question.columns} if not question.design.step else set()
+    unused = STEPS - {*used} if not design.step else set()
     if "run" in table.columns and len(table.columns["run"].labels()[1]) == table.rows:
         return
     for name in sorted(unused & {*table.columns}):
-        steps = table.columns[name].numbers
-        _, repeats = np.unique(steps[np.isfinite(steps)], return_counts=True)
+        values = table.columns[name].numbers
+        _, repeats = np.unique(values[np.isfinite(values)], return_counts=True)
         if len(repeats) and 2 * repeats.max() < table.rows:
             yield (
                 f"Most rows differ in {name}, but each row counts as a run. If a run has a row for "

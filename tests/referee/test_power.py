@@ -2,6 +2,7 @@
 
 import re
 
+import pandas as pd
 import pytest
 from statsmodels.stats.power import TTestIndPower, TTestPower
 
@@ -43,11 +44,25 @@ def test_a_table_says_how_well_its_noise_is_known(ablate_command, runs_csv):
     assert status == 0 and "at its upper limit of" in out
 
 
+def test_a_table_may_have_a_row_for_each_step(ablate_command, runs_csv, tmp_path):
+    words = ["--arm", "variant", "--metric", "val_loss", "--baseline", "relu", "--margin", "0.002"]
+    expected = ablate_command("power", runs_csv, *words)
+    rows, path = pd.read_csv(runs_csv, dtype=str), tmp_path / "steps.csv"
+    last = rows.assign(id=range(len(rows)), step=1)
+    pd.concat([last.assign(step=0, val_loss="9"), last]).to_csv(path, index=False)
+    assert ablate_command("power", path, *words, "--run", "id", "--step", "step") == expected
+    status, _, err = ablate_command("power", path, *words, "--run", "id")
+    assert status == 2 and "run and step belong together" in err
+    last.assign(step=range(len(rows))).to_csv(path, index=False)
+    assert "Most rows differ in step" in ablate_command("power", path, *words)[1]
+
+
 @pytest.mark.parametrize("words", [
     [], ["--sd", "0.1"], ["--margin", "1"], ["--sd", "x", "--margin", "1"],
     ["--sd", "-1", "--margin", "1"], ["--sd", "1", "--margin", "0"],
     ["--sd", "1", "--margin", "1", "--kind", "trend"],
     ["--sd", "1", "--margin", "1", "--runs", "1"], ["--sd", "1", "--margin", "1", "--arm", "a"],
+    ["--sd", "1", "--margin", "1", "--run", "id"],
     ["--sd", "1", "--margin", "1", "--runs", "2.7"],
     ["--sd", "1", "--margin", "1", "--runs", "nan"],
     ["--sd", "1", "--margin", "1", "--runs", "inf"],

@@ -23,8 +23,10 @@ OPTIONS = {
     "arm": "for a table: column with the arm of a run",
     "metric": "for a table: column with the result of a run",
     "baseline": "for a table: the arm whose noise is used; default: all runs",
+    "run": "for a table: column that identifies a run, if a run has many rows",
+    "step": "for a table: column of the step of a row; the last row of a run counts",
 }
-TABLE = ("arm", "metric", "baseline")
+TABLE = ("arm", "metric", "baseline", "run", "step")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -47,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     if arguments.margin is None:
         raise UserError("--margin is missing: give the smallest difference that matters")
-    sd, df = _noise(arguments)
+    sd, df, doubts = _noise(arguments)
     words = ("kind", "design", "test")
     named = {key: getattr(arguments, key) for key in words if getattr(arguments, key)}
     alpha = _number("alpha", arguments.alpha or "0.05")
@@ -62,23 +64,24 @@ def run(arguments: argparse.Namespace) -> None:
                 f"--runs {arguments.runs}: it must be a whole number, at least 2 to estimate the "
                 "noise"
             ) from None
-    for sentence in sentences(plan, runs):
+    for sentence in (*sentences(plan, runs), *doubts):
         print(sentence)
 
 
-def _noise(arguments: argparse.Namespace) -> tuple[float, float]:
-    """Return the standard deviation between runs, and its degrees of freedom (infinity if the
-    standard deviation was given with --sd).
+def _noise(arguments: argparse.Namespace) -> tuple[float, float, list[str]]:
+    """Return the standard deviation between runs, its degrees of freedom (infinity if the standard
+    deviation was given with --sd), and reasons to doubt them.
     """
     if (arguments.sd is None) == (arguments.source is None):
         raise UserError("give either --sd or a table of baseline runs")
+    table = {key: getattr(arguments, key) for key in TABLE}
     if arguments.sd is not None:
-        if given := [key for key in TABLE if getattr(arguments, key)]:
+        if given := [key for key, value in table.items() if value]:
             raise UserError(f"--{given[0]} needs a table of baseline runs instead of --sd")
-        return _number("sd", arguments.sd), float("inf")
+        return _number("sd", arguments.sd), float("inf"), []
     from ablate.referee.compare import spread
 
-    return spread(arguments.source, arguments.metric, arguments.arm, arguments.baseline)
+    return spread(arguments.source, **table)
 
 
 def _number(key: str, text: str) -> float:
