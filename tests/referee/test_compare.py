@@ -136,6 +136,17 @@ def test_names_that_look_like_numbers_stay_apart_and_none_is_cut(tmp_path):
     assert any("1 of 31 runs have nothing in arm" in sentence for sentence in verdict.trust)
 
 
+def test_names_with_a_comma_stand_in_quotation_marks(ablate_command, tmp_path):
+    path, arms = tmp_path / "runs.csv", {"x": 2, "y": 2, '"d=1, h=2"': 6, "z": 6}
+    rows = [f"{arm},{k * k}" for arm, count in arms.items() for k in range(count)]
+    path.write_text("\n".join(['"arm, a",loss', *rows]) + "\n")
+    words = ["--arm", '"arm, a"', "--metric", "loss", "--better", "lower"]
+    words += ["--treatment", "x", "--baseline", "y", "--noise-from"]
+    status, out, _ = ablate_command("compare", path, *words, '"d=1, h=2", z')
+    assert status == 0 and "borrowed from d=1, h=2 and z (12 runs)" in out
+    assert ablate_command("compare", path, *words, "")[0] == 2
+
+
 TABLES = {
     "empty": ("", "header"),
     "a header alone": ("variant,val_loss\n", "no rows"),

@@ -9,13 +9,14 @@ example:
 """
 
 import argparse
+import csv
 
 from ablate.cli.parser import PATH, Parser
 
 FIRST = "reading the runs"
 
 OPTIONS = {
-    "arm": "column with the arm of a run; several separated by commas",
+    "arm": "column with the arm of a run; several separated by commas, as in a line of CSV",
     "metric": "column with the result of a run",
     "better": "lower or higher",
     "treatment": "the arm that the claim is about; default: every arm except the baseline",
@@ -38,7 +39,7 @@ OPTIONS = {
     "missing": "runs without a value: rate (default), leave_out, refuse, or a number for them",
     "sd": "stated standard deviation of the runs of an arm; needs --sd-source",
     "sd-source": "where the stated standard deviation comes from",
-    "noise-from": "arms whose noise is borrowed for arms of 1 to 4 runs, separated by commas",
+    "noise-from": "arms whose noise is borrowed for arms of 1 to 4 runs, as in a line of CSV",
     "test": "corrected: t is corrected for skewness (default of pairs); textbook (else)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
 }
@@ -78,7 +79,8 @@ def asked(arguments: argparse.Namespace) -> dict[str, object]:
         place = noise if key == "noise" else values
         name = "arms" if key == "noise" else key
         if name in place:
-            place[name] = str(place[name]).split(",")
+            text = str(place[name])  # a name with a comma stands in quotation marks, as in CSV
+            place[name] = next(csv.reader([text], skipinitialspace=True)) or [text]
     if noise:
         values["noise"] = noise
     if arguments.where:
