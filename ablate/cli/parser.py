@@ -179,7 +179,7 @@ class Parser(argparse.ArgumentParser):
         """
         command_words, overrides = self._split(words)
         values = self._values_of_options(command_words)
-        pairs = [w for place, w in enumerate(command_words) if KEY.match(w) and place not in values]
+        pairs = [w for k, w in enumerate(command_words) if self._is_pair(w) and k not in values]
         for pair in pairs:
             self._check(pair.partition("=")[0])
         rest = [w for place, w in enumerate(command_words) if place in values or w not in pairs]
@@ -195,6 +195,14 @@ class Parser(argparse.ArgumentParser):
             if key.required and getattr(namespace, name) is None:
                 raise UserError(f"{name}= is missing: {key.help}")
         return namespace
+
+    def _is_pair(self, word: str) -> bool:
+        """Return whether a word is an argument `name=value`.
+
+        After the dot of a group of keys such as `where.`, the name may have any character.
+        """
+        groups = tuple(name for name in self.keys if name.endswith("."))
+        return bool(KEY.match(word)) or ("=" in word and word.startswith(groups))
 
     def _values_of_options(self, words: list[str]) -> set[int]:
         """Return the indices of the words that are values of options, such as `a.csv` in `--source

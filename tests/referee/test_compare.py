@@ -136,6 +136,16 @@ def test_names_that_look_like_numbers_stay_apart_and_none_is_cut(tmp_path):
     assert any("1 of 31 runs have nothing in arm" in sentence for sentence in verdict.trust)
 
 
+@pytest.mark.parametrize("column", ["val/step", "my step", "lr-step", "params.step", "Step (%)"])
+def test_where_names_any_column(ablate_command, tmp_path, column):
+    path = tmp_path / "runs.csv"
+    rows = [f"{arm},{k},{step}" for arm in "ab" for k in range(3) for step in (1, 2)]
+    path.write_text("\n".join([f"arm,loss,{column}", *rows]) + "\n")
+    words = ["--arm", "arm", "--metric", "loss", "--better", "lower", "--baseline", "a"]
+    status, out, _ = ablate_command("compare", path, *words, f"where.{column}=2")
+    assert status == 0 and "12 rows; 6 of them count" in out
+
+
 def test_names_with_a_comma_stand_in_quotation_marks(ablate_command, tmp_path):
     path, arms = tmp_path / "runs.csv", {"x": 2, "y": 2, '"d=1, h=2"': 6, "z": 6}
     rows = [f"{arm},{k * k}" for arm, count in arms.items() for k in range(count)]
