@@ -54,7 +54,10 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
     if counts.get("ended_early"):
         what = "still count, unless the study marks them as failed"
         if runs.design.reach is not None:
-            what = f"have no value if they did not reach {runs.design.reach:g}"
+            what = (
+                f"count as failed if they did not reach {runs.design.reach:g}. If they were planned "
+                "to be shorter, they did not fail: first cut all runs to the same number of steps"
+            )
         yield (
             f"{counts['ended_early']} of {counts['runs']} runs have their last {runs.design.metric}"
             f" at an earlier step than the longest run; they {what}."
