@@ -55,8 +55,9 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
         what = "still count, unless the study marks them as failed"
         if runs.design.reach is not None:
             what = (
-                f"count as failed if they did not reach {runs.design.reach:g}. If they were planned "
-                "to be shorter, they did not fail: first cut all runs to the same number of steps"
+                f"count as failed if they did not reach {runs.design.reach:g}. If they were "
+                "planned to be shorter, they did not fail: first cut all runs to the same number "
+                "of steps"
             )
         yield (
             f"{counts['ended_early']} of {counts['runs']} runs have their last {runs.design.metric}"

@@ -43,6 +43,7 @@ def number(value: float, error: float = 0.0) -> str:
     """
     if not math.isfinite(value):
         return "nothing" if math.isnan(value) else str(value)
+    value += 0.0  # -0 becomes 0
     if not error or not math.isfinite(error):
         return f"{value:.4g}"
     digits = 1 - math.floor(math.log10(error))

@@ -39,3 +39,9 @@ def test_a_question_that_is_not_registered_says_why(tmp_path, start, reason):
     runs = pd.DataFrame({"arm": [*"ab"] * 6, "loss": range(12), "at": start})
     registered = ablate.judge(runs, path).registered
     assert reason in registered.sentence and not registered.holds
+
+
+def test_arms_of_equal_values_differ_by_zero_without_a_sign():
+    runs = pd.DataFrame({"arm": [*"ab"] * 5, "loss": 1.0})
+    (claim,) = ablate.compare(runs, **ASKED, margin=0.1).claims
+    assert claim.evidence.startswith("b minus a: +0 loss (95 % CI 0 to 0;")
