@@ -7,7 +7,15 @@ from ablate.evidence.foreign.table import Numbers
 from ablate.referee.arms import Arm, in_order, pairs_of
 from ablate.referee.question import FEW, Claim, Design, Noise
 from ablate.referee.runs import Runs
-from ablate.stats.means import MeanDifference, Variance, contrast, mean_of, pooled, variance_of
+from ablate.stats.means import (
+    MeanDifference,
+    Variance,
+    contrast,
+    largest,
+    mean_of,
+    pooled,
+    variance_of,
+)
 
 PAIRED, WELCH, TARGET, CONTRAST = "paired t", "Welch's t", "one-sample t", "t of a contrast"
 LENT, STATED = "t, noise not its own", "z or t, stated noise"
@@ -42,7 +50,8 @@ def difference(claim: Claim, runs: Runs, arms: tuple[Arm, ...]) -> tuple[MeanDif
         values = weights[0] * (arms[0].values - claim.target)
         if lent:
             return mean_of(values, STATED, variances[0]), 0
-        return mean_of(values, TARGET + ending, plus=values), 0
+        scale = max(abs(claim.target), largest(arms[0].values))
+        return mean_of(values, TARGET + ending, plus=values, scale=scale), 0
     method = LENT if lent else (WELCH if len(arms) == 2 else CONTRAST) + ending
     return contrast([arm.values for arm in arms], weights, variances, method, skewed=not lent), 0
 

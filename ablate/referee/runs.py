@@ -22,6 +22,7 @@ from ablate.evidence.foreign.long_form import (
 from ablate.evidence.foreign.table import Numbers, Rows, Table, label_of, meant
 from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Design
 
+LARGEST = 1e150  # largest value of a metric, because its square must not overflow
 ALL_RUNS = "all runs"  # the only arm of a table without arm columns
 
 
@@ -142,6 +143,7 @@ def runs_of(table: Table, design: Design) -> Runs:
         )
     marked = marked_failed(table, design)
     without = marked | ~np.isfinite(values)
+    _check_size(table, design, values[~without])
     counts |= {
         "runs": table.rows,
         "marked_failed": int(marked.sum()),
@@ -159,6 +161,15 @@ def runs_of(table: Table, design: Design) -> Runs:
             design, table, np.where(without, design.missing, values), without & False, counts
         )
     return Runs(design, table, np.where(without, np.nan, values), without, counts)
+
+
+def _check_size(table: Table, design: Design, values: Numbers) -> None:
+    """Raise UserError for values whose squares would overflow."""
+    if len(values) and (size := np.abs(values).max()) > LARGEST:
+        raise UserError(
+            f"{table.source}: {design.metric} reaches {size:.3g}, but at most {LARGEST:g} can be "
+            "computed with; write inf for runs that diverged"
+        )
 
 
 def _one_row_per_run(table: Table, design: Design, counts: dict[str, int]) -> tuple[Table, Numbers]:

@@ -193,13 +193,22 @@ def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
     return 1 / spread if spread else math.inf
 
 
-def variance_of(values: Values) -> Variance | None:
-    """Return the variance of the runs of an arm; None for fewer than two runs."""
+def variance_of(values: Values, scale: float = 0.0) -> Variance | None:
+    """Return the variance of the runs of an arm; None for fewer than two runs.
+
+    `scale` is the largest number from which the values were computed. It decides which differences
+    are rounding errors; by default, the largest value does.
+    """
     if len(values) < 2:
         return None
-    if np.ptp(values) <= TIED * max(1.0, abs(float(values.mean()))):
+    if np.ptp(values) <= TIED * max(scale, largest(values)):
         return Variance(0.0, float(len(values) - 1))
     return Variance(float(values.var(ddof=1)), float(len(values) - 1))
+
+
+def largest(values: Values) -> float:
+    """Return the largest distance of a value from 0; 0 if there are no values."""
+    return float(np.abs(values).max(initial=0.0))
 
 
 def contrast(
@@ -253,7 +262,11 @@ def _part(variance: Variance, arms: list[tuple[float, int]]) -> Part:
 
 
 def mean_of(
-    values: Values, method: str, variance: Variance | None = None, plus: Values | None = None
+    values: Values,
+    method: str,
+    variance: Variance | None = None,
+    plus: Values | None = None,
+    scale: float = 0.0,
 ) -> MeanDifference:
     """Return the mean of a sample, such as the differences of pairs, for a test against 0.
 
@@ -263,11 +276,14 @@ def mean_of(
         variance: variance of a value; default: measured on the sample.
         plus: if the values are differences, the scores from which others were subtracted; with
             `plus`, the test is corrected for skewness.
+        scale: the largest number from which the values were computed, if not one of `plus`.
     """
     n = len(values)
     if not n:
         return MeanDifference(math.nan, (), method, (0,))
-    variance = variance or variance_of(values)
+    if plus is not None:
+        scale = max(scale, largest(plus), largest(plus - values))
+    variance = variance or variance_of(values, scale)
     parts = () if variance is None else (Part(variance, 1.0, float(n)),)
     skew = None if plus is None else of_wider(plus, plus - values)
     return MeanDifference(float(values.mean()), parts, method, (n,), 0.5**n, skew, n)
@@ -286,7 +302,7 @@ def slope(x: Values, y: Values, method: str) -> MeanDifference:
     rest = y - y.mean() - effect * (x - x.mean())
     if n < 3:
         return MeanDifference(effect, (), method, (n,))
-    exact = np.ptp(rest) <= TIED * max(1.0, float(np.abs(y).max()))
+    exact = np.ptp(rest) <= TIED * largest(y)
     squares = 0.0 if exact else float((rest**2).sum())
     variance = Variance(squares / (n - 2) * n / spread, float(n - 2))
     _, counts = np.unique(x, return_counts=True)
@@ -333,7 +349,6 @@ def p_equal_variances(arms: Sequence[Values]) -> float | None:
     whole = float(np.concatenate(distances).mean())
     between = sum(len(d) * (float(d.mean()) - whole) ** 2 for d in distances) / (k - 1)
     within = sum(float(((d - d.mean()) ** 2).sum()) for d in distances) / (n - k)
-    largest = max(float(np.abs(arm).max()) for arm in arms if len(arm) > 1)
-    if within <= (TIED * largest) ** 2:
+    if within <= (TIED * max(largest(arm) for arm in arms if len(arm) > 1)) ** 2:
         return None
     return float(special.fdtrc(k - 1, n - k, between / within))

@@ -155,3 +155,25 @@ def test_single_runs_decide_nothing():
     difference = welch([np.array([1.0]), np.array([2.0, 2.1])])
     assert (difference.p_at_most(0.0), difference.p_at_least(0.0)) == (1.0, 1.0)
     assert difference.effect == pytest.approx(-1.05)
+
+
+@pytest.mark.parametrize("power", [-18, -13, -9, 0, 9, 18, 140])
+def test_a_change_of_units_changes_no_test(power):
+    random, unit = np.random.default_rng(3), 10.0**power
+    a, b = random.normal(1.0, 0.1, 8), random.normal(1.05, 0.1, 7)
+    for values, scaled in (
+        (welch([a, b]), welch([a * unit, b * unit])),
+        (mean_of(a[:7] - b, "", plus=a[:7]), mean_of((a[:7] - b) * unit, "", plus=a[:7] * unit)),
+        (slope(np.arange(8.0), a, ""), slope(np.arange(8.0), a * unit, "")),
+    ):
+        assert scaled.p_at_most(0.0) == pytest.approx(values.p_at_most(0.0), rel=1e-9)
+        low, high = values.interval(0.95)
+        assert scaled.interval(0.95) == pytest.approx((low * unit, high * unit), rel=1e-9, abs=0)
+
+
+def test_rounding_errors_are_no_variation():
+    scores = np.array([0.3, 0.7, 1.1, 2.3, 4.7])
+    differences = (scores + 0.1) - scores
+    assert np.ptp(differences) > 0
+    assert mean_of(differences, "", plus=scores + 0.1).error == 0
+    assert mean_of(differences - 0.1, "", scale=0.1).error == 0

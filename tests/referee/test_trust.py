@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import ablate
+from ablate.errors import UserError
 from ablate.referee.registration import register
 
 ASKED = {"arm": "arm", "metric": "loss", "better": "lower", "treatment": "b", "baseline": "a"}
@@ -45,3 +46,9 @@ def test_arms_of_equal_values_differ_by_zero_without_a_sign():
     runs = pd.DataFrame({"arm": [*"ab"] * 5, "loss": 1.0})
     (claim,) = ablate.compare(runs, **ASKED, margin=0.1).claims
     assert claim.evidence.startswith("b minus a: +0 loss (95 % CI 0 to 0;")
+
+
+def test_values_whose_squares_overflow_are_refused():
+    runs = pd.DataFrame({"arm": [*"ab"] * 5, "loss": [1.0] * 9 + [1e200]})
+    with pytest.raises(UserError, match=r"loss reaches 1e\+200, but at most 1e\+150"):
+        ablate.compare(runs, **ASKED)
