@@ -24,12 +24,14 @@ class Arm:
         weight: factor of the arm's mean in the effect, such as 1 or -1.
         rows: row numbers of its runs, including runs without a result.
         scores: result of each run; NaN for a run that failed to learn.
+        comparable: which runs of the table have the dataset and the settings of the arm.
     """
 
     label: str
     weight: float
     rows: np.ndarray
     scores: Numbers
+    comparable: Bool[np.ndarray, " table"]
 
     @cached_property
     def values(self) -> Numbers:
@@ -86,7 +88,7 @@ def _arm(arm: Any, weight: float, runs: Runs, rows: Rows, key: str) -> Arm:
         gained = runs.design.sign * (scores - floor)
         best = np.max(gained, initial=0.0, where=np.isfinite(gained))
         scores = np.where((gained > 0) & (gained >= PLATEAU * best), scores, np.nan)
-    return Arm(label(arm), weight, places, scores)
+    return Arm(label(arm), weight, places, scores, rows)
 
 
 def label(arm: Any) -> str:

@@ -76,13 +76,14 @@ def _variance(arm: Arm, runs: Runs) -> Variance | None:
         return Variance(noise.sd**2, noise.df, noise.source)
     if not noise.arms or len(arm.values) > FEW:
         return variance_of(arm.values)
-    return pooled(noise_arm_values(runs))
+    return pooled(noise_arm_values(arm, runs))
 
 
-def noise_arm_values(runs: Runs) -> list[Numbers]:
-    """Return the finite results of each arm in `noise.arms`.
+def noise_arm_values(few: Arm, runs: Runs) -> list[Numbers]:
+    """Return the finite results of each arm in `noise.arms`, for the dataset and the settings of an
+    arm.
 
-    The pooled variance of these arms replaces the variance of an arm that has few runs.
+    The pooled variance of these results replaces the variance of the arm `few`.
     """
-    results = [runs.values[runs.of_arm(arm, "noise.arms")] for arm in runs.design.noise.arms]
-    return [values[np.isfinite(values)] for values in results]
+    arms = [runs.of_arm(arm, "noise.arms") & few.comparable for arm in runs.design.noise.arms]
+    return [runs.values[rows & np.isfinite(runs.values)] for rows in arms]

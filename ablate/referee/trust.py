@@ -9,12 +9,12 @@ import numpy as np
 from scipy import special
 
 from ablate.evidence.foreign.table import EMPTY, Table
-from ablate.phrases import listed
+from ablate.phrases import listed, quoted
 from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
 from ablate.referee.means import noise_arm_values
 from ablate.referee.measure import OF_MEANS
-from ablate.referee.question import Claim, Design, Question
+from ablate.referee.question import FEW, Claim, Design, Question
 from ablate.referee.runs import Runs, marked_failed
 from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
@@ -221,14 +221,17 @@ def _noise(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
     if noise.sd is not None:
         yield f"The standard deviation of {noise.sd:g} is stated ({noise.source}), not measured."
         yield from _against_stated(arms, noise.sd)
-    elif noise.arms:
-        values = noise_arm_values(runs)
+    elif few := next((arm for arm in arms if noise.arms and 0 < len(arm.values) <= FEW), None):
+        values, names = noise_arm_values(few, runs), listed([*map(quoted, noise.arms)])
+        if not any(len(results) > 1 for results in values):
+            yield f"None of {names} has two runs where {few.label} is judged, to lend its noise."
+            return
         p = p_equal_variances(values)
         result = "cannot be tested" if p is None else f"have equal variances by p = {p:.3g}"
         doubt = ", which is doubtful" if p is not None and p < DOUBT else ""
         runs_lent = sum(map(len, values))
         yield (
-            f"Noise of arms with few runs is borrowed from {listed(list(noise.arms))} "
+            f"Noise of arms with few runs is borrowed from {names} "
             f"({runs_lent} runs); they {result} (Brown and Forsythe){doubt}."
         )
 

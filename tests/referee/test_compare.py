@@ -153,7 +153,7 @@ def test_names_with_a_comma_stand_in_quotation_marks(ablate_command, tmp_path):
     words = ["--arm", '"arm, a"', "--metric", "loss", "--better", "lower"]
     words += ["--treatment", "x", "--baseline", "y", "--noise-from"]
     status, out, _ = ablate_command("compare", path, *words, '"d=1, h=2", z')
-    assert status == 0 and "borrowed from d=1, h=2 and z (12 runs)" in out
+    assert status == 0 and 'borrowed from "d=1, h=2" and z (12 runs)' in out
     assert ablate_command("compare", path, *words, "")[0] == 2
 
 

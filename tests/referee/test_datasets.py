@@ -69,3 +69,22 @@ def test_the_headline_counts_datasets_without_runs_of_an_arm():
     claim = over_all(frame[(frame.arm == "a") | (frame.data != "z")])
     assert claim["headline"].startswith("Supported (over 3 of 4 datasets). b has")
     assert over_all(frame)["headline"].startswith("Supported (over all). b has")
+
+
+@pytest.mark.parametrize(
+    "asked", [{"group": "data"}, {"where": {"data": "w"}, "minus": {"data": "x"}}]
+)
+def test_noise_is_borrowed_within_a_dataset(asked):
+    frame = runs(2, "wx")
+    lender = runs(10, "wx").query("arm == 'a'").assign(arm="c")
+    few = pd.concat([frame, lender])
+    few.loc[few.data == "x", "loss"] += 5
+    claim = ablate.compare(few, **ASKED, **asked, noise={"arms": ["c"]}).to_dict()["claims"][0]
+    (variance,) = lender[lender.data == "w"].groupby("arm").loss.var()
+    (other,) = lender[lender.data == "x"].groupby("arm").loss.var()
+    expected = variance if "group" in asked else variance + other
+    assert claim["standard_error"] == pytest.approx(expected**0.5, rel=1e-6)
+    assert claim["verdict"] == ("supported" if "group" in asked else "inconclusive")
+    alone = few[(few.arm != "c") | (few.data == "x")]
+    (claim, *_) = ablate.compare(alone, **ASKED, **asked, noise={"arms": ["c"]}).claims
+    assert any("None of c has two runs where b is judged" in line for line in claim.trust)
