@@ -17,6 +17,7 @@ from ablate.evidence.foreign.long_form import (
     curves,
     ended_early,
     last_rows,
+    repeated_steps,
     steps_to,
 )
 from ablate.evidence.foreign.table import Numbers, Rows, Table, label_of, meant
@@ -69,6 +70,11 @@ class Runs:
         label = label_of(arm)
         if label not in labels:
             names = ", ".join(self.design.arm)
+            if not labels:
+                raise UserError(
+                    f"{key}={arm}: the rows that count have nothing in {names}; if a run has many "
+                    "rows, write its arm into each of them"
+                )
             raise UserError(
                 f"{key}={arm}: no run has this value in {names}; {meant(label, labels)}"
             )
@@ -178,6 +184,7 @@ def _one_row_per_run(table: Table, design: Design, counts: dict[str, int]) -> tu
     check_runs(table, design.run, [n for n in (*design.arm, design.group, design.pair) if n])
     run_curves = curves(table, design.run, design.step, design.metric)
     counts["ended_early"] = ended_early(run_curves)
+    counts["repeated_steps"] = repeated_steps(run_curves)
     if design.reach is not None:
         rows, values, reached = steps_to(run_curves, design.reach, design.better)
         counts["not_reached"] = int((~reached & np.isfinite(values)).sum())

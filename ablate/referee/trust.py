@@ -63,6 +63,12 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
             f"{counts['ended_early']} of {counts['runs']} runs have their last {runs.design.metric}"
             f" at an earlier step than the longest run; they {what}."
         )
+    if counts.get("repeated_steps"):
+        yield (
+            f"{counts['repeated_steps']} rows have the {runs.design.run} and the "
+            f"{runs.design.step} of another row, and the later row counts; if they are other runs, "
+            f"give each run its own {runs.design.run}."
+        )
     if counts.get("not_reached"):
         yield (
             f"{counts['not_reached']} runs never reach {runs.design.reach:g}: their last step "
@@ -175,7 +181,7 @@ def _row(runs: Runs) -> str:
         return "last recorded value"
     by = design.by or design.metric
     extreme = "lowest" if design.lower else "highest"
-    flatters = "" if by != design.metric else ", which flatters noisy curves"
+    flatters = "" if by != design.metric else ", which flatters noisy curves,"
     return f"row with the {extreme} {by}{flatters}"
 
 

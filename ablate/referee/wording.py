@@ -78,7 +78,7 @@ class Wording:
 
     def _claimed(self) -> str:
         """Return the statement of the claim as a clause, such as "A has a higher bleu than B"."""
-        treatment, baseline, metric = self._treatment, self._baseline, self._metric
+        treatment, baseline, metric = self._treatment, self._baseline, self._quantity
         changes = "falls" if self.design.lower else "rises"
         if self.claim.kind == "trend" and self.claim.minus:
             return f"{self._slope} is {self._better} {self._places}"
@@ -103,11 +103,11 @@ class Wording:
         within = "less" if self.judged.decision.status == SUPPORTED else "more"
         bound = f"by {within} than {self.claim.margin:g}"
         if self.claim.kind == "equivalence":
-            return f"{self._treatment} and {self._baseline} differ in {self._metric} {bound}"
+            return f"{self._treatment} and {self._baseline} differ in {self._quantity} {bound}"
         if self.claim.kind == "non_inferiority":
             worse = "higher" if self.design.lower else "lower"
             change = f"is {worse} than that of {self._baseline} {bound}"
-            return f"The {self._metric} of {self._treatment} {change}"
+            return f"The {self._quantity} of {self._treatment} {change}"
         return self._answer_of_trend() if self.claim.kind == "trend" else self._answer_of_mean()
 
     def _answer_of_mean(self) -> str:
@@ -115,13 +115,13 @@ class Wording:
         if grade == SMALL and self.claim.margin:
             more = f" more {self._places}" if self.claim.minus else ""
             bound = f"by {self.claim.margin:g}{more}"
-            return f"{treatment} does not improve {self._metric} over {baseline} {bound}"
+            return f"{treatment} does not improve {self._quantity} over {baseline} {bound}"
         size = number(abs(self.judged.measured.effect.effect), self._error)
         if self.claim.minus:
             more = "larger" if self.judged.measured.effect.effect > 0 else "smaller"
             return f"The gain of {treatment} over {baseline} is {more} {self._places}, by {size}"
         enough = ", enough to matter" if grade == LARGE and self.claim.margin else ""
-        return f"{treatment} has a {self._way} {self._metric} than {baseline}, by {size}{enough}"
+        return f"{treatment} has a {self._way} {self._quantity} than {baseline}, by {size}{enough}"
 
     def _answer_of_trend(self) -> str:
         if self.judged.decision.grade == SMALL and self.claim.margin:
@@ -328,6 +328,11 @@ class Wording:
     def _metric(self) -> str:
         name, reach = plain(self.design.metric), self.design.reach
         return name if reach is None else f"steps to {name} {reach:g}"
+
+    @property
+    def _quantity(self) -> str:
+        """The metric as a noun in the singular."""
+        return self._metric if self.design.reach is None else f"number of {self._metric}"
 
     @property
     def _treatment(self) -> str:

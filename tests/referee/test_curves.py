@@ -86,3 +86,27 @@ def test_values_in_separate_rows_choose_no_row():
         ablate.compare(rows, **ASKED, take="best", by="score")
     with pytest.raises(UserError, match="by=score: .* has the text '0,5'"):
         ablate.compare(rows.assign(score="0,5"), **ASKED, take="best", by="score")
+
+
+def test_two_rows_of_a_run_at_one_step_are_counted():
+    rows = curves()
+    twice = pd.concat([rows, rows[rows.step == 10].assign(loss=9.0)])
+    verdict = ablate.compare(twice, **ASKED)
+    assert verdict.to_dict()["claims"][0]["arms"][0]["mean"] == 9.0
+    assert any("8 rows have the id and the step of another row" in line for line in verdict.trust)
+    assert not any("of another row" in line for line in ablate.compare(rows, **ASKED).trust)
+
+
+def test_an_arm_that_only_the_first_row_of_a_run_names_is_refused():
+    rows = curves().assign(arm=lambda frame: frame.arm.where(frame.step == 0))
+    with pytest.raises(UserError, match="rows that count have nothing in arm; .* into each"):
+        ablate.compare(rows, **ASKED)
+
+
+def test_steps_to_a_value_are_a_number():
+    rows = curves(8)
+    rows.loc[rows.arm == "a", "loss"] += 0.25
+    headline = ablate.compare(rows, **ASKED, reach=3.5).headline
+    assert headline == "Supported. b has a lower number of steps to loss 3.5 than a, by 2.5."
+    lines = ablate.compare(rows, **ASKED, take="best").trust
+    assert any("lowest loss, which flatters noisy curves, counts." in line for line in lines)

@@ -84,6 +84,11 @@ def ended_early(curves: Curves) -> int:
     return int((ends < ends.max(initial=-np.inf)).sum())
 
 
+def repeated_steps(curves: Curves) -> int:
+    """Return the number of recorded values that have the run and the step of another value."""
+    return int(((np.diff(curves.runs) == 0) & (np.diff(curves.steps) == 0)).sum())
+
+
 def last_rows(curves: Curves) -> tuple[np.ndarray, Numbers]:
     """Return two arrays with an entry per run: the row number and the value of the metric at the
     run's last recorded step.
