@@ -41,6 +41,29 @@ def test_two_writers_of_one_program_replace_nothing(tmp_path):
     assert not table.notes
 
 
+def test_folders_within_a_run_are_runs_if_they_have_the_metric(tmp_path):
+    for seed in range(2):
+        write_events(tmp_path / f"s{seed}", 100, [("loss", 0, 1.0), ("x", 0, 1.0)])
+        write_events(tmp_path / f"s{seed}" / "1700.5", 100, [("hparam/acc", 0, 1.0)])
+    write_events(tmp_path / "s0" / "val", 100, [("loss", 0, 2.0)])
+    write_events(tmp_path / "crashed", 100, [("x", 0, 1.0)])
+    table = source.read(tmp_path, ["loss", "folder_1"])
+    assert sorted(table.column("run", "run").labels()[1]) == ["crashed", "s0", "s0/val", "s1"]
+    assert table.notes[0].endswith("no value of loss, and do not count as runs: 2.")
+
+
+def test_links_to_folders_are_followed_once(tmp_path):
+    write_events(tmp_path / "real" / "s1", 100, [("loss", 0, 1.0)])
+    write_events(tmp_path / "logs" / "s0", 100, [("loss", 0, 2.0)])
+    for name in ("s1", "again"):
+        (tmp_path / "logs" / name).symlink_to(tmp_path / "real" / "s1")
+    (tmp_path / "logs" / "circle").symlink_to(tmp_path / "logs")
+    (tmp_path / "logs" / "latest").symlink_to(tmp_path / "logs" / "s0")
+    table = source.read(tmp_path / "logs")
+    assert table.numbers("loss", "metric").tolist() == [1, 2]
+    assert table.column("run", "run").labels()[1] == ["again", "s0"]
+
+
 def test_a_resumed_run_of_wandb_is_a_single_run(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_SILENT", "true")
     settings = wandb.Settings(console="off", mode="offline", x_disable_stats=True)

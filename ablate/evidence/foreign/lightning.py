@@ -8,7 +8,6 @@ without a metric.
 """
 
 import csv
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from ablate.errors import UserError
 from ablate.evidence.foreign.delimited import whole_rows
 from ablate.evidence.foreign.json_lines import flat, from_records
-from ablate.evidence.foreign.reading import named, read_yaml
+from ablate.evidence.foreign.reading import files_below, named, read_yaml
 from ablate.evidence.foreign.table import Row, Table
 
 METRICS, SETTINGS = "metrics.csv", "hparams.yaml"
@@ -40,7 +39,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     by_step = "step" in {*wanted}
     rows: list[Row] = []
     notes: list[str] = []
-    for path in metrics_files(root):
+    for path in files_below(root, METRICS):
         about, steps = _about(root, path.parent), _rows(path, notes)
         last = {key: value for row in steps for key, value in row.items() if value != ""}
         rows += [{**about, **row} for row in (steps if by_step else [last])]
@@ -49,23 +48,6 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
             f"{root} has no {METRICS} with rows: give the folder of Lightning's CSVLogger"
         )
     return from_records(str(root), rows, [*wanted, RUN], notes)
-
-
-def metrics_files(root: Path) -> list[Path]:
-    """Return every metrics.csv below a folder, sorted.
-
-    Links to folders are followed. Of several paths to a folder, only the first counts, and paths
-    without links come first.
-    """
-    paths = {path.parent.resolve(): path for path in root.glob(f"**/{METRICS}")}
-    visited: set[str] = set()
-    for folder, names, files in os.walk(root, followlinks=True):
-        real = os.path.realpath(folder)
-        names[:] = [] if real in visited else sorted(names)
-        visited.add(real)
-        if METRICS in files:
-            paths.setdefault(Path(real), Path(folder, METRICS))
-    return sorted(paths.values())
 
 
 def _rows(path: Path, notes: list[str]) -> list[dict[str, str]]:

@@ -1,5 +1,6 @@
 """Read files that a user gives, and turn errors of the parsers into messages with the path."""
 
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,22 @@ def named(path: Path) -> Iterator[None]:
     except (OSError, EOFError, zlib.error) as error:  # a damaged gzip file raises the last two
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{path} cannot be read: {reason}") from None
+
+
+def files_below(root: Path, pattern: str) -> list[Path]:
+    """Return every file below a folder whose name matches a pattern, sorted.
+
+    Links to folders are followed. Of several paths to a folder, only the first counts, and paths
+    without links come first.
+    """
+    folders = {path.parent.resolve(): path.parent for path in root.glob(f"**/{pattern}")}
+    visited: set[str] = set()
+    for folder, names, _ in os.walk(root, followlinks=True):
+        real = os.path.realpath(folder)
+        names[:] = [] if real in visited else sorted(names)
+        visited.add(real)
+        folders.setdefault(Path(real), Path(folder))
+    return sorted(path for folder in folders.values() for path in folder.glob(pattern))
 
 
 def read_yaml(path: Path) -> Any:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign import delimited, frame, json_lines, lightning
+from ablate.evidence.foreign import delimited, frame, json_lines
+from ablate.evidence.foreign.reading import files_below
 from ablate.evidence.foreign.table import Table, meant
 
 # file endings, with the name of their reader in this package
@@ -21,9 +22,9 @@ BY_ENDING = {
 }
 # files that identify a folder of each reader, in the order in which they are tried
 IN_FOLDER = {
-    "lightning": "**/metrics.csv",
-    "tensorboard": "**/*tfevents*",
-    "wandb_offline": "**/run-*.wandb",
+    "lightning": "metrics.csv",
+    "tensorboard": "*tfevents*",
+    "wandb_offline": "run-*.wandb",
 }
 SCHEMES = {reader.replace("_", "-"): reader for reader in reversed(IN_FOLDER)}
 
@@ -76,10 +77,8 @@ def _read(reader: str, place: Any, wanted: Iterable[str]) -> Table:
 
 def _reader_of_folder(path: Path) -> str:
     for reader, pattern in IN_FOLDER.items():
-        if next(path.glob(pattern), None) is not None:
+        if files_below(path, pattern):
             return reader
-    if lightning.metrics_files(path):  # below a link, which a pattern does not follow
-        return "lightning"
     raise UserError(
         f"{path} is a folder without runs: give one with event files of TensorBoard, a "
         "metrics.csv of Lightning, or offline runs of W&B"

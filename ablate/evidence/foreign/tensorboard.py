@@ -16,9 +16,11 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import from_records
+from ablate.evidence.foreign.reading import files_below
 from ablate.evidence.foreign.table import Row, Table
+from ablate.phrases import listed
 
-PATTERN = "**/*tfevents*"
+PATTERN = "*tfevents*"
 FLOATS = (1, 2)  # types of a tensor: DT_FLOAT and DT_DOUBLE
 STEP, RUN, STARTED, TIME = "_step", "run", "_started", "_wall_time"
 Scalar = tuple[str, int, float, float]  # tag, step, value, seconds
@@ -44,14 +46,16 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
             f"{root}: there is no such folder; give one with event files of TensorBoard"
         )
     files: dict[Path, list[Path]] = {}
-    for path in sorted(root.glob(PATTERN)):
+    for path in files_below(root, PATTERN):
         files.setdefault(path.parent, []).append(path)
-    rows: list[Row] = []
+    runs: dict[Path, list[Row]] = {}
     notes: list[str] = []
     restarted = 0
     for folder, parts in files.items():
-        steps, replaced = _run(root, folder, parts, notes)
+        runs[folder], replaced = _run(root, folder, parts, notes)
         restarted += replaced > 0
+    rows: list[Row] = []
+    for steps in _whole_runs(runs, wanted, notes):
         last = {key: value for row in steps for key, value in row.items()}
         rows += steps if STEP in wanted else [last] if last else []
     if not rows:
@@ -62,6 +66,25 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
             "later steps that were written before do not count."
         )
     return from_records(str(root), rows, [*wanted, RUN], notes)
+
+
+def _whole_runs(
+    runs: Mapping[Path, list[Row]], wanted: Iterable[str], notes: list[str]
+) -> list[list[Row]]:
+    """Return the rows of each run.
+
+    A folder within the folder of a run is a part of this run if it has none of the wanted tags, as
+    the folders that `SummaryWriter.add_hparams` makes.
+    """
+    tags = {name for name in wanted if not name.startswith("folder_")} - {RUN, STEP, STARTED, TIME}
+    with_tag = {folder for folder, steps in runs.items() if any(tags & row.keys() for row in steps)}
+    parts = {folder for folder in runs.keys() - with_tag if not with_tag.isdisjoint(folder.parents)}
+    if parts:
+        notes.append(
+            f"Folders within the folder of a run that have no value of {listed(sorted(tags), 'or')}"
+            f", and do not count as runs: {len(parts)}."
+        )
+    return [steps for folder, steps in runs.items() if folder not in parts]
 
 
 def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> tuple[list[Row], int]:

@@ -18,9 +18,10 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.json_lines import flat, from_records
+from ablate.evidence.foreign.reading import files_below
 from ablate.evidence.foreign.table import Row, Table
 
-PATTERN = "**/run-*.wandb"
+PATTERN = "run-*.wandb"
 HEADER, BLOCK, FRAME = 7, 32768, 7  # bytes: header of the file, block, header of a record
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 STEP = "_step"
@@ -36,7 +37,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     if not root.exists():
         raise UserError(f"{root}: there is no such folder; give one with offline runs of W&B")
     notes: list[str] = []
-    paths = [root] if root.is_file() else sorted(root.glob(PATTERN))
+    paths = [root] if root.is_file() else files_below(root, PATTERN)
     runs: dict[tuple[str, str], _Run] = {}
     parts = sorted((_run(path, notes) for path in paths), key=_Run.start)
     for part in parts:
