@@ -146,6 +146,7 @@ class Wording:
         if margin:
             holds, breaks = f"differ by at least {margin:g}", f"differ by less than {margin:g}"
         units, count = "pairs" if self.claim.target is None else "runs", len(cases.counted)
+        units = f"complete {units}" if self.judged.measured.incomplete else units
         where = f"{breaks} in {cases.broken} of" if cases.broken else f"{holds} in all"
         return f"{self._treatment} and {self._baseline} {where} {count} {units}"
 
@@ -159,7 +160,11 @@ class Wording:
             return f"No estimate: {measured.problem}."
         if isinstance(effect, Cases):
             which = "Smallest" if self.claim.margin else "Largest"
-            return f"{which} difference of {self._metric}: {effect.effect:.4g}; every case counts."
+            left_out = (
+                measured.incomplete and f"incomplete pairs are left out: {measured.incomplete}"
+            )
+            counted = left_out or "every case counts"
+            return f"{which} difference of {self._metric}: {effect.effect:.4g}; {counted}."
         if isinstance(effect, Rates):
             return (
                 f"Failed: {effect.second} of {effect.of_second} runs of {self._treatment}, "

@@ -52,3 +52,10 @@ def test_values_whose_squares_overflow_are_refused():
     runs = pd.DataFrame({"arm": [*"ab"] * 5, "loss": [1.0] * 9 + [1e200]})
     with pytest.raises(UserError, match=r"loss reaches 1e\+200, but at most 1e\+150"):
         ablate.compare(runs, **ASKED)
+
+
+def test_an_exact_claim_counts_the_pairs_that_it_does_not_check():
+    runs = pd.DataFrame({"arm": [*"aaaabbbb"], "seed": [0, 1, 2, 3, 0, 1, 2, 9], "loss": 1.0})
+    (claim,) = ablate.compare(runs, **ASKED, kind="exact", pair="seed").claims
+    assert claim.headline == "Supported. b and a agree within 0 in all 3 complete pairs."
+    assert claim.evidence == "Largest difference of loss: 0; incomplete pairs are left out: 2."
