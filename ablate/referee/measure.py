@@ -259,7 +259,8 @@ def _over_all(claim: Claim, by_dataset: Sequence[Measured], runs: Runs) -> Measu
         if len(values) > 1 and np.isfinite(errors).all():
             spread = math.sqrt(max(0.0, float(values.var(ddof=1) - np.square(errors).mean())))
     problem, counted = _problem(claim, (), effect), _count_failures(claim, runs)
-    lost = sum(math.isnan(d.effect.effect) and any(a.without for a in d.arms) for d in by_dataset)
+    empty = [dataset.arms for dataset in by_dataset if math.isnan(dataset.effect.effect)]
+    lost = sum(all(a.runs for a in arms) and any(a.without for a in arms) for arms in empty)
     if lost and counted and isinstance(effect, MeanDifference):
         problem = f"failed runs leave {lost} of {len(by_dataset)} datasets without an estimate"
         effect = replace(effect, parts=())
