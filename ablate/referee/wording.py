@@ -177,12 +177,16 @@ class Wording:
         value = number(self.design.sign * effect.effect, self._error)
         value = value if value.startswith("-") else f"+{value}"
         beside = f"({self._interval(self.design.sign, self._error)}; {self._counted(effect)})"
-        return f"{self._what}: {value} {self._metric} {beside}."
+        unit = "" if is_power_law(self.claim) else f" {self._metric}"
+        return f"{self._what}: {value}{unit} {beside}."
 
     @property
     def _what(self) -> str:
         minus, claim = f"{self._treatment} minus {self._baseline}", self.claim
         if claim.kind == "trend":
+            if is_power_law(claim):
+                start = "Difference of the exponents" if claim.minus else "Exponent"
+                return f"{start} of {self._metric} over {claim.over}"
             slope = "Difference of slopes" if claim.minus else "Slope"
             return f"{slope} {PER[claim.scale]} {claim.over}"
         return f"Difference of differences, {minus}" if claim.minus else minus
@@ -336,7 +340,6 @@ class Wording:
 
     @property
     def _quantity(self) -> str:
-        """The metric as a noun in the singular."""
         return self._metric if self.design.reach is None else f"number of {self._metric}"
 
     @property
@@ -351,7 +354,8 @@ class Wording:
 
     @property
     def _slope(self) -> str:
-        return f"the slope of {self._metric} over {self.claim.over}"
+        what = "exponent" if is_power_law(self.claim) else "slope"
+        return f"the {what} of {self._metric} over {self.claim.over}"
 
     @property
     def _places(self) -> str:
@@ -380,6 +384,11 @@ class Wording:
 def level_of(claim: Claim) -> float:
     """Return the confidence level of the interval that decides a claim."""
     return 1 - (2 if SUPPORTED in KINDS[claim.kind].whole else 1) * claim.alpha
+
+
+def is_power_law(claim: Claim) -> bool:
+    """Return whether the effect of a claim is an exponent, which has no unit."""
+    return claim.kind == "trend" and claim.scale == "log_log"
 
 
 def _threshold(turn: MarginThreshold) -> str:

@@ -187,7 +187,7 @@ def _satterthwaite(parts: Sequence[tuple[float, float]]) -> float:
     `parts` has each variance with its degrees of freedom.
     """
     whole = sum(variance for variance, _ in parts)
-    if not whole:
+    if not whole or any(not df for _, df in parts):
         return min((df for _, df in parts), default=math.nan)
     spread = sum((variance / whole) ** 2 / df for variance, df in parts)
     return 1 / spread if spread else math.inf

@@ -1,5 +1,6 @@
 """Sentences on how far to trust a verdict."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -59,3 +60,23 @@ def test_an_exact_claim_counts_the_pairs_that_it_does_not_check():
     (claim,) = ablate.compare(runs, **ASKED, kind="exact", pair="seed").claims
     assert claim.headline == "Supported. b and a agree within 0 in all 3 complete pairs."
     assert claim.evidence == "Largest difference of loss: 0; incomplete pairs are left out: 2."
+
+
+def test_an_exponent_has_no_unit():
+    width = np.repeat([64.0, 128.0, 256.0], 4)
+    loss = 9 * width**-0.25 * np.tile([0.99, 1.0, 1.0, 1.01], 3)
+    runs = pd.DataFrame({"width": width, "loss": loss, "arm": "a", "half": [*"xy"] * 6})
+    asked = {"metric": "loss", "better": "lower", "kind": "trend", "over": "width"}
+    (claim,) = ablate.compare(runs, **asked, scale="log_log").claims
+    assert claim.evidence.startswith("Exponent of loss over width: -0.2500 (95 % CI -0.2588 to")
+    halves = {"where": {"half": "x"}, "minus": {"half": "y"}}
+    (claim,) = ablate.compare(runs, **asked, scale="log_log", **halves).claims
+    assert claim.evidence.startswith("Difference of the exponents of loss over width: ")
+    assert "the exponent of loss over width is lower at half=x" in claim.headline
+
+
+def test_an_arm_with_little_noise_is_compared_with_an_arm_that_borrows_noise():
+    values = {"a": [1.0, 1.1, 0.9, 1.0, 1.05], "b": [1.2], "lender": [1.0, 2.0, 4.0, 5.0]}
+    runs = pd.DataFrame({"arm": arm, "loss": loss} for arm in values for loss in values[arm])
+    (claim,) = ablate.compare(runs, **ASKED, noise={"arms": ["lender"]}).claims
+    assert claim.judged.decision.status == "inconclusive"
