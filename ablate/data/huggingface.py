@@ -42,7 +42,7 @@ class HubData:
 
     path: str
     name: str | None
-    data_files: dict[str, object] | None
+    data_files: dict[str, str | list[str]] | None
     revision: str | None
     train: str
     validation: str

@@ -27,7 +27,10 @@ LEAVES = sorted(
 # Corpora and tokenizers that need something from the user.
 NEEDS = {
     "data=parallel": ["data.train=x", "data.source=aa", "data.target=bb"],
-    "data=huggingface": ["data.path=x", "tokenizer=bpe"],
+    "data=huggingface": [
+        *("data.path=json", "tokenizer=bpe"),
+        "data.data_files={train: a.jsonl, test: [b.jsonl, c.jsonl]}",
+    ],
     "data=huggingface_pairs": ["data.path=x", "data.source=aa", "data.target=bb"],
     "data=language": [
         *(f"data.{split}=x" for split in ("train", "validation", "test")),

@@ -136,9 +136,9 @@ def test_the_fingerprint_follows_content_format_splits_and_fields(written, made)
     ("changes", "words"),
     [
         (dict(field="txt"), r"data\.field=txt: train has no field txt; it has text, transl"),
-        (dict(field="translation.fr"), "row 1 of train holds None"),
+        (dict(field="translation.fr"), "row 1 of train this field is None; it must"),
         (dict(field="n"), "row 1 of train this field is 1"),
-        (dict(field="translation"), "and no text"),
+        (dict(field="translation"), "this field is {.*}; it must be text"),
         (dict(train="dev"), r"data\.train=dev: .*dev"),
     ],
 )
