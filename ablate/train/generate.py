@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import yaml
+from hydra.utils import get_object
 
+from ablate.config.trust import check_targets
 from ablate.data.documents import SEPARATORS
+from ablate.data.text import MARK
 from ablate.data.tokenizer import Tokenizer
 from ablate.data.vocabulary import UNK
 from ablate.errors import UserError
@@ -31,7 +34,8 @@ def writer_of(run: Restored) -> Writer:
 def separator_of(folder: Path, tokenizer: Tokenizer) -> str | None:
     """Return the text between two documents of the training text of a run; None if there is none.
 
-    In training, an end token replaced this text. Without documents, every line was a text.
+    In training, an end token replaced this text. In a corpus without documents, every line was a
+    text. The texts of `data=huggingface` and of other packages may have several lines.
 
     Args:
         folder: folder of the run.
@@ -41,21 +45,33 @@ def separator_of(folder: Path, tokenizer: Tokenizer) -> str | None:
         return "\n"
     # a restored config has no node `data`, whose class need not be trusted to continue a prompt
     data = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")).get("data")
-    rule = data.get("documents") if isinstance(data, dict) else None
-    return SEPARATORS.get(rule) if isinstance(rule, str) else None
+    node = data if isinstance(data, dict) else {}
+    if "documents" in node:
+        return SEPARATORS.get(str(node["documents"]))
+    return "\n" if _has_lines(node.get("_target_")) else None
+
+
+def _has_lines(target: object) -> bool:
+    """Return whether a run's corpus is a class of ablate whose texts are single lines."""
+    try:
+        check_targets({"data": {"_target_": target}}, ())
+    except UserError:  # a class of another package, which must not be imported
+        return False
+    return not get_object(str(target)).documents
 
 
 def read_prompt(raw: bytes, writer: Writer) -> str:
     """Return a prompt as text, after a check that the vocabulary has all of its characters.
 
-    If the model was trained on separate lines, the final line feed is dropped.
+    A byte-order mark is dropped. If the model was trained on separate lines, the final line feed is
+    dropped, too.
 
     Raises:
         UserError: the prompt is not UTF-8, has several documents although the model was trained on
             single documents, or has characters that the vocabulary lacks.
     """
     try:
-        prompt = raw.decode("utf-8").replace("\r\n", "\n")
+        prompt = raw.decode("utf-8").removeprefix(MARK).replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise UserError(
             f"the prompt is not UTF-8: byte {error.start} is invalid; convert it to UTF-8"

@@ -10,6 +10,7 @@ LATER = ["Ann:\nthe cat", "Bob:\na dog"] * 20
 @pytest.fixture
 def make(tmp_path):
     """Build a writer whose model always generates the first token of a given text."""
+    from ablate.data.documents import SEPARATORS
     from ablate.data.scheme.byte import Byte
     from ablate.data.scheme.char import Char
     from ablate.data.scheme.word import Word
@@ -41,7 +42,8 @@ def make(tmp_path):
         limits = {} if scheme == "byte" else {"vocab_size": None}
         kind = schemes.get(scheme, Byte)(joint=True, **limits)
         vocabulary = Tokenizers.train(kind, ([], texts), documents=rule is not None).tgt
-        (tmp_path / "config.yaml").write_text(f"data: {{documents: {rule}}}\n", encoding="utf-8")
+        node = f"documents: {rule}" if rule in (None, *SEPARATORS) else f"_target_: {rule}"
+        (tmp_path / "config.yaml").write_text(f"data: {{{node}}}\n", encoding="utf-8")
         model = Recorder(vocabulary.encode_batch([text])[0][0], vocabulary.size)
         task = LanguageModel(attention="context")
         writer = Writer(model, vocabulary, task, 99, packed, separator_of(tmp_path, vocabulary))
@@ -73,6 +75,29 @@ def test_line_feeds_of_a_prompt_end_documents_as_in_training(make, scheme):
     assert write("a dog\nthe") == "ss"
     first, second = writer.tokenizer.encode_batch(["a dog", "the"])
     assert writer.model.tokens[0][:-1] == [EOS, *first, EOS, *second]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "prompt"),
+    [
+        ("ablate.data.toy.corpus.Toy", "the"),
+        ("ablate.data.language.Language", "the"),
+        ("ablate.data.huggingface.HuggingFace", "the\n"),  # its texts may have several lines
+        ("package.that.is.not.installed.Corpus", "the\n"),
+    ],
+)
+def test_a_byte_model_of_lines_drops_the_line_feed_of_a_prompt(make, corpus, prompt):
+    from ablate.train.generate import read_prompt
+
+    writer, _ = make("byte", LINES, corpus, "s")
+    assert read_prompt(b"the\n", writer) == prompt
+
+
+def test_a_prompt_has_no_byte_order_mark(make):
+    from ablate.train.generate import read_prompt
+
+    writer, _ = make("char", LINES, "line", "s")
+    assert read_prompt("\ufeffthe\n".encode(), writer) == "the"
 
 
 @pytest.mark.parametrize(("rule", "end"), [("paragraph", True), ("file", False)])
