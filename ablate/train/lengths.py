@@ -35,7 +35,7 @@ def check_lengths(job: Job, model: Model, data: TextData) -> None:
             kernel.check_context(job.config.batch.context)
     sources, targets = zip(*_needs(job, data), strict=True)
     pairs = zip(sources, targets, strict=True)
-    both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}") for src, tgt in pairs]
+    both = [(src[0] + tgt[0], f"{src[1]} and {tgt[1]}" if src[0] else tgt[1]) for src, tgt in pairs]
     longest = model.limits()
     for side, needs in (("source", sources), ("target", targets), ("both", both)):
         limit, (tokens, what) = longest.get(side), max(needs)
@@ -65,12 +65,14 @@ def _needs(job: Job, data: TextData) -> Iterator[tuple[Need, Need]]:
     There is a pair for training, for validation and for each test split. If the task generates
     text, there is also a pair for the decoding search on validation and on each test split.
     """
+    unit = "targets" if job.task.reads_source else "texts"
+    unit = unit if job.config.batch.context is None else "contexts"
     src, tgt = job.task.longest(*data.longest("train"))
-    yield (src, "the sources of train"), (tgt, "the targets of train")
+    yield (src, "the sources of train"), (tgt, f"the {unit} of train")
     padding = job.config.batch.test_padding
     for split in ("validation", *job.config.test_splits):
         src, tgt = job.task.longest(*data.longest(split, tested=True))
-        yield (src, f"the sources of {split}"), (tgt, f"the targets of {split}")
+        yield (src, f"the sources of {split}"), (tgt, f"the {unit} of {split}")
     if not job.task.generates:
         return
     yield _searched(data, "validation", job.validation_search, 0, "validation_search")

@@ -77,6 +77,19 @@ def test_what_does_not_fit_is_named(check, overrides, message):
         check(*overrides)
 
 
+@pytest.mark.parametrize(
+    ("overrides", "unit"),
+    [
+        (["model=decoder_only", "task=language_model"], "texts"),
+        (["model=encoder_only", "task=masked_language_model"], "texts"),
+        (["model=decoder_only", "task=language_model", "batch.context=16"], "contexts"),
+    ],
+)
+def test_the_message_for_a_task_without_sources_names_no_sources(check, overrides, unit):
+    with pytest.raises(UserError, match=f"max_length=3 is too short for the {unit} of"):
+        check(rows(3), *overrides)
+
+
 def test_translations_as_long_as_the_limit_fit_the_table(compose, small):
     config = compose(*small, "model/position=learned", "search.max_ratio=1.5", "search.max_extra=3")
     job = resolve(config)
