@@ -359,7 +359,7 @@ class TextData(pl.LightningDataModule):
                 self.check_evaluation(split)
 
     def _refuse_empty(self, split: str) -> None:
-        if not len(self._ids(split)[1]):
+        if not self._cache.length(split).bytes:  # texts may be empty
             raise UserError(f"{split} has no text to score models on; give text for {split}.")
 
     def _count(self, split: str) -> Counts:

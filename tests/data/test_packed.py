@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ablate.config.schema import Batching
+from ablate.data.documents import Segment
 from ablate.data.packed import PackedData
 from ablate.data.permutation import Permutation
 from ablate.data.scheme.byte import Byte
@@ -152,6 +153,16 @@ def test_a_split_without_text_is_refused_before_training(make):
         data.prepare()
     with pytest.raises(UserError, match=r"test has no text"):
         data.check_evaluation("test")
+
+
+def test_a_split_of_empty_texts_is_refused_before_training(make, monkeypatch):
+    """Rows of a data set may be empty, and nothing separates them; bits per byte need a byte."""
+    data = make()
+    segments = data._corpus.segments
+    empty = {"validation": [Segment("", ""), Segment("", "")]}
+    monkeypatch.setattr(data._corpus, "segments", lambda s: iter(empty.get(s) or segments(s)))
+    with pytest.raises(UserError, match="validation has no text"):
+        data.prepare()
 
 
 def test_a_corpus_of_one_context_is_enough_and_a_document_may_be_longer(make):
