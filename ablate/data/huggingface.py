@@ -71,7 +71,11 @@ class HubData:
                 "or name a whole split."
             )
         try:
-            return _library().load_dataset(**self._where, split=given, streaming=self.streaming)
+            return _library().load_dataset(
+                **self._where | {"cache_dir": self._prepared},
+                split=given,
+                streaming=self.streaming,
+            )
         except ValueError as error:
             raise UserError(f"data.{split}={given}: {_first_line(error)}") from error
         except Exception as error:  # errors of the network, the file system, or the package itself
@@ -116,24 +120,43 @@ class HubData:
         Raises:
             UserError: there is no such data set.
         """
-        try:
-            builder = _library().load_dataset_builder(**self._where)
-        except Exception as error:
-            raise self._unreadable(error) from error
+        kind, files = self._content
         names = [getattr(self, split) for split in SPLITS]
-        kind = type(builder.config).__name__  # such as JsonConfig; a format reads files in its way
-        digest = hashlib.sha256(f"{kind} {self.name} {names} {self.columns}\n".encode())
-        for split, paths in sorted((builder.config.data_files or {}).items(), key=str):
-            for path in paths:
-                local = Path(path)
-                content = digest_of(local) if local.is_file() else str(path)
-                digest.update(f"{split} {content}\n".encode())
-        return digest.hexdigest()
+        given = f"{kind} {self.name} {names} {self.columns}\n{files}"
+        return hashlib.sha256(given.encode()).hexdigest()
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Names of the fields (columns) that are read."""
+
+    @cached_property
+    def _content(self) -> tuple[str, str]:
+        """The format of the data files, such as JsonConfig, and a line for each file: its split,
+        and the SHA-256 of a local file or the URL of a hub file.
+        """
+        try:
+            config = _library().load_dataset_builder(**self._where).config
+        except Exception as error:
+            raise self._unreadable(error) from error
+        files = sorted((config.data_files or {}).items(), key=str)
+        lines = [
+            f"{split} {digest_of(Path(path)) if Path(path).is_file() else path}\n"
+            for split, paths in files
+            for path in paths
+        ]
+        return type(config).__name__, "".join(lines)
+
+    @property
+    def _prepared(self) -> str:
+        """Folder for downloaded files and prepared rows.
+
+        The library takes a local file with the same time for unchanged, so rows of local files are
+        in a folder that is named by their content.
+        """
+        files = self._content[1]
+        digest = "" if "://" in files else hashlib.sha256(files.encode()).hexdigest()[:16]
+        return str(Path(self.download_to, digest))
 
     @property
     def _where(self) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Data sets by the package `datasets`: local JSONL and Parquet, streamed or not, no network."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -129,6 +130,14 @@ def test_the_fingerprint_follows_content_format_splits_and_fields(written, made)
         file.write(json.dumps(rows("test")[0]) + "\n")
     prints.append(made("text", data_files=files).fingerprint())
     assert len(set(prints)) == len(prints)
+
+
+def test_changed_text_is_read_even_if_the_file_has_the_same_time(made, tmp_path):
+    path = tmp_path / "train.jsonl"
+    for text in ("old", "new"):
+        path.write_text(json.dumps({"text": text}), encoding="utf-8")
+        os.utime(path, (1e9, 1e9))
+        assert list(made("text", data_files={"train": str(path)}).read("train").tgt) == [text]
 
 
 @pytest.mark.parametrize("streaming", [False, True])
