@@ -93,9 +93,9 @@ class HubData:
         Raises:
             UserError: there is no such split, data set or field, or a field holds no text.
         """
-        column, *inside = field.split(".")
         rows = self.rows(split)
         columns = rows.column_names
+        column, *inside = [field] if field in (columns or ()) else field.split(".")
         if columns is not None:
             if column not in columns:
                 raise UserError(
@@ -210,12 +210,23 @@ class HuggingFacePairs(HubData, Corpus):
         source_field: column with the sources; dots lead to a nested field, as in translation.en.
         target_field: column with the targets; dots lead to a nested field, as in translation.de.
         others: see `HubData`.
+
+    Raises:
+        UserError: the package is not installed, or both fields are the same.
     """
 
     source: str
     target: str
     source_field: str
     target_field: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.source_field == self.target_field:
+            raise UserError(
+                f"data.source_field and data.target_field are both {self.source_field}; name the "
+                "fields of two languages, such as data.source=en and data.target=de."
+            )
 
     @property
     def languages(self) -> tuple[str, str]:

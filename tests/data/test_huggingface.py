@@ -140,6 +140,18 @@ def test_changed_text_is_read_even_if_the_file_has_the_same_time(made, tmp_path)
         assert list(made("text", data_files={"train": str(path)}).read("train").tgt) == [text]
 
 
+def test_a_column_may_have_dots_in_its_name(made, tmp_path):
+    path = tmp_path / "train.jsonl"
+    path.write_text(json.dumps({"text.en": "cat"}), encoding="utf-8")
+    corpus = made("text", data_files={"train": str(path)}, field="text.en")
+    assert list(corpus.read("train").tgt) == ["cat"]
+
+
+def test_sources_and_targets_are_different_fields(made):
+    with pytest.raises(UserError, match="both translation.en; name the fields of two"):
+        made("pairs", target_field="translation.en")
+
+
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize(
     ("changes", "words"),
