@@ -148,9 +148,20 @@ def _listed(key: str, names: Sequence[str]) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """Return the visible files below a folder, sorted by name."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [p for p in files if not any(x[0] == "." for x in p.relative_to(folder).parts)]
+    """Return the visible files below a folder, sorted by name; links to folders are not followed.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    files: list[Path] = []
+    for place, folders, names in os.walk(folder, onerror=_fail):
+        folders[:] = [name for name in folders if name[0] != "."]
+        files += [Path(place, name) for name in names if name[0] != "."]
+    return sorted(path for path in files if path.is_file())
+
+
+def _fail(error: OSError) -> None:
+    raise error
 
 
 def _size(path: Path) -> int:

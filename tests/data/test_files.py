@@ -1,6 +1,7 @@
 """Text files of the user's own: split, cut and read as a stream; what is no text is named."""
 
 import gzip
+import os
 import random
 
 import pytest
@@ -50,6 +51,22 @@ def test_folders_are_read_in_the_order_of_names_without_hidden_files(corpus):
     }
     made = corpus("b", content=content, validation=["z.txt"], test=["z.txt"])
     assert texts(made) == {"train": ["a", "b", "c", "d"], "validation": ["e"], "test": ["e"]}
+
+
+def test_a_folder_that_cannot_be_read_is_not_left_out(corpus, monkeypatch):
+    scan = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    content = {"b/x.txt": "a\n", "b/closed/x.txt": "c\n"}
+    made = corpus("b", content=content, validation=["b"], test=["b"])
+    assert texts(made)["train"] == ["c", "a"]
+    monkeypatch.setattr("os.scandir", refuse)
+    with pytest.raises(PermissionError, match="b/closed"):
+        corpus("b")
 
 
 @pytest.mark.parametrize("block", [1, 2, 5, 1000])
