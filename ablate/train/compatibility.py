@@ -5,8 +5,10 @@ together.
 import torch
 
 from ablate.config.construct import building
+from ablate.data.pairs import Corpus
 from ablate.errors import UserError
 from ablate.optimizer.base import make_optimizer
+from ablate.task.base import Task
 from ablate.train.callbacks import check_callbacks
 from ablate.train.job import Job
 
@@ -14,6 +16,7 @@ from ablate.train.job import Job
 def check_compatibility(job: Job) -> None:
     """Raise UserError for the first component of a job that does not fit another component."""
     check_task(job)
+    check_sources(job.task, job.corpus)
     check_probe(job)
     check_measure(job)
     check_optimizer(job)
@@ -43,6 +46,15 @@ def check_task(job: Job) -> None:
         raise UserError(
             f"loss counts padding, but the targets of task {task} are PAD wherever nothing is to "
             "be predicted: choose another loss"
+        )
+
+
+def check_sources(task: Task, corpus: Corpus) -> None:
+    """Raise UserError if the task translates, but the texts of the corpus have no sources."""
+    if task.generates and not corpus.languages[0]:
+        raise UserError(
+            f"data is {type(corpus).__name__}, whose texts have no sources to translate: choose a "
+            "corpus of sentence pairs, or train a language model (scale=language)"
         )
 
 

@@ -9,6 +9,7 @@ from ablate.data.pairs import Corpus
 from ablate.data.tokenizer import Given
 from ablate.errors import UserError
 from ablate.task.base import Text
+from ablate.train.compatibility import check_sources
 from ablate.train.prepare import make_data
 from ablate.train.restore import Restored
 
@@ -44,6 +45,7 @@ def evaluation_data(run: Restored, corpus: Corpus, split: str, cache_dir: str) -
         raise UserError(
             f"split={split}: this corpus has no such split; choose {' or '.join(corpus.splits)}"
         )
+    check_sources(run.task, corpus)
     if corpus.documents and not run.tokenizers.tgt.verbatim:
         raise UserError(
             "data has documents, but the vocabulary of this run was made from single lines and "

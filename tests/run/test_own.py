@@ -82,6 +82,11 @@ def test_what_cannot_be_is_one_sentence_before_any_work(compose, small, tmp_path
     assert not (tmp_path / "results").exists()
 
 
+def test_texts_without_sources_are_not_translated(compose):
+    with pytest.raises(UserError, match="Shakespeare, whose texts have no sources to translate"):
+        resolve(compose("data=shakespeare"))
+
+
 def test_a_metric_of_ones_own_is_recorded_and_can_be_judged(go, compose, small):
     result = go("metric=exact_match")
     assert result["metrics"]["test/exact_match"] == 0

@@ -207,3 +207,8 @@ def test_lines_cannot_score_documents(call, trained):
     words = ("data=text", f"data.test=[{trained.folder}/play.txt]", cache)
     status, _, err = call("evaluate", trained.lines, *words)
     assert status == 2 and "single lines" in err
+
+
+def test_a_translator_is_not_scored_on_texts_without_sources(call, finished):
+    status, out, err = call("evaluate", f"checkpoint={finished}", "data=shakespeare")
+    assert (status, out) == (2, "") and "Shakespeare, whose texts have no sources" in err
