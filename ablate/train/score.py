@@ -27,6 +27,10 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     text = Text(data.tokenizers, data.languages, data.references(split), data.length(split))
     if doubt := task.evaluation(data.languages[1], thorough=False).doubt(text.references[:1000]):
         print(f"warning, {split}: {doubt}", flush=True)
+    pairs, _, cut = data.counts[split]
+    if cut:
+        limit = f"batch.max_length={run.config.batch.max_length} of the run"
+        print(f"warning, {split}: texts above {limit} are cut, {cut:,} of {pairs:,}", flush=True)
     evaluation = task.evaluation(data.languages[1], thorough=True).to(run.device)
     evaluation.begin(text)
     with torch.inference_mode():

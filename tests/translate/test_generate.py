@@ -212,3 +212,14 @@ def test_lines_cannot_score_documents(call, trained):
 def test_a_translator_is_not_scored_on_texts_without_sources(call, finished):
     status, out, err = call("evaluate", f"checkpoint={finished}", "data=shakespeare")
     assert (status, out) == (2, "") and "Shakespeare, whose texts have no sources" in err
+
+
+def test_an_evaluation_says_that_texts_are_cut(call, finished, tmp_path):
+    for language in ("en", "de"):
+        (tmp_path / f"p.{language}").write_text("ein Hund\n" + "ein Hund läuft " * 9 + "\n")
+    files = (f"data.train={tmp_path / 'p'}", f"data.test={tmp_path / 'p'}")
+    words = ("data=parallel", "data.source=en", "data.target=de", *files)
+    cache = f"paths.cache={tmp_path}"
+    status, out, _ = call("evaluate", f"checkpoint={finished}", *words, cache)
+    assert status == 0
+    assert "warning, test: texts above batch.max_length=60 of the run are cut, 1 of 2\n" in out
