@@ -1,4 +1,4 @@
-"""Start a sweep: check and register its study before any run."""
+"""Start a sweep: check its study, and register it before any run."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,12 +13,12 @@ from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import register
 from ablate.evidence.command import command
-from ablate.evidence.seal import write_about
+from ablate.evidence.seal import ABOUT, write_about
 from ablate.evidence.types import Regime, Study
 from ablate.record.files import check_name
 from ablate.sweep.asked import asked
 from ablate.sweep.cell import config_dirs, plain_study
-from ablate.sweep.share import entering
+from ablate.sweep.share import alone, enter
 from ablate.verdict.stages import check_looks
 from ablate.verdict.study_checks import check_study
 
@@ -26,21 +26,31 @@ AT_LEAST_ONE = ("budget.seeds", "n_jobs")
 
 
 def begin(config: DictConfig) -> None:
-    """Check the study of a sweep, register it, and write study.json with a seal: digests by which
-    later changes are detected.
-
-    If another process with the same command has started the sweep, the sweep is not registered
-    again.
+    """Check the study of a sweep, and choose the folder of the sweep.
 
     Raises:
         UserError: no decision rule applies to the study, or the config selects a Hydra launcher
             other than ablate's.
     """
-    study = checked(config)
-    about = regime(config)
-    with entering(config, about) as new:
-        if new:
-            _write_down(config, study, about)
+    checked(config)
+    enter(config, regime(config))
+
+
+def register_study(config: DictConfig, study: Study | None) -> None:
+    """Register the study of a sweep, and write study.json with a seal: digests by which later
+    changes are detected.
+
+    If another process with the same command has registered the study, nothing is written. The runs
+    must have been checked, because a sweep whose runs are refused must not count as an earlier
+    sweep of its questions.
+
+    Args:
+        config: the config of the sweep.
+        study: the study in this config.
+    """
+    with alone(config):
+        if not (Path(config.hydra.sweep.dir) / ABOUT).exists():
+            _write_down(config, study, regime(config))
 
 
 def checked(config: DictConfig) -> Study | None:

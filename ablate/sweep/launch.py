@@ -21,6 +21,7 @@ from ablate.evidence.piece import replicate
 from ablate.evidence.tuned import screening_seeds
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.sweep.apart import check_swept
+from ablate.sweep.begin import register_study
 from ablate.sweep.cell import Cell, Overrides, compose, plain_study
 from ablate.sweep.parts import is_part, replicates, without_made
 from ablate.sweep.pool import Pool
@@ -74,6 +75,7 @@ def launch(
     if engine.works_here:
         pool.prepare()
     planned = plan(context, config, job_overrides, first)
+    register_study(config, planned.study)
     before(config, planned)
 
     def here() -> None:

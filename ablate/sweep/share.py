@@ -56,12 +56,10 @@ def alone(config: DictConfig) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
-    """Choose the folder of the sweep, and yield whether the sweep is new, so that the `with` block
-    must register it.
+def enter(config: DictConfig, regime: Regime) -> None:
+    """Choose the folder of the sweep, and store it in hydra.sweep.dir.
 
-    The folder is stored in hydra.sweep.dir. An open sweep of the same command is continued.
+    An open sweep of the same command is continued.
 
     Raises:
         UserError: hydra.sweep.dir was given, and another command has started a sweep there.
@@ -69,13 +67,11 @@ def entering(config: DictConfig, regime: Regime) -> Iterator[bool]:
     """
     own_key = key(config, regime)
     with alone(config):
-        folder = _joined(config, own_key)
+        folder = _joined(config, own_key) or _free(Path(config.hydra.sweep.dir))
         with read_write(config.hydra):
-            config.hydra.sweep.dir = str(folder or _free(Path(config.hydra.sweep.dir)))
-        yield folder is None
-        settled = Path(config.hydra.sweep.dir)
-        state = state_of(settled) or State(key=own_key, cells=None, failed=None)
-        _write(settled, {**state, "failed": None})
+            config.hydra.sweep.dir = str(folder)
+        state = state_of(folder) or State(key=own_key, cells=None, failed=None)
+        _write(folder, {**state, "failed": None})
 
 
 def key(config: DictConfig, regime: Regime) -> str:

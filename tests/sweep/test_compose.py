@@ -17,7 +17,7 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf, open_dict
 
 from ablate.config.location import CONF
-from ablate.sweep.begin import begin
+from ablate.sweep.begin import begin, register_study
 from ablate.sweep.cell import compose
 
 ARMS = ("model/residual=post_ln", "model/residual=pre_ln")
@@ -116,6 +116,7 @@ def test_the_regime_of_a_sweep_has_what_auto_is(master):
     with open_dict(config):
         config.trainer.precision = "auto"
     begin(config)
+    register_study(config, None)
     study = json.loads((Path(config.hydra.sweep.dir) / "study.json").read_text())
     assert study["regime"]["precision"] in ("32-true", "bf16-mixed")
 

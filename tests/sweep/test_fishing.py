@@ -30,17 +30,27 @@ SPENT = "an analysis of the 2 planned seeds used up the whole significance level
 
 
 @pytest.fixture
-def swept(small, command, here, tmp_path):
-    """Start the sweep with these overrides, and return its folder."""
+def study(small, here, tmp_path):
+    """Return the words of the sweep with these overrides."""
     place = tmp_path / "own" / "experiment"
     place.mkdir(parents=True)
     (place / "fished.yaml").write_text(OWN)
+
+    def command_line(*overrides):
+        place = f"--config-dir={tmp_path / 'own'}"
+        return ["+experiment=fished", *small, *overrides, "-m", place]
+
+    return command_line
+
+
+@pytest.fixture
+def swept(study, command, tmp_path):
+    """Start the sweep with these overrides, and return its folder."""
     sweeps = tmp_path / "results" / "sweeps"
 
     def started(*overrides):
         earlier = {*sweeps.glob("*/*")}
-        place = f"--config-dir={tmp_path / 'own'}"
-        status, _, err = command("+experiment=fished", *small, *overrides, "-m", place)
+        status, _, err = command(*study(*overrides))
         assert status == 0, err
         (folder,) = {*sweeps.glob("*/*")} - earlier
         return folder
@@ -86,6 +96,14 @@ def test_a_seed_stopped_by_hand_is_missed(swept):
     assert "1 seed that was begun or analysed earlier is missing" in json.dumps(
         judged(swept("seed=0"))
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("refused", ["seed=-1,2", "seed=1,1", "seed=a,b", "data.n_train=0"])
+def test_a_sweep_that_is_refused_is_no_earlier_try(study, command, tmp_path, refused):
+    status, _, err = command(*study(refused))
+    assert (status, "Traceback" in err) == (2, False), err
+    assert not (tmp_path / "results" / "book.jsonl").exists()
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from ablate.record.links import link_path
 from ablate.record.training import Record
 from ablate.record.types import Fingerprints
 from ablate.sweep import share
-from ablate.sweep.begin import begin
-from ablate.sweep.cell import Cell
+from ablate.sweep.begin import begin, register_study
+from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.cell_queue import CellQueue
 from ablate.sweep.launch import n_jobs
 from ablate.sweep.pool import Pool
@@ -167,6 +167,7 @@ def command(small, tmp_path):
 def start(config):
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         begin(config)
+        register_study(config, plain_study(config))
 
 
 def folder(config):
