@@ -23,7 +23,7 @@ def from_folder(folder: Path) -> Evidence:
         return load_evidence(folder)
     check_cells(folder)
     evidence = gather(folder)
-    if "looks" not in evidence.registration:  # without it, the analysis would not be logged
+    if "asked" not in evidence.registration:  # only the end of a sweep logs its analysis
         raise UserError(
             f"{folder} is a sweep without a study, or one that has not ended: start the same "
             "command again to continue it"
