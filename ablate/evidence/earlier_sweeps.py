@@ -72,6 +72,14 @@ def annotate_part(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
     return replace(annotated, registration={**annotated.registration, "part": True})
 
 
+def has_ended(evidence: Evidence) -> bool:
+    """Return whether the evidence is that of a sweep that has ended.
+
+    Only the end of a sweep stores the history of its questions.
+    """
+    return "asked" in evidence.registration
+
+
 def _earlier_sweeps(results: Path, sweep: Path, evidence: Evidence) -> "EarlierSweeps":
     log = AnalysisLog.read(results)
     current = log.of(os.path.relpath(sweep, results))
@@ -95,7 +103,7 @@ class EarlierSweeps:
     current: Sweep
     study: Study
     parts: Parts  # evidence of earlier sweeps with the same settings
-    lost: set[Seed]  # seeds whose evidence no longer exists
+    lost: set[Seed]  # begun seeds whose evidence does not exist, or no longer exists
 
     @classmethod
     def of(cls, log: AnalysisLog, current: Sweep, study: Study, read: Reader) -> "EarlierSweeps":
@@ -114,10 +122,13 @@ class EarlierSweeps:
             s.folder: s for claim in earlier.claims for s in earlier.alike(claim)
         }.values():
             evidence = read(sweep)
-            if evidence is None:
-                earlier.lost.update(sweep.planned)
-            else:
+            begun = set(sweep.planned)
+            if evidence is not None:
                 earlier.parts.append((sweep.replicate, evidence))
+                begun -= {seed_of(run, sweep.replicate) for run in evidence.runs}
+            # a sweep that has ended has left out seeds only after an interim analysis
+            if evidence is None or not has_ended(evidence):
+                earlier.lost.update(begun)
         return earlier
 
     @property

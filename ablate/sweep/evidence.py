@@ -16,6 +16,7 @@ def from_folder(folder: Path) -> Evidence:
     Raises:
         UserError: the folder is not a finished sweep with a study.
     """
+    from ablate.evidence.earlier_sweeps import has_ended
     from ablate.evidence.gather import gather
 
     check_links(folder, folder)
@@ -23,7 +24,7 @@ def from_folder(folder: Path) -> Evidence:
         return load_evidence(folder)
     check_cells(folder)
     evidence = gather(folder)
-    if "asked" not in evidence.registration:  # only the end of a sweep logs its analysis
+    if not has_ended(evidence):  # the analysis would not be logged
         raise UserError(
             f"{folder} is a sweep without a study, or one that has not ended: start the same "
             "command again to continue it"

@@ -117,6 +117,17 @@ def test_evidence_that_is_gone_is_told(user):
     ]
 
 
+def test_seeds_that_a_stopped_sweep_did_not_run_are_missing(user):
+    user.judged(Try(seeds=(0, 1, 2), planned=4))
+    user.log.looks.clear()  # it was stopped before its end
+    runs = [run for run in user.kept["0"].runs if run["seed"] < 2]
+    user.kept["0"] = replace(user.kept["0"], runs=runs)
+    evidence = user.judged(Try(seeds=(1, 3), planned=4))
+    assert asked_of(CLAIM, evidence)["tried"] == [
+        "1 seed that was begun or analysed earlier is missing"
+    ]
+
+
 def test_a_question_is_its_arms_and_its_metric():
     turned = {**CLAIM, "treatment": CLAIM["baseline"], "baseline": CLAIM["treatment"]}
     renamed = {**CLAIM, "id": "other", "kind": "equivalence", "margin": 1.0}
