@@ -23,6 +23,7 @@ from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.composed import Composed
 from ablate.sweep.launch import Planned, n_jobs, plan
+from ablate.sweep.parts import is_part
 from ablate.sweep.preflight import Checked, record_of, records_of
 from ablate.train.budgets import shared_steps
 from ablate.train.job import Job
@@ -256,9 +257,9 @@ def priced(planned: Plan, earlier: Sequence[Row]) -> Plan:
 def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
     """Return for each claim the smallest effect that the planned seeds can show (its sensitivity).
 
-    The list is empty if the sweep has no study.
+    The list is empty if the sweep has no study, or makes a part of a study, which has no verdict.
     """
-    if planned.config.study is None or not planned.seeds:
+    if planned.config.study is None or is_part(planned.config) or not planned.seeds:
         return []
     study = plain_study(planned.arms[0].cell.config)
     whole = [row for row in past_rows if not row.sample]

@@ -9,12 +9,17 @@ from ablate.phrases import listed
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import Sensitivity
 from ablate.sweep.cell import plain_study
+from ablate.sweep.parts import is_part
 from ablate.verdict.kind import kind_of
 
 HEAD = ("arm", "runs", "done", "seconds each", "source of the time")
 SIDES = "<>>><"
 UNKNOWN = "unknown"
 EFFECTS = {"equivalence": "a margin", "non_inferiority": "a margin", "trend": "a slope"}
+PART = (
+    "A part of a study has no verdict. For the effects that the whole study can detect, leave out "
+    "`part` and `without_runs`."
+)
 WARNING = "According to earlier runs of their arms, these claims would stay undecided:"
 
 
@@ -23,7 +28,7 @@ def format_plan(planned: Plan, seen: list[Sensitivity]) -> str:
     claim.
     """
     return "\n".join(
-        [_cells(planned), "", _table(planned), "", *_costs(planned), *_sensitivities(seen)]
+        [_cells(planned), "", _table(planned), "", *_costs(planned), *_sensitivities(planned, seen)]
     )
 
 
@@ -32,7 +37,9 @@ def _cells(planned: Plan) -> str:
     done = sum(arm.done or 0 for arm in planned.everything)
     first = sum(arm.cells for arm in planned.screening)
     tuned = f", after {first} that choose {planned.tuned}" if first else ""
-    counted = f"{cells} runs of {arms} arms, {planned.seeds} seeds each{tuned}"
+    most = max(arm.cells for arm in planned.arms)
+    each = f"{'up to ' * (cells < most * arms)}{most} seed{'s' * (most > 1)} each"
+    counted = f"{cells} runs of {arms} arm{'s' * (arms > 1)}, {each}{tuned}"
     return f"{planned.config.name}: {counted}; {done} are done"
 
 
@@ -99,7 +106,7 @@ def _guessed(arms: int) -> str:
 
 def _early(planned: Plan) -> str:
     """Return a phrase on interim analyses, which may shorten the sweep; "" if none is planned."""
-    if planned.config.study is None:
+    if planned.config.study is None or is_part(planned.config):
         return ""
     looks = planned_looks(plain_study(planned.config))
     before = listed([str(seeds) for seeds in looks if seeds < planned.seeds])
@@ -117,7 +124,9 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _sensitivities(seen: list[Sensitivity]) -> list[str]:
+def _sensitivities(planned: Plan, seen: list[Sensitivity]) -> list[str]:
+    if is_part(planned.config):
+        return ["", PART]
     if not seen:
         return []
     head = "For each claim, the smallest effect that has 80 % power, and the seeds that are needed:"

@@ -136,7 +136,8 @@ def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
     status, _, err = command("judge", two)
     assert status == 2 and "2 of 3 planned seeds" in err
     planned = command("plan", *study("plan", f"without_runs={two}"))
-    assert "2 runs of 2 arms" in planned[1], planned
+    assert "2 runs of 2 arms, 1 seed each" in planned[1], planned
+    assert "A part of a study has no verdict" in planned[1] and "power" not in planned[1]
     third = sweep("part 2", f"without_runs={two}")
     assert [run["seed"] for run in lines(third)] == [2, 2]
     verdict = judged(joined(two, third, to="three"))
@@ -149,6 +150,13 @@ def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
         "without_runs" not in registered and "part=" not in registered and "seed=" not in registered
     )
     assert numbers(judged(joined(third, second, first, to="again"))) == numbers(whole)
+
+
+def test_the_plan_of_a_part_says_nothing_about_verdicts(command, study, here):
+    arm = ("plan", *study("plan", "part=true", "seed=0,1", "model.d_head=4"))
+    _, out, _ = command(*arm)
+    assert "2 runs of 1 arm, 2 seeds each" in out
+    assert "A part of a study has no verdict" in out and "a single seed" not in out
 
 
 @pytest.mark.slow
