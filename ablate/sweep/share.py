@@ -8,6 +8,7 @@ later runs, dropping a failure, ending) are done by one of them under a lock.
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -76,7 +77,8 @@ def enter(config: DictConfig, regime: Regime) -> None:
 
 def key(config: DictConfig, regime: Regime) -> str:
     """Return a hash (16 hexadecimal digits) of a command's overrides, of its setting, of the config
-    files, of the code, and of the versions of the numerical libraries.
+    files, of the code, of the versions of the numerical libraries, and of the place of the results
+    relative to the folder of the sweep.
 
     Overrides that may differ between workers (`OWN`) are left out.
     """
@@ -87,7 +89,9 @@ def key(config: DictConfig, regime: Regime) -> str:
     sources = config.hydra.runtime.config_sources
     trees = [Path(source.path) for source in sources if source.schema == "file"]
     files = [digest_of_code(), *(_content(tree.rglob("*.yaml")) for tree in trees)]
-    return digest([asked, regime, files, library_versions()])
+    # workers with other results would lock and log the runs of the sweep in another place
+    results = os.path.relpath(config.paths.results, config.hydra.sweep.dir)
+    return digest([asked, regime, files, library_versions(), results])
 
 
 def digest_of_code() -> str:

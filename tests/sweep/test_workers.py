@@ -207,6 +207,8 @@ def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_
     assert folder(config) == tmp_path / "mine"
     with pytest.raises(UserError, match="another command, or another version, has begun a sweep"):
         start(command("budget.steps=5", hydra_overrides=named))
+    with pytest.raises(UserError, match="another command, or another version, has begun a sweep"):
+        start(command(f"paths.results={tmp_path / 'other'}", hydra_overrides=named))
     with share.alone(config):
         share.expect(config, 0)
     share.conclude(config, lambda config: 1)  # a run failed: it is tried again
