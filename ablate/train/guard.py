@@ -9,7 +9,7 @@ calls `sys.exit` counts as failed as well; only a signal or Ctrl-C ends the run.
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytorch_lightning.loggers.logger import DummyLogger, Logger
@@ -37,6 +37,7 @@ class GuardedLogger:
     def __init__(self, name: str, make: Callable[[], Logger], note: Callable[[str], None]) -> None:
         self._name = name
         self._note = note
+        self.steps_done: Callable[[], int] = lambda: 0
         self._logger: Any = DummyLogger()
         try:
             self._logger = make()
@@ -49,6 +50,13 @@ class GuardedLogger:
     @property  # type: ignore[misc]  # callbacks search for loggers of a class
     def __class__(self) -> type:
         return self._kind
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        """Log metrics at the number of optimiser steps that `steps_done` returns.
+
+        Lightning's own `step` counts from 0 during training and from 1 afterwards.
+        """
+        self.__getattr__("log_metrics")(metrics, self.steps_done())
 
     def __getattr__(self, name: str) -> Any:
         logger = self._logger

@@ -1,7 +1,6 @@
 """The interface of loggers that log more than metrics, such as sample texts and pictures."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure
@@ -29,13 +28,6 @@ class RunLogger(ABC):
     @abstractmethod
     def begin(self, record: Record) -> None:
         """Start to log a run; the folder of the run exists."""
-
-    @abstractmethod
-    def count_by(self, steps_done: Callable[[], int]) -> None:
-        """Set the function that returns the number of optimiser steps, the x-axis of logged values.
-
-        Lightning's own step number counts from 0 during training and from 1 afterwards.
-        """
 
     @abstractmethod
     def validated(self, task: Training) -> None:

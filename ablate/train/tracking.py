@@ -34,7 +34,7 @@ class Tracking:
     def __init__(self, loggers: Loggers, record: Record) -> None:
         self.record = record
         self.record_logger = RecordLogger(record)
-        guarded: list[Any] = [
+        self._guarded = [
             GuardedLogger(
                 _label(key, make),
                 partial(make, save_dir=str(record.folder)),
@@ -42,6 +42,7 @@ class Tracking:
             )
             for key, make in loggers.items()
         ]
+        guarded: list[Any] = self._guarded
         self.loggers: list[Logger] = [self.record_logger, *guarded]
         self._run_loggers = [logger for logger in guarded if isinstance(logger, RunLogger)]
 
@@ -54,8 +55,8 @@ class Tracking:
         values.
         """
         self.record_logger.steps_done = steps_done
-        for logger in self._run_loggers:
-            logger.count_by(steps_done)
+        for logger in self._guarded:
+            logger.steps_done = steps_done
 
     def show(self, task: Training) -> None:
         """Let the loggers log pictures of the tested model, such as attention maps."""

@@ -7,10 +7,9 @@ metrics in the run's folder are logged again.
 """
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import wandb
 from pytorch_lightning.loggers import WandbLogger
@@ -68,7 +67,6 @@ class WandbRun(WandbLogger, RunLogger):
         )
         self.samples = samples
         self.wanted = mode
-        self.steps_done: Callable[[], int] = lambda: 0
         self.advice = f"to send it to W&B: ablate upload {save_dir}"
 
     def check(self) -> None:
@@ -109,21 +107,12 @@ class WandbRun(WandbLogger, RunLogger):
         if not self._experiment.resumed:
             log_again(self._experiment, record.metrics)
 
-    def count_by(self, steps_done: Callable[[], int]) -> None:
-        """Set the function that returns the number of optimiser steps, the x-axis in W&B."""
-        self.steps_done = steps_done
-
-    @rank_zero_only
-    def log_metrics(self, metrics: Any, step: int | None = None) -> None:
-        """Log values at the current number of optimiser steps."""
-        super().log_metrics(metrics, self.steps_done())
-
     @rank_zero_only
     def validated(self, task: Training) -> None:
         """Log translations of the first sentences of validation."""
         if self.samples and task.task.generates:
             rows = translations(task, self.samples)
-            self.log_table(KEY, COLUMNS, rows, step=self.steps_done())
+            self.log_table(KEY, COLUMNS, rows, step=task.global_step)
 
     @rank_zero_only
     def show(self, task: Training) -> None:

@@ -1,5 +1,6 @@
 """What W&B has of a run, read back by W&B's own reader."""
 
+import csv
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import ablate.train.run
 from ablate.errors import UserError
@@ -241,6 +243,21 @@ def test_several_loggers_write_beside_each_other(go):
     _, folder = go("logger=[wandb,csv,tensorboard]", "logger.mode=offline", "logger.samples=0")
     for pattern in ("wandb/offline-run-*", "csv/**/metrics.csv", "**/events.*"):
         assert list(folder.glob(pattern)), pattern
+
+
+def test_every_logger_counts_the_steps_of_the_record(small, compose):
+    overrides = ("logger=[csv,tensorboard]", "trainer.log_every_n_steps=1", "search=greedy")
+    config = compose(*small, *overrides)
+    folder = folder_of(config, run(resolve(config)))
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    (table,) = folder.glob("csv/*/metrics.csv")
+    table_rows = csv.DictReader(table.read_text().splitlines())
+    rows = [row for row in table_rows if not row["test/bleu"]]
+    assert [int(row["step"]) for row in rows] == [line["step"] for line in lines]
+    events = EventAccumulator(str(folder / "tensorboard/version_0")).Reload()
+    for name in ("train/nll", "val/nll"):
+        steps = [line["step"] for line in lines if name in line]
+        assert steps and [event.step for event in events.Scalars(name)] == steps
 
 
 def test_the_users_words_reach_wandb(go, summed_up, recorded, monkeypatch):
