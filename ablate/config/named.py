@@ -21,6 +21,11 @@ def named(config: DictConfig, group: str, kind: type[Kind]) -> dict[str, Kind]:
             rejected its arguments.
     """
     nodes: Any = config[group]
+    if "_target_" in nodes:
+        raise UserError(
+            f"{group}._target_={nodes['_target_']}: an option of {group} needs a name; make "
+            f"`# @package {group}.NAME` the first line of its file, above any other comment"
+        )
     for name, node in nodes.items():
         _check_kind(f"{group}.{name}", node, kind)
     return {str(name): construct(node) for name, node in nodes.items()}

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "extend.md"
-BLOCK = re.compile(r"^```(?:python|yaml)\n# (\S+)\n(.*?)^```", re.M | re.S)
+BLOCK = re.compile(r"^```(?:python|yaml)\n((?:# @[^\n]*\n)?# (\S+)\n.*?)^```", re.M | re.S)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with all files of the page, in which the command is typed."""
-    for name, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+    for text, name in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
         path = tmp_path / "work" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -39,3 +39,11 @@ def test_options_of_the_page_are_listed_as_those_of_the_user(folder, command):
     status, out, _ = command("options", "model/attention", "--config-dir", "conf")
     assert status == 0
     assert re.search(r"mine +.*\(yours", out)
+
+
+def test_a_metric_without_its_package_line_is_named(folder, command, small):
+    option = folder / "conf/metric/mine.yaml"
+    lines = option.read_text().splitlines()
+    option.write_text("\n".join([lines[1], lines[0], *lines[2:]]))  # a comment above the line
+    status, _, error = command("--config-dir", "conf", *small, "metric=mine")
+    assert status != 0 and "make `# @package metric.NAME` the first line" in error
