@@ -87,7 +87,7 @@ def _explain(error: Exception, words: Sequence[str]) -> str:
         return _explain_key(full[1] if full else named[1], cause)
     if group:
         return _explain_group(group[1], cause, words)
-    return _explain_value(text, cause, words)
+    return _explain_removal(text, cause) or _explain_value(text, cause, words)
 
 
 def _explain_unreadable(word: str) -> str:
@@ -124,6 +124,18 @@ def _explain_group(name: str, cause: Any, words: Sequence[str]) -> str:
         f"{chosen} has no {name}, but the command, the scale or the experiment chooses one; "
         f"choose another {parent}, or remove {name} there"
     )
+
+
+def _explain_removal(text: str, cause: Any) -> str:
+    """Return a sentence about a key that `~KEY` cannot remove; "" if Hydra's message is about
+    something else.
+    """
+    if absent := re.match(r"Could not delete .*?'([^']+)'", text):
+        return f"~{absent[1]}: the config has nothing of this name to remove; leave out ~{absent[1]}"
+    if "does not support deletion" not in str(cause):
+        return ""
+    given = text.splitlines()[0].removeprefix("Error merging override ")
+    return f"{given}: this key cannot be removed; leave out {given}, or set {given[1:]}=VALUE"
 
 
 def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:

@@ -4,11 +4,12 @@ import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hydra._internal.utils import get_args_parser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Glob, Override
 
+from ablate.config.screen import FACTOR
 from ablate.errors import UserError
 
 LAUNCHER = "hydra_plugins.ablate_launcher.launcher.AblateLauncher"
@@ -97,14 +98,21 @@ def _check_flag(word: str) -> None:
 
 
 def check_sweep(override: Override) -> None:
-    """Raise UserError for an override that a sweep does not support: an interval, or several
-    experiments.
+    """Raise UserError for an override that a sweep does not support: an interval, several
+    experiments, or a glob that Hydra does not expand.
 
     Hydra reads the arms and seeds of an experiment before it chooses from a list of experiments.
     """
     key, word = override.key_or_group, override.input_line
     if override.is_interval_sweep():
         raise UserError(f"{word}: an interval has no list of values; give {key}=VALUE,VALUE")
+    value: Any = override.value()
+    globs = any(isinstance(each, Glob) for each in getattr(value, "list", [value]))
+    if globs and (override.is_choice_sweep() or key == FACTOR):
+        raise UserError(
+            f"{word}: glob(...) can only be the single value of a config group; give "
+            f"{key}=VALUE,VALUE without glob(...)"
+        )
     if key == "experiment" and override.is_sweep_override():
         raise UserError(
             f"{word}: a sweep can run only one experiment, because experiments differ in their "

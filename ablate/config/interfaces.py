@@ -54,7 +54,10 @@ def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
     if kind is None:
         return
     if "_target_" not in node:
-        raise UserError(f"{key}={node}: it has no _target_; set it to the class to construct")
+        raise UserError(
+            f"{key}={node}: it has no _target_; choose an option (`ablate options` "
+            f"lists them), or set {key}._target_ to the class to construct"
+        )
     if partial is not factory:
         raise UserError(f"{key}._partial_={partial}: it must be {str(factory).lower()} here")
     target = get_object(str(node["_target_"]))

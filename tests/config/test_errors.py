@@ -77,6 +77,10 @@ def complaint(*overrides, folder=None):
         ("probe.draws=3", ["probe.draws=3", "probe is null"]),
         ("data=null", ["data=null", "a string"]),
         ("trust=3", ["trust=3: ", "list"]),
+        ("~budget.steps", ["leave out ~budget.steps, or set budget.steps=VALUE"]),
+        ("~nowhere", ["nothing of this name", "leave out ~nowhere"]),
+        ("~hydra", ["nothing of this name", "leave out ~hydra"]),
+        ("~trainer", ["trainer={", "choose an option", "set trainer._target_"]),
     ],
 )
 def test_what_the_user_is_told(override, words):
