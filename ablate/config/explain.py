@@ -131,7 +131,8 @@ def _explain_removal(text: str, cause: Any) -> str:
     something else.
     """
     if absent := re.match(r"Could not delete .*?'([^']+)'", text):
-        return f"~{absent[1]}: the config has nothing of this name to remove; leave out ~{absent[1]}"
+        word = f"~{absent[1]}"
+        return f"{word}: the config has nothing of this name to remove; leave out {word}"
     if "does not support deletion" not in str(cause):
         return ""
     given = text.splitlines()[0].removeprefix("Error merging override ")
