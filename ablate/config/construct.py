@@ -10,6 +10,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from ablate.config.hints import chosen_by
+from ablate.config.leaves import leaves
 from ablate.errors import UserError
 
 
@@ -70,12 +71,25 @@ def building(key: str, node: Any) -> Iterator[None]:
 def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
     cause = error.__cause__ or error
     message = next(iter(str(cause).splitlines()), "") or type(cause).__name__
-    if missing := re.search(r"missing \d+ required .*?'(\w+)'", message):
-        name = f"{key}.{missing[1]}"
+    if missing := re.search(r"(?:(\w+)\.__init__\(\) )?missing \d+ required .*?'(\w+)'", message):
+        name = f"{_key_of(missing[1], key, node)}.{missing[2]}"
         group = chosen_by(name)
         setting = f"{group}=OPTION" if group else f"{name}=VALUE"
         return BuildError(f"{name} has no value; set {setting}")
     return BuildError(f"{', '.join(_blamed(key, node, message))}: {message}")
+
+
+def _key_of(kind: str | None, key: str, node: Any) -> str:
+    """Return the full key of the part of a node whose `_target_` is the class `kind`, such as
+    `model.position`; `key`, the key of the node, if there is no such part.
+    """
+    targets = leaves(node) if OmegaConf.is_dict(node) else {}
+    parts = [
+        path.removesuffix("_target_")
+        for path, target in targets.items()
+        if path.endswith("_target_") and str(target).endswith(f".{kind}")
+    ]
+    return f"{key}.{min(parts, key=len)}".rstrip(".") if parts else key
 
 
 def _blamed(key: str, node: Any, message: str) -> list[str]:

@@ -10,6 +10,7 @@ from ablate.config.construct import building
 from ablate.config.explain import explain, explain_bare
 from ablate.config.location import CONF
 from ablate.errors import UserError
+from ablate.model.build import build
 
 
 def complaint(*overrides, folder=None):
@@ -117,6 +118,12 @@ def test_a_missing_component_is_chosen_with_a_slash():
         building("model", None),
     ):
         raise TypeError("__init__() missing 1 required keyword-only argument: 'norm'")
+
+
+def test_a_missing_argument_of_a_part_is_named_with_its_key(compose):
+    config = compose("~model.position.spacing", "model/position=sinusoidal")
+    with pytest.raises(UserError, match=r"^model\.position\.spacing has no value; set model.pos"):
+        build(config.model, src_vocab=9, tgt_vocab=9, joint_vocab=False)
 
 
 def test_a_misspelt_key_in_an_experiment_file(tmp_path):
