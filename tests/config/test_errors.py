@@ -123,7 +123,7 @@ def test_a_missing_component_is_chosen_with_a_slash():
 def test_a_missing_argument_of_a_part_is_named_with_its_key(compose):
     config = compose("~model.position.spacing", "model/position=sinusoidal")
     with pytest.raises(UserError, match=r"^model\.position\.spacing has no value; set model.pos"):
-        build(config.model, src_vocab=9, tgt_vocab=9, joint_vocab=False)
+        build(config.model, src_vocab=9, tgt_vocab=9, joint_vocab=True)
 
 
 def test_a_misspelt_key_in_an_experiment_file(tmp_path):
