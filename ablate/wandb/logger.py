@@ -85,9 +85,7 @@ class WandbRun(WandbLogger, RunLogger):
         """Return a sentence with the command that uploads a run whose stored result is used again;
         "" if W&B has the run, or if the run waits on this disk to be uploaded.
         """
-        place = Place(
-            Path(result.get("evaluation", record.folder)), record.folder, result["identity"]
-        )
+        place = Place(Path(result.get("evaluation", record.folder)), record.folder)
         if place.state(self.names.project, self.names.group or record.config.name) != "missing":
             return ""
         return f"This run was done before, and W&B lacks it: ablate upload {record.folder}"

@@ -23,12 +23,14 @@ class Place:
 
     result: Path
     folder: Path
-    identity: str
 
     @property
     def offline(self) -> list[Path]:
-        """The folders in which W&B's client stores the run until it is uploaded."""
-        return sorted(self.folder.glob(f"{OFFLINE}-{self.identity}"))
+        """The folders in which W&B's client stores the run until it is uploaded.
+
+        wandb.json has the id, because a run that diverged has the id of the test that it misses.
+        """
+        return sorted(self.folder.glob(f"{OFFLINE}-{read_note(self.result).get('id')}"))
 
     def state(self, project: str, group: str) -> str:
         """Return whether W&B has the run in this project and group.
@@ -65,9 +67,9 @@ def advise_upload(sweep: Path, project: str, group: str) -> str:
     Runs whose stored results were used again, and runs whose logger failed, were not logged.
     """
     places = [
-        Place(Path(link.get("evaluation", link["folder"])), Path(link["folder"]), link["identity"])
+        Place(Path(link.get("evaluation", link["folder"])), Path(link["folder"]))
         for link in read_links(sweep)
-        if "folder" in link and "identity" in link
+        if "folder" in link
     ]
     states = Counter(place.state(project, group) for place in places)
     reasons = {

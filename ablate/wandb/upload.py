@@ -27,7 +27,7 @@ def state(run: FinishedRun) -> str:
 
 def _place(run: FinishedRun) -> Place:
     result = Path(run.result.get("evaluation", run.logged.folder))
-    return Place(result, run.logged.folder, run.logged.identity)
+    return Place(result, run.logged.folder)
 
 
 def settled_mode(wanted: str) -> str:

@@ -111,6 +111,16 @@ def test_a_run_that_was_not_logged_says_how_to_upload_it(train, tmp_path):
     assert status == 0 and "ablate upload" not in out
 
 
+def test_a_run_that_diverged_is_logged_once(train, command, offline, tmp_path):
+    words = ("optimizer.lr=1e30", "schedule=constant", "logger=wandb", "logger.mode=offline")
+    assert train(*words)[0] == 0
+    ((identity, _),) = offline().items()
+    status, out, _ = train(*words)
+    assert status == 0 and "ablate upload" not in out
+    assert command("upload", tmp_path / "results", "mode=offline")[0] == 0
+    assert [*offline()] == [identity]
+
+
 def test_what_cannot_be_uploaded_is_refused(train, command, tmp_path, monkeypatch):
     assert train("probe=parameter_count")[0] == 0
     (folder,) = (tmp_path / "results" / "runs").iterdir()
@@ -146,7 +156,7 @@ def test_a_failure_of_wandb_keeps_what_is_done(train, command, tmp_path, monkeyp
 def test_a_run_in_a_group_whose_name_was_cut_is_sent(tmp_path):
     note = {"project": "p", "group": cut(LONG, LONGEST_TITLE), "url": "https://wandb"}
     write_json(tmp_path / NOTE, note)
-    place = Place(tmp_path, tmp_path, "identity")
+    place = Place(tmp_path, tmp_path)
     assert [place.state("p", name) for name in (LONG, "n" * 201)] == ["sent", "missing"]
 
 
