@@ -63,7 +63,8 @@ def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
     target = get_object(str(node["_target_"]))
     if isinstance(target, type) and not issubclass(target, kind):
         raise UserError(
-            f"{key}._target_={node['_target_']}: it must be a {kind.__module__}.{kind.__name__}"
+            f"{key}._target_={node['_target_']}: it must be a subclass of "
+            f"{kind.__module__}.{kind.__name__}"
         )
 
 

@@ -37,5 +37,6 @@ def _check_kind(key: str, node: Any, kind: type) -> None:
     target = get_object(str(node["_target_"]))
     if not isinstance(target, type) or not issubclass(target, kind):
         raise UserError(
-            f"{key}._target_={node['_target_']}: it must be a {kind.__module__}.{kind.__name__}"
+            f"{key}._target_={node['_target_']}: it must be a subclass of "
+            f"{kind.__module__}.{kind.__name__}"
         )

@@ -31,6 +31,12 @@ def test_another_kind_is_named(compose, override):
         check(compose(override))
 
 
+def test_the_class_that_is_needed_is_named(compose):
+    for key, base in (("model.norm", "ablate.model.norm.base.Norm"), ("loss", "ablate.loss.base")):
+        with pytest.raises(UserError, match=f"it must be a subclass of {base}"):
+            check(compose(f"{key}._target_=torch.nn.ReLU"))
+
+
 def test_an_empty_node_in_place_of_a_component_is_named(compose):
     for key in ("model.decoder.norm", "model.encoder.attention", "model.cross.projections"):
         with pytest.raises(UserError, match=f"{key}=.* _target_"):
