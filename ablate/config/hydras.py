@@ -107,8 +107,8 @@ def check_sweep(override: Override) -> None:
     if override.is_interval_sweep():
         raise UserError(f"{word}: an interval has no list of values; give {key}=VALUE,VALUE")
     value: Any = override.value()
-    globs = any(isinstance(each, Glob) for each in getattr(value, "list", [value]))
-    if globs and (override.is_choice_sweep() or key == FACTOR):
+    listed = any(isinstance(each, Glob) for each in getattr(value, "list", []))
+    if listed or (isinstance(value, Glob) and key == FACTOR):
         raise UserError(
             f"{word}: glob(...) can only be the single value of a config group; give "
             f"{key}=VALUE,VALUE without glob(...)"
