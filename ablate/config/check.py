@@ -19,7 +19,7 @@ from omegaconf.errors import InterpolationResolutionError, InterpolationToMissin
 
 from ablate.config.arguments import parameters
 from ablate.config.hints import ALIASES, chosen_by, groups, nearest, options_of, unknown
-from ablate.config.interfaces import check_interface
+from ablate.config.interfaces import NAMED, check_interface
 from ablate.config.kinds import PLAIN, alternatives, describe, fits, is_simple
 from ablate.config.limits import FOREIGN, Limit
 from ablate.errors import UserError
@@ -156,8 +156,15 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
 
 
 def _check_group(path: str, value: Any, annotation: Any) -> None:
-    group = any(map(dataclasses.is_dataclass, alternatives(annotation)))
-    if group and not (value is None or OmegaConf.is_dict(value)):
+    group, _, name = path.rpartition(".")
+    named = group in NAMED
+    if named and name == "_target_":
+        raise UserError(
+            f"{path}={value}: an option of {group} needs a name; make `# @package {group}.NAME` "
+            "the first line of its file, above any other comment"
+        )
+    is_group = named or any(map(dataclasses.is_dataclass, alternatives(annotation)))
+    if is_group and not (OmegaConf.is_dict(value) or (value is None and not named)):
         raise UserError(f"{path}={value}: {path} is a group of keys; set {path}.KEY=VALUE")
 
 

@@ -32,6 +32,11 @@ FACTORIES = {
     "optimizer": "torch.optim.Optimizer",
     "trainer": "pytorch_lightning.Trainer",
 }
+# of every node in these nodes, which a user adds by name, as in callbacks=[first,second]
+NAMED = {
+    "callbacks": "pytorch_lightning.callbacks.Callback",
+    "metric": "ablate.metric.base.SplitMetric",
+}
 
 
 def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
@@ -61,7 +66,8 @@ def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
     if partial is not factory:
         raise UserError(f"{key}._partial_={partial}: it must be {str(factory).lower()} here")
     target = get_object(str(node["_target_"]))
-    if isinstance(target, type) and not issubclass(target, kind):
+    is_class = isinstance(target, type)
+    if not (issubclass(target, kind) if is_class else key.rpartition(".")[0] not in NAMED):
         raise UserError(
             f"{key}._target_={node['_target_']}: it must be a subclass of "
             f"{kind.__module__}.{kind.__name__}"
@@ -72,8 +78,9 @@ def _wanted(key: str, node: DictConfig, annotation: Any) -> tuple[type | None, b
     """Return the class that a config key requires (None if any), and whether a factory is
     required.
     """
-    if key in INTERFACES or key in FACTORIES:
-        return get_object({**INTERFACES, **FACTORIES}[key]), key in FACTORIES
+    name = {**INTERFACES, **FACTORIES}.get(key) or NAMED.get(key.rpartition(".")[0])
+    if name is not None:
+        return get_object(name), key in FACTORIES
     for kind in get_args(annotation) if isinstance(annotation, UnionType) else (annotation,):
         if get_origin(kind) is Callable and isinstance(get_args(kind)[1], type):
             return get_args(kind)[1], True

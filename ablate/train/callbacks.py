@@ -18,7 +18,7 @@ from pytorch_lightning.callbacks import (
     StochasticWeightAveraging,
 )
 
-from ablate.config.named import named
+from ablate.config.construct import construct
 from ablate.errors import UserError
 from ablate.train.job import Job
 
@@ -41,9 +41,9 @@ def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
     that names its key.
 
     Raises:
-        UserError: a node is not a Lightning callback, or the callback rejects its arguments.
+        UserError: a callback rejects its arguments.
     """
-    callbacks = named(config, "callbacks", Callback)
+    callbacks = {str(key): construct(node) for key, node in config.callbacks.items()}
     for key, callback in callbacks.items():
         for start in STARTS:
             hook = getattr(callback, start)

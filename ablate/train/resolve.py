@@ -9,10 +9,8 @@ from omegaconf import DictConfig, OmegaConf, read_write
 
 from ablate.config.check import check, is_component
 from ablate.config.construct import construct
-from ablate.config.named import named
 from ablate.config.settle import settle
 from ablate.errors import UserError
-from ablate.metric.base import SplitMetric
 from ablate.record.files import check_name
 from ablate.train.callbacks import construct_callbacks
 from ablate.train.compatibility import check_compatibility
@@ -59,7 +57,7 @@ def construct_job(config: DictConfig) -> Job:
         trainer=construct(config.trainer),
         probe=construct(config.probe),
         measure=construct(config.measure),
-        metrics=named(config, "metric", SplitMetric),  # type: ignore[type-abstract]
+        metrics={str(name): construct(node) for name, node in config.metric.items()},
         callbacks=construct_callbacks(config),
         loggers=construct_loggers(config.logger),
     )
