@@ -2,7 +2,8 @@
 
 import sys
 
-from ablate.cli.main import exit_statuses, run_command
+from ablate.cli.main import run_command
+from ablate.cli.streams import exit_statuses
 
 
 def main(module: str) -> None:

@@ -5,8 +5,6 @@ command.
 import os
 import pkgutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
@@ -14,7 +12,7 @@ from itertools import pairwise
 from ablate import __version__
 from ablate.cli import commands
 from ablate.cli.parser import Parser, unknown
-from ablate.cli.streams import end_if_unwritable
+from ablate.cli.streams import exit_statuses
 from ablate.config.imports import leave_current_folder, search_current_folder
 from ablate.errors import UserError
 
@@ -68,23 +66,6 @@ def _run(first: str, rest: list[str]) -> None:
         train()
     else:
         raise UserError(_no_command(first))
-
-
-@contextmanager
-def exit_statuses(prog: str) -> Iterator[None]:
-    """Turn errors of a `with` block into exit statuses; print a UserError as one sentence, after
-    `prog`.
-    """
-    try:
-        yield
-    except UserError as error:
-        print(f"{prog}: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except OSError:
-        end_if_unwritable(prog)
-        raise
 
 
 def run_command(prog: str, module: str, words: list[str]) -> None:

@@ -1,11 +1,16 @@
-"""Make standard streams and text independent of the locale, and replace closed streams."""
+"""Make standard streams and text independent of the locale, replace closed streams, and end with an
+exit status.
+"""
 
 import codecs
 import io
 import locale
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from ablate.errors import UserError
 
 UTF8_MODE = "PYTHONUTF8"
 closed: list[str] = []  # names of the standard streams that were closed when this process started
@@ -45,7 +50,24 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def end_if_unwritable(prog: str) -> None:
+@contextmanager
+def exit_statuses(prog: str) -> Iterator[None]:
+    """Turn errors of a `with` block into exit statuses; print a UserError as one sentence, after
+    `prog`.
+    """
+    try:
+        yield
+    except UserError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except OSError:
+        _end_if_unwritable(prog)
+        raise
+
+
+def _end_if_unwritable(prog: str) -> None:
     """End this process with a message and status 1 if one of its output streams cannot be written.
 
     A broken stream is redirected to the null device, because Python would fail again when it

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from ablate.cli.folders import config_folders
-from ablate.cli.streams import end_if_unwritable
+from ablate.cli.streams import exit_statuses
 from ablate.config.check import check_groups
-from ablate.config.explain import explain, explain_bare
-from ablate.config.hydras import check_modes, check_words, expand_home, flags_last
+from ablate.config.explain import explain
+from ablate.config.hydras import check_words, expand_home, read_flags
 from ablate.config.location import CONF
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.config.smoke import with_own_seeds
@@ -31,7 +29,9 @@ def job(config: DictConfig) -> None:
 
     Torch is imported inside this function, so that Hydra's help is fast.
     """
-    try:
+    words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+    # here, because Hydra would print a line of its own about an error
+    with exit_statuses("ablate"), explained(words):
         check_groups(config)
         if "LOCAL_RANK" not in os.environ:  # only in the first process
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
@@ -43,14 +43,6 @@ def job(config: DictConfig) -> None:
             _announce_single_run(config)
         with name_largest_numbers(config):
             run(resolve(config))
-    except (UserError, OmegaConfBaseException) as error:  # Hydra would print a line of its own
-        words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
-        sentence = error if isinstance(error, UserError) else UserError(explain(error, words))
-        print(f"ablate: {sentence}", file=sys.stderr)
-        sys.exit(2)
-    except OSError:  # Hydra would print a line of its own
-        end_if_unwritable("ablate")
-        raise
 
 
 def train() -> None:
@@ -62,11 +54,11 @@ def train() -> None:
     """
     words = expand_home(with_own_seeds(sys.argv[1:]))
     check_words(words)
-    check_modes(words)
+    given = read_flags(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that the code below receives the errors
-    sys.argv[1:] = flags_last(words)
-    given = get_args_parser().parse_known_args(sys.argv[1:])[0]
-    with explained(given.overrides, config_folders(given.config_dir, sys.argv[1:])):
+    # argparse rejects overrides on both sides of a flag
+    sys.argv[1:] = [*given.overrides, *(word for word in words if word not in given.overrides)]
+    with explained(given.overrides, config_folders(given.config_dir, given.overrides)):
         job()
 
 
@@ -85,12 +77,10 @@ def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterato
     check_file_names(folders)
     try:
         yield
-    except (hydra.errors.HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain(error, words, folders)) from None
     except UserError:
         raise
     except Exception as error:
-        if (sentence := explain_bare(error, words, folders)) is None:
+        if (sentence := explain(error, words, folders)) is None:
             raise
         raise UserError(sentence) from None
 

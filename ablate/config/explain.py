@@ -43,18 +43,24 @@ COMPOSITION = "hydra/_internal/config_loader_impl.py"
 NOISE = ("full_key:", "reference_type=", "object_type=")
 
 
-def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] = ()) -> str:
+def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] = ()) -> str | None:
     """Return one sentence for the user about an exception that Hydra raised while composing a
-    config.
+    config; None if the exception was not raised while composing.
 
     Args:
         error: the exception.
         words: the overrides of the command line.
         folders: the user's config folders (--config-dir).
     """
+    by_hydra = isinstance(error, hydra.errors.HydraException | OmegaConfBaseException)
+    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    if not by_hydra and not any(name.endswith(COMPOSITION) for name in files):
+        return None
     # Hydra may have ended, but the config groups are known only to an initialised Hydra
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
-        return _explain_twice(str(error), words) or _explain(error, words)
+        if by_hydra:
+            return _explain_twice(str(error), words) or _explain(error, words)
+        return _explain_bare(error, words)
 
 
 @contextmanager
@@ -76,7 +82,7 @@ def _explain(error: Exception, words: Sequence[str]) -> str:
         return _explain_level(error)
     if isinstance(error, hydra.errors.OverrideParseException):
         return _explain_unreadable(error.override)
-    text = str(error) or f"{_blamed(words, ())}: {type(error).__name__}"
+    text = str(error) or f"{_blamed(words)}: {type(error).__name__}"
     group = re.search(r"Could not (?:override|append) '([^']+)'", text)
     cause: Any = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
     named = re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", f"{cause}\n{text}")
@@ -238,25 +244,24 @@ def _form(message: str) -> str:
     return next((f"it must be {form}" for part, form in FORMS.items() if part in message), message)
 
 
-def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) -> str | None:
-    """Return a sentence about an exception that Hydra raised without naming an override; None if
-    the exception was not raised while composing.
+def _explain_bare(error: Any, words: Sequence[str]) -> str:
+    """Return a sentence about an exception that does not name an override.
 
     The sentence names the override without which the config could be composed.
     """
-    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
-    if not any(name.endswith(COMPOSITION) for name in files):
-        return None
     empty = re.search(r"'NoneType' object has no .*\n +full_key: (\S+)", str(error))
     if empty:  # typed nodes can be created only in a file
         return f"{empty[1]} is null in this config; set it in the file of the experiment"
-    given = _blamed(words, folders)
+    given = _blamed(words)
     node = given.partition("=")[0].rpartition(".")[0].lstrip("+~")
     if "Unexpected type for root: NoneType" in str(error) and node:  # a key below a null node
         return f"{given}: {node} is null in this config, so it has no keys"
     message = (str(error) or type(error).__name__).splitlines()[0]
     if "Config group override must be" in message:  # such as logger=null
-        message = f"an option must be a string; {_options_for(given.partition('=')[0], folders)}"
+        group = given.partition("=")[0]
+        has_none = "none" in options_of(group)
+        instead = f"set {group}=none" if has_none else "`ablate options` lists all options"
+        message = f"an option must be a string; {instead}"
     if isinstance(error, yaml.reader.ReaderError):
         return f"{error.name}: {message}"
     if mark := getattr(error, "problem_mark", None):  # any other YAML error has one
@@ -264,14 +269,7 @@ def explain_bare(error: Any, words: Sequence[str], folders: Sequence[str] = ()) 
     return f"{given}: {message}"
 
 
-def _options_for(group: str, folders: Sequence[str]) -> str:
-    """Return what to write in place of an invalid option of a config group."""
-    with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
-        options = options_of(group)
-    return f"set {group}=none" if "none" in options else "`ablate options` lists all options"
-
-
-def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:
+def _blamed(words: Sequence[str]) -> str:
     """Return the override that prevents the config from being composed.
 
     This is the last override for which the config can be composed if all overrides of its key are
@@ -279,12 +277,11 @@ def _blamed(words: Sequence[str], folders: Sequence[str]) -> str:
     that the first override removes. If there is no such override, several overrides are invalid,
     and the first that cannot be composed alone is returned; else "the config".
     """
-    with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
-        keys = [word.partition("=")[0] for word in words]
-        for word, key in reversed([*zip(words, keys, strict=True)]):
-            if _composes([other for other, name in zip(words, keys, strict=True) if name != key]):
-                return word
-        return next((word for word in words if not _composes([word])), "the config")
+    for word in reversed(words):
+        key = word.partition("=")[0]
+        if _composes([other for other in words if other.partition("=")[0] != key]):
+            return word
+    return next((word for word in words if not _composes([word])), "the config")
 
 
 def _composes(words: list[str]) -> bool:

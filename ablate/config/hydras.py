@@ -1,5 +1,6 @@
 """Reject features of Hydra that ablate replaces, and name the replacement."""
 
+import argparse
 import difflib
 import re
 from collections.abc import Sequence
@@ -43,23 +44,20 @@ def expand_home(words: Sequence[str]) -> list[str]:
     return [HOME.sub(lambda _: home, word) for word in words]
 
 
-def check_modes(words: Sequence[str]) -> None:
-    """Raise UserError for flags of Hydra that exclude each other, or that lack their value."""
+def read_flags(words: Sequence[str]) -> argparse.Namespace:
+    """Return Hydra's flags, and all overrides as the value `overrides`.
+
+    Raises:
+        UserError: flags exclude each other, or lack their value.
+    """
     parser = get_args_parser()
     parser.error = _refuse  # type: ignore[method-assign]
-    given = parser.parse_known_args(words)[0]
+    given, after_flags = parser.parse_known_args(words)
+    given.overrides += after_flags
     modes = [flag for name, flag in MODES.items() if getattr(given, name)]
     if len(modes) > 1:
         raise UserError(f"{' and '.join(modes)} exclude each other: leave out all but one of them")
-
-
-def flags_last(words: Sequence[str]) -> list[str]:
-    """Return the words with Hydra's flags after the overrides; argparse rejects overrides on both
-    sides of a flag.
-    """
-    given, rest = get_args_parser().parse_known_args(words)
-    overrides = [*given.overrides, *rest]
-    return [*overrides, *(word for word in words if word not in overrides)]
+    return given
 
 
 def _refuse(message: str) -> NoReturn:

@@ -2,12 +2,10 @@
 
 import hydra
 import pytest
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
 
 from ablate.config.check import check, check_groups
 from ablate.config.construct import building
-from ablate.config.explain import explain, explain_bare
+from ablate.config.explain import explain
 from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.model.build import build
@@ -21,10 +19,8 @@ def complaint(*overrides, folder=None):
             check(hydra.compose("config", [*overrides, *search]))
         except UserError as error:
             return str(error)
-        except (HydraException, OmegaConfBaseException) as error:
+        except Exception as error:
             return explain(error, overrides)
-        except (AssertionError, TypeError, ValueError) as error:
-            return explain_bare(error, overrides)
     return ""
 
 

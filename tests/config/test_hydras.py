@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config.hydras import check_modes, check_words, expand_home, flags_last
+from ablate.config.hydras import check_words, expand_home, read_flags
 from ablate.errors import UserError
 
 
@@ -31,13 +31,13 @@ def test_another_folder_is_refused_with_or_without_quotes(folder):
 )
 def test_flags_that_exclude_each_other_are_named(words):
     with pytest.raises(UserError, match="exclude each other"):
-        check_modes(words.split())
+        read_flags(words.split())
 
 
 @pytest.mark.parametrize("words", ["--cfg jobs", "-c", "--info everything", "seed=1 --config-dir"])
 def test_a_flag_with_a_wrong_value_is_one_sentence(words):
     with pytest.raises(UserError, match="argument --"):
-        check_modes(words.split())
+        read_flags(words.split())
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,7 @@ def test_a_flag_with_a_wrong_value_is_one_sentence(words):
     ["a=1 --cfg job b=2", "--cfg job a=1 b=2", "a=1 b=2 --cfg job", "a=1 b=2 -m", "-m a=1 b=2"],
 )
 def test_flags_may_stand_among_overrides(words):
-    check_modes(words.split())
-    assert flags_last(words.split())[:2] == ["a=1", "b=2"]
-    assert sorted(flags_last(words.split())) == sorted(words.split())
+    assert read_flags(words.split()).overrides == ["a=1", "b=2"]
 
 
 @pytest.mark.parametrize(
