@@ -1,4 +1,4 @@
-"""The exception for errors that a user can correct."""
+"""The exception for errors that a user can correct, and the first lines of other exceptions."""
 
 
 class UserError(Exception):
@@ -15,3 +15,13 @@ class UserError(Exception):
             letter if letter.isprintable() else letter.encode("unicode_escape").decode()
             for letter in super().__str__()
         )
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's message; the name of its class if it has none."""
+    return next(filter(None, str(error).splitlines()), type(error).__name__)
+
+
+def class_and_line(error: BaseException) -> str:
+    """Return the class of an exception with the first line of its message, as in "KeyError: 3"."""
+    return ": ".join(dict.fromkeys((type(error).__name__, first_line(error))))

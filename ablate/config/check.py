@@ -22,7 +22,7 @@ from ablate.config.hints import ALIASES, chosen_by, groups, nearest, options_of,
 from ablate.config.interfaces import NAMED, check_interface
 from ablate.config.kinds import PLAIN, alternatives, describe, fits, is_simple
 from ablate.config.limits import FOREIGN, Limit
-from ablate.errors import UserError
+from ablate.errors import UserError, first_line
 
 # keys that Hydra's instantiate interprets
 INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_"}
@@ -121,7 +121,7 @@ def _resolvable(config: DictConfig) -> None:
     except InterpolationToMissingValueError:
         pass  # the missing value is reported by the next check
     except InterpolationResolutionError as error:
-        raise UserError(f"{error.full_key}: {str(error.msg or error).splitlines()[0]}") from None
+        raise UserError(f"{error.full_key}: {(error.msg or str(error)).splitlines()[0]}") from None
 
 
 def _walk(value: Any, path: str, annotation: Any = Any) -> None:
@@ -255,7 +255,7 @@ def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
     try:
         return _parameters(get_object(target))
     except Exception as error:
-        reason = str(error.__cause__ or error).splitlines()[0]
+        reason = first_line(error.__cause__ or error)
         raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
 
 

@@ -20,6 +20,7 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 from ablate.config.hints import groups, keys, likely, options_of, unknown, unknown_level
 from ablate.config.location import CONF
 from ablate.config.schema import ClaimNode, PublishedNode, ShownNode
+from ablate.errors import first_line
 
 KINDS = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false"}
 Keys = tuple[str | int, ...]  # the path to a value: names of keys, and positions in lists
@@ -256,7 +257,7 @@ def _explain_bare(error: Any, words: Sequence[str]) -> str:
     node = given.partition("=")[0].rpartition(".")[0].lstrip("+~")
     if "Unexpected type for root: NoneType" in str(error) and node:  # a key below a null node
         return f"{given}: {node} is null in this config, so it has no keys"
-    message = (str(error) or type(error).__name__).splitlines()[0]
+    message = first_line(error)
     if "Config group override must be" in message:  # such as logger=null
         group = given.partition("=")[0]
         has_none = "none" in options_of(group)

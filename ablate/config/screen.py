@@ -18,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from ablate.config.hints import likely
 from ablate.config.schema import ClaimNode
 from ablate.config.study import Claim, Question
-from ablate.errors import UserError
+from ablate.errors import UserError, first_line
 
 FACTOR, BASELINE = "variant", "baseline"
 # settings that all claims of a screen share, unless `claims` overrides them
@@ -147,7 +147,7 @@ def _check_value(path: str, setting: Mapping[Any, Any]) -> None:
         OmegaConf.merge(OmegaConf.structured(ClaimNode), setting)
     except OmegaConfBaseException as error:
         (value,) = setting.values()
-        raise UserError(f"{path}={value}: {str(error).splitlines()[0]}") from None
+        raise UserError(f"{path}={value}: {first_line(error)}") from None
 
 
 def check_name(name: str, changes: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ from hydra.utils import get_object
 
 from ablate.config.check import INSTANTIATE_KEYS
 from ablate.config.location import CONF
-from ablate.errors import UserError
+from ablate.errors import UserError, first_line
 
 Words = dict[str, object]  # keys that Hydra's instantiate interprets: _target_, _partial_, ...
 
@@ -70,7 +70,7 @@ def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
     try:
         target_class = get_object(target)
     except Exception as error:  # importing a module can raise any type
-        reason = str(error.__cause__ or error).splitlines()[0]
+        reason = first_line(error.__cause__ or error)
         raise UserError(f"{key}._target_ is {target!r}, which cannot be loaded: {reason}") from None
     if not isinstance(target_class, type) or not _lies_in(target_class.__module__, trust):
         raise _refusal(key, words, "which is not a class of a trusted package")

@@ -19,7 +19,7 @@ from pytorch_lightning.callbacks import (
 )
 
 from ablate.config.construct import construct
-from ablate.errors import UserError
+from ablate.errors import UserError, class_and_line
 from ablate.train.job import Job
 
 # metrics logged in training
@@ -66,10 +66,9 @@ def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
         except UserError:
             raise
         except Exception as error:  # the user's callback can raise any type
-            reason = next(iter(str(error).splitlines()), "no reason given")
             raise UserError(
-                f"{key} cannot start ({type(error).__name__}: {reason}): change its settings, or "
-                "set callbacks=none"
+                f"{key} cannot start ({class_and_line(error)}): change its settings, or set "
+                "callbacks=none"
             ) from error
 
     return call

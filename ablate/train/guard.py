@@ -14,7 +14,7 @@ from typing import Any
 
 from pytorch_lightning.loggers.logger import DummyLogger, Logger
 
-from ablate.errors import UserError
+from ablate.errors import UserError, class_and_line
 from ablate.train.interruption import Interrupted
 from ablate.train.run_logger import RunLogger
 
@@ -90,8 +90,7 @@ class GuardedLogger:
         `DummyLogger`.
         """
         failed, self._logger = self._logger, DummyLogger()
-        reason = next(iter(str(error).splitlines()), "no reason given")
-        sentence = f"{self._name} failed ({type(error).__name__}: {reason})"
+        sentence = f"{self._name} failed ({class_and_line(error)})"
         if not isinstance(failed, RunLogger):  # a RunLogger reports its gaps itself
             self._note(sentence)
         print(

@@ -5,9 +5,10 @@ integer.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from ablate.errors import UserError
+from ablate.config.leaves import leaves
+from ablate.errors import UserError, first_line
 
 # Parts of error messages of Python and torch. On a CPU, torch has no exception class for them.
 SHORTAGES = (
@@ -33,9 +34,9 @@ def name_largest_numbers(config: DictConfig) -> Iterator[None]:
     except Exception as error:
         if not _is_shortage(error):
             raise
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise UserError(
-            f"this run needs more memory than there is ({reason}): make {_largest(config)} smaller"
+            f"this run needs more memory than there is ({first_line(error)}): make "
+            f"{_largest(config)} smaller"
         ) from error
 
 
@@ -48,15 +49,10 @@ def _largest(config: DictConfig) -> str:
     """Return the keys and values of the largest integers of a config as text; interpolations are
     skipped.
     """
-    numbers = dict(_numbers(config, ""))
+    numbers = {
+        name: value
+        for name, value in leaves(config).items()
+        if isinstance(value, int) and not isinstance(value, bool) and not name.endswith("seed")
+    }
     names = sorted(numbers, key=lambda name: -numbers[name])[:SHOWN]
     return " or ".join(f"{name}={numbers[name]}" for name in names)
-
-
-def _numbers(node: DictConfig, path: str) -> Iterator[tuple[str, int]]:
-    for key in map(str, node):
-        value = None if OmegaConf.is_interpolation(node, key) else node[key]
-        if isinstance(value, DictConfig):
-            yield from _numbers(value, f"{path}{key}.")
-        elif isinstance(value, int) and not isinstance(value, bool) and not key.endswith("seed"):
-            yield f"{path}{key}", value

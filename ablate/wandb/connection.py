@@ -14,7 +14,7 @@ from typing import Literal, cast, get_args
 import wandb
 from pydantic import ValidationError
 
-from ablate.errors import UserError
+from ablate.errors import UserError, first_line
 from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE
 
 Mode = Literal["online", "offline", "shared", "disabled", "dryrun", "run"]  # the modes of W&B
@@ -103,7 +103,7 @@ def _reason(error: Exception) -> str:
     """Return the message of an error of W&B or pydantic, cut to one line."""
     if isinstance(error, ValidationError):
         return str(error.errors()[0]["msg"])
-    return next(iter(str(error).splitlines()), type(error).__name__)
+    return first_line(error)
 
 
 def as_tags(given: Iterable[object] | str | None) -> list[str]:

@@ -131,6 +131,13 @@ def test_a_misspelt_key_in_an_experiment_file(tmp_path):
     assert "did you mean study.seeds?" in message
 
 
+def test_a_module_that_fails_without_a_message_is_named(tmp_path, monkeypatch):
+    (tmp_path / "fails_at_once.py").write_text("assert False")
+    monkeypatch.syspath_prepend(tmp_path)
+    message = complaint("loss._target_=fails_at_once.Loss")
+    assert message == "loss._target_=fails_at_once.Loss cannot be loaded: AssertionError"
+
+
 def test_what_kwargs_would_swallow_is_refused():
     message = complaint("logger=tensorboard", "+logger.tensorboard.log_dirr=x")
     assert "logger.tensorboard.log_dirr" in message

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ablate.cli.parser import FOLDER, TEXT, Parser, one_of, several
-from ablate.errors import UserError
+from ablate.errors import UserError, class_and_line
 
 if TYPE_CHECKING:
     from ablate.wandb.sources import FinishedRun
@@ -68,10 +68,9 @@ def run(arguments: argparse.Namespace) -> None:
     except UserError:
         raise
     except Exception as error:  # W&B's client raises many kinds of errors
-        reason = next(iter(str(error).splitlines()), "no reason given")
         print(
-            f"ablate upload: W&B failed ({type(error).__name__}: {reason}); repeat the command to "
-            "send the remaining runs",
+            f"ablate upload: W&B failed ({class_and_line(error)}); repeat the command to send the "
+            "remaining runs",
             file=sys.stderr,
         )
         sys.exit(1)
