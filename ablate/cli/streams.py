@@ -50,6 +50,14 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def check_open(command: str) -> None:
+    """Raise UserError if standard input or output, which a command needs, was closed at the start
+    of this process.
+    """
+    if missing := [name for name in ("stdin", "stdout") if name in closed]:
+        raise UserError(f"{missing[0]} is closed: {command} reads stdin and writes stdout")
+
+
 @contextmanager
 def exit_statuses(prog: str) -> Iterator[None]:
     """Turn errors of a `with` block into exit statuses; print a UserError as one sentence, after

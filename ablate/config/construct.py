@@ -1,5 +1,6 @@
 """Construct objects from config nodes, with errors that name the config key."""
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,9 @@ from omegaconf import OmegaConf
 
 from ablate.config.hints import chosen_by
 from ablate.config.leaves import leaves
-from ablate.errors import UserError
+from ablate.errors import UserError, first_line
+
+logging.getLogger("hydra.utils").setLevel(logging.CRITICAL)  # it would print each error, too
 
 
 class BuildError(UserError):
@@ -69,8 +72,7 @@ def building(key: str, node: Any) -> Iterator[None]:
 
 
 def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
-    cause = error.__cause__ or error
-    message = next(iter(str(cause).splitlines()), "") or type(cause).__name__
+    message = first_line(error.__cause__ or error)
     if missing := re.search(r"(?:(\w+)\.__init__\(\) )?missing \d+ required .*?'(\w+)'", message):
         name = f"{_key_of(missing[1], key, node)}.{missing[2]}"
         group = chosen_by(name)

@@ -17,7 +17,7 @@ from ablate.config.schema import Batching
 from ablate.config.trust import check_targets
 from ablate.data.tokenizer import Tokenizers
 from ablate.data.vocabulary import EOS, PAD
-from ablate.errors import UserError
+from ablate.errors import UserError, first_line
 from ablate.model.base import Model
 from ablate.model.build import build
 from ablate.process import keep_memory
@@ -78,8 +78,8 @@ class Restored:
 
 def restore(
     folder: Path, settings: Mapping[str, object], trust: list[str], device: str, threads: int
-) -> Translator:
-    """Return the translator of a finished run.
+) -> Restored:
+    """Return the trained model of a finished run.
 
     Args:
         folder: folder of the run.
@@ -87,28 +87,6 @@ def restore(
         trust: packages outside ablate and torch whose classes the run's config may construct.
         device: device of the model.
         threads: number of threads of torch.
-
-    Raises:
-        UserError: a file of the run is missing or damaged, its config would construct a class that
-            is not trusted, or its files do not fit together.
-    """
-    run = restore_run(folder, settings, trust, device, threads)
-    if not run.task.generates:
-        raise UserError(
-            f"checkpoint is {str(folder)!r}, whose task translates nothing: "
-            + (
-                "use `ablate generate` for a language model"
-                if run.task.writes
-                else "give the folder of a run with task=translation"
-            )
-        )
-    return Translator(run.model, run.tokenizers, run.search, run.config.batch.max_length, device)
-
-
-def restore_run(
-    folder: Path, settings: Mapping[str, object], trust: list[str], device: str, threads: int
-) -> Restored:
-    """Return the trained model of a run; the arguments are those of `restore`.
 
     Raises:
         UserError: a file of the run is missing or damaged, its config would construct a class that
@@ -144,9 +122,27 @@ def restore_run(
     try:
         model.to(device)
     except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device
-        first = str(error).splitlines()[0]
-        raise UserError(f"device={device} cannot be used here: {first}") from None
+        raise UserError(f"device={device} cannot be used here: {first_line(error)}") from None
     return Restored(folder, config, model.eval(), tokenizers, task, search, device)
+
+
+def translator_of(run: Restored) -> Translator:
+    """Return the translator of a finished run that was loaded from its folder.
+
+    Raises:
+        UserError: the run did not train a translation model.
+    """
+    if not run.task.generates:
+        raise UserError(
+            f"checkpoint is {str(run.folder)!r}, whose task translates nothing: "
+            + (
+                "use `ablate generate` for a language model"
+                if run.task.writes
+                else "give the folder of a run with task=translation"
+            )
+        )
+    max_length = run.config.batch.max_length
+    return Translator(run.model, run.tokenizers, run.search, max_length, run.device)
 
 
 def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) -> DictConfig:
@@ -213,5 +209,6 @@ def read_tokenizers(folder: Path) -> Tokenizers:
     try:
         return Tokenizers.load(folder)
     except Exception as error:  # the tokenizers library raises `Exception` itself
-        first = str(error).splitlines()[0]
-        raise UserError(f"{folder} has no readable vocabularies of a run: {first}") from None
+        raise UserError(
+            f"{folder} has no readable vocabularies of a run: {first_line(error)}"
+        ) from None

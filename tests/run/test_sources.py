@@ -9,7 +9,7 @@ from ablate.config.construct import construct
 from ablate.record.files import seal, write_json, write_tensors
 from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
-from ablate.train.restore import restore_run
+from ablate.train.restore import restore
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def earlier(prepared, tmp_path):
 
 def test_weights_with_a_table_that_nothing_read_still_load(earlier, prepared):
     folder, _, data, weights = earlier
-    restored = restore_run(folder, {}, [], "cpu", 1).model
+    restored = restore(folder, {}, [], "cpu", 1).model
     _, _, model = prepared(
         "model=decoder_only", "task=language_model", "model/embedding=separate", "seed=5"
     )

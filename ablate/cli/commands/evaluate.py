@@ -10,7 +10,6 @@ example:
 """
 
 import argparse
-import logging
 
 from ablate.cli.parser import TEXT, Parser
 from ablate.errors import UserError
@@ -39,14 +38,13 @@ def run(arguments: argparse.Namespace) -> None:
             raise UserError(
                 f"{word}: only data and paths can be set; everything else is taken from the run"
             )
-    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log the error a second time
     import hydra
 
     from ablate.cli.train import explained
     from ablate.config.check import check
     from ablate.config.construct import construct  # only now: they import torch
     from ablate.config.location import CONF
-    from ablate.train.restore import restore_run
+    from ablate.train.restore import restore
     from ablate.train.score import score
 
     with explained(), hydra.initialize_config_dir(str(CONF), version_base="1.3"):
@@ -54,6 +52,6 @@ def run(arguments: argparse.Namespace) -> None:
         check(config)
     corpus = construct(config.data)
     given = (arguments.trust, arguments.device, arguments.threads)
-    restored = restore_run(arguments.checkpoint, {}, *given)
+    restored = restore(arguments.checkpoint, {}, *given)
     for name, value in score(restored, corpus, arguments.split, config.paths.cache).items():
         print(f"{arguments.split}/{name} {value:.6g}")

@@ -9,12 +9,10 @@ example:
 """
 
 import argparse
-import logging
 import sys
 
 from ablate.cli.parser import Kind, Parser, whole
-from ablate.cli.streams import closed
-from ablate.errors import UserError
+from ablate.cli.streams import check_open
 
 FIRST = "loading the model"
 
@@ -45,16 +43,14 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the run or the prompt cannot be used.
     """
-    if missing := [name for name in ("stdin", "stdout") if name in closed]:
-        raise UserError(f"{missing[0]} is closed: generate reads stdin and writes stdout")
+    check_open("generate")
     raw = sys.stdin.buffer.read()
-    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log the error a second time
     from ablate.search.sampling import Sampling  # only now: they import torch
     from ablate.train.generate import read_prompt, writer_of
-    from ablate.train.restore import restore_run
+    from ablate.train.restore import restore
 
     given = (arguments.trust, arguments.device, arguments.threads)
-    writer = writer_of(restore_run(arguments.checkpoint, {}, *given))
+    writer = writer_of(restore(arguments.checkpoint, {}, *given))
     prompt = read_prompt(raw, writer)
     texts = writer(
         prompt,

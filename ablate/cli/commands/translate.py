@@ -7,13 +7,11 @@ example:
 """
 
 import argparse
-import logging
 import sys
 from typing import Any
 
 from ablate.cli.parser import Kind, Parser, whole
-from ablate.cli.streams import closed
-from ablate.errors import UserError
+from ablate.cli.streams import check_open
 
 FIRST = "loading the model"
 
@@ -48,13 +46,11 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: the run cannot be used, a line is not UTF-8, or there is no input or output.
     """
-    if missing := [name for name in ("stdin", "stdout") if name in closed]:
-        raise UserError(f"{missing[0]} is closed: translate reads stdin and writes stdout")
-    logging.getLogger("hydra").setLevel(logging.CRITICAL)  # it would log the error a second time
-    from ablate.train.restore import restore  # only now: it imports torch
+    check_open("translate")
+    from ablate.train.restore import restore, translator_of  # only now: it imports torch
     from ablate.train.translate import translate
 
     settings = (arguments.search, arguments.trust, arguments.device, arguments.threads)
-    translator = restore(arguments.checkpoint, *settings)
+    translator = translator_of(restore(arguments.checkpoint, *settings))
     batch = 1 if sys.stdin.isatty() else arguments.batch
     translate(translator, batch, sys.stdin.buffer, sys.stdout.buffer)
