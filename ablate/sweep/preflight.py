@@ -28,8 +28,7 @@ from ablate.train.lengths import check_lengths
 from ablate.train.memory import name_largest_numbers
 from ablate.train.prepare import build_model, prepare_data
 from ablate.train.resolve import resolve
-from ablate.train.summary import introduce
-from ablate.train.test_inputs import check_inputs, doubts
+from ablate.train.test_inputs import check_inputs, introduce
 from ablate.train.tracking import check_loggers
 
 # Size of a checkpoint in multiples of the weights: the weights and two Adam moments.
@@ -110,10 +109,9 @@ class Builder:
             self.data[text] = prepare_data(job)
         data = self.data[text]
         job.task.begin(data.tokenizers)
-        introduce(data)
         check_inputs(job, data)
-        for doubt in doubts(job, data) if new else ():
-            print(doubt, flush=True)
+        if new:
+            introduce(job, data)
         key = text + _key(job.config, "model", "adapt")
         if key not in self.models:
             self.models[key] = _build(job, data)

@@ -33,8 +33,8 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
     tests.begin()
     check_text(config, task, record)
     task.measured = {}
-    if config.weights == "initial":
-        load_initial_weights(job, task)
+    if config.weights == "initial":  # from before the first training step
+        task.model.load_state_dict(make_model(job, task.data).state_dict())
     for split in config.test_splits:
         task.split = split
         with tests.phase("test"):
@@ -70,11 +70,6 @@ def check_text(config: DictConfig, task: Training, record: Record) -> None:
                 f"the files of {split} have changed since this run began; the same command, typed "
                 "again, tests the trained weights with the new files"
             )
-
-
-def load_initial_weights(job: Job, task: Training) -> None:
-    """Load the initial weights, from before the first training step, into the model of `task`."""
-    task.model.load_state_dict(make_model(job, task.data).state_dict())
 
 
 def measurements(measure: Measure, task: Training) -> dict[str, float]:

@@ -31,8 +31,8 @@ from ablate.train.lengths import check_lengths
 from ablate.train.module import Training
 from ablate.train.prepare import make_model, parameters, prepare_data
 from ablate.train.resume import Saved, StateKeeper, last_saved
-from ablate.train.summary import announce, conclude, introduce
-from ablate.train.test_inputs import check_inputs, doubts
+from ablate.train.summary import announce, conclude
+from ablate.train.test_inputs import check_inputs, introduce
 from ablate.train.tracking import Tracking, advise_reused, check_loggers
 from ablate.train.trainer import make_trainer
 from ablate.train.weights import WeightKeeper
@@ -92,10 +92,7 @@ def make_record(job: Job, data: TextData) -> Record:
     """
     record = Record(job.config, data.fingerprints, job.initial.fingerprint())
     record.corpus = data.about
-    if record.writes:
-        introduce(data)
-    for doubt in doubts(job, data) if record.writes and job.probe is None else ():
-        print(doubt, flush=True)
+    introduce(job, data)
     return record
 
 

@@ -10,21 +10,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ablate.config.notice import say_once
 from ablate.console import make_console
 from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Outcome, WithShortBudget
-
-
-@rank_zero_only
-def introduce(data: TextData) -> None:
-    """Print which corpus is read, its size, and which of its splits are taken from the training
-    text; once per process.
-    """
-    say_once("; ".join(filter(None, [f"corpus: {data.about}", data.division])))
 
 
 @rank_zero_only

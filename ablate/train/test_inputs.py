@@ -1,11 +1,12 @@
-"""Check, before the first step, that the data suffice for training, validation and all tests."""
+"""Check and print, before the first step, what the data allow: training, validation and tests."""
 
 from typing import Any
 
 from omegaconf import DictConfig
 
+from ablate.config.notice import say_once
 from ablate.data.module import TextData
-from ablate.errors import UserError
+from ablate.errors import UserError, class_and_line
 from ablate.train.job import Job
 
 READ = 1000  # number of lines of a split that are checked
@@ -48,15 +49,19 @@ def check_metrics(job: Job, data: TextData, split: str) -> None:
         except Exception as error:  # the user's metric can raise any type
             raise UserError(
                 f"metric.{name} returns no number for the references of {split} "
-                f"({type(error).__name__}: {error}): repair it, or set metric=none"
+                f"({class_and_line(error)}): repair it, or set metric=none"
             ) from None
 
 
-def doubts(job: Job, data: TextData) -> list[str]:
-    """Return a warning for each test split whose scores would be meaningless."""
+def introduce(job: Job, data: TextData) -> None:
+    """Print, once per process, which corpus is read, its size, which of its splits are taken from
+    the training text, and a warning for each test split whose scores would be meaningless.
+    """
+    say_once("; ".join(filter(None, [f"corpus: {data.about}", data.division])))
     evaluation = job.task.evaluation(data.languages[1], thorough=False)
-    reasons = {s: evaluation.doubt(data.references(s)[:READ]) for s in job.config.test_splits}
-    return [f"warning, {split}: {reason}" for split, reason in reasons.items() if reason]
+    for split in job.config.test_splits if job.probe is None else ():
+        if reason := evaluation.doubt(data.references(split)[:READ]):
+            say_once(f"warning, {split}: {reason}")
 
 
 def check_batch_limits(config: DictConfig, data: TextData) -> None:
