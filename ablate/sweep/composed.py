@@ -27,9 +27,9 @@ class Composed(NamedTuple):
 @contextmanager
 def composed(
     words: Sequence[str],
+    folder: str | None = None,
     main: str | None = None,
     name: str | None = None,
-    folder: str | None = None,
 ) -> Iterator[Composed]:
     """Compose a sweep as Hydra would, check its study, and yield the sweep.
 
@@ -37,9 +37,9 @@ def composed(
 
     Args:
         words: overrides.
+        folder: --config-dir, an additional folder to search.
         main: --config-path, the folder of the main config; None for the folder of this package.
         name: --config-name, the name of the main config.
-        folder: --config-dir, an additional folder to search.
 
     Raises:
         UserError: no decision rule applies to the study, or a swept key is not one of its factors.

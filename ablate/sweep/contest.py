@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import hydra
-
-from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import AnalysisLog
 from ablate.evidence.command import CONFIG_DIR
@@ -16,6 +13,7 @@ from ablate.evidence.questions import questions
 from ablate.evidence.registration import deciding
 from ablate.record.files import write_json
 from ablate.sweep.cell import plain_study
+from ablate.sweep.composed import composed
 from ablate.sweep.evidence import from_folder
 from ablate.verdict.conclude import conclude
 from ablate.verdict.load import load_evidence
@@ -59,9 +57,8 @@ class Contest:
         first = from_folder(experiments / name)
         given = shlex.split(first.registration["command"])[3:]
         overrides = [word for word in given if word not in LEFT_OUT]
-        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            config = hydra.compose("config", _searching(overrides))
-            study = plain_study(config)
+        with composed(*_without_folder(overrides)) as sweep:
+            study, replicate = plain_study(sweep.config), int(sweep.config.replicate)
         if deciding(study) != deciding(first.study):
             raise UserError(
                 f"the study of {shlex.join(overrides)} has changed since {experiments / name} was "
@@ -77,7 +74,7 @@ class Contest:
                 f"{name} has `replicate` as a factor, so it cannot be reproduced with a new value "
                 f"of replicate: repeat it with {first.registration['command']}"
             )
-        used = _replicates(experiments / name, first, int(config.replicate))
+        used = _replicates(experiments / name, first, replicate)
         number = _fresh(AnalysisLog.read(results), first, results, used)
         fresh = [f"replicate={number}", "contest=true", f"paths.results={results}"]
         return cls(
@@ -135,15 +132,12 @@ def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:
     return used if contested is None else {*used, contested}
 
 
-def _searching(words: list[str]) -> list[str]:
-    """Return the words of a command with --config-dir replaced by an override of hydra.searchpath,
-    because hydra.compose does not accept this option.
-    """
+def _without_folder(words: list[str]) -> tuple[list[str], str | None]:
+    """Return the overrides of a command, and the folder that --config-dir gives."""
     if CONFIG_DIR not in words:
-        return words
+        return words, None
     place = words.index(CONFIG_DIR)
-    folder = Path(words[place + 1]).absolute()
-    return [f"hydra.searchpath=[file://{folder}]", *words[:place], *words[place + 2 :]]
+    return [*words[:place], *words[place + 2 :]], words[place + 1]
 
 
 def _fresh(log: AnalysisLog, first: Evidence, results: Path, used: set[int]) -> int:

@@ -51,6 +51,11 @@ def test_a_contest_takes_seeds_that_nobody_saw_and_goes_on_where_it_stopped(begu
     assert replicate(tmp_path) == 6
 
 
+def test_a_screen_is_reproduced(tmp_path):
+    contest = Contest.of("modern_screen", EXPERIMENTS, tmp_path)
+    assert contest.overrides[0] == "+experiment=modern_screen"
+
+
 def test_both_verdicts_are_told(begun, tmp_path):
     contest = Contest.of(NAME, EXPERIMENTS, tmp_path)
     shutil.copytree(EXPERIMENTS / NAME, begun(1, 1, contest=True), dirs_exist_ok=True)

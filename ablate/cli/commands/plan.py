@@ -14,7 +14,6 @@ from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 from ablate.cli.parser import Parser, one_of, whole
-from ablate.errors import UserError
 
 if TYPE_CHECKING:
     from ablate.plan.plan import Plan
@@ -40,11 +39,6 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: a run of the sweep has a config that cannot work.
     """
-    from pathlib import Path
-
-    config_dir = arguments.config_dir
-    if config_dir and not Path(config_dir).is_dir():
-        raise UserError(f"--config-dir={config_dir}: there is no such folder")
     if arguments.cfg or arguments.info:  # these flags show the config and start nothing
         from ablate.cli.train import train
 
@@ -82,7 +76,7 @@ def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensiti
 
     config_dir = arguments.config_dir
     words = with_own_seeds(expand_home(arguments.overrides))
-    place = (arguments.config_path, arguments.config_name, config_dir)
+    place = (config_dir, arguments.config_path, arguments.config_name)
     with explained(words, config_folders(config_dir, words)), composed(words, *place) as sweep:
         from ablate.plan.plan import claims, make, priced  # torch, which errors need not wait for
 
