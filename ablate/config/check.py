@@ -60,8 +60,9 @@ def check_study_keys(config: DictConfig) -> None:
 
 
 def check_groups(config: DictConfig) -> None:
-    """Raise UserError if a key at the top of the config was removed, as by `~seed`, or if a group
-    of keys, such as `budget`, was replaced by a single value.
+    """Raise UserError if a key at the top of the config was removed, as by `~seed`, if a group of
+    keys, such as `budget`, was replaced by a single value, or if the value of such a key or of a
+    key in `budget` is not allowed.
 
     OmegaConf itself refuses `budget=1`, but accepts an interpolation whose value is 1.
     """
@@ -73,6 +74,8 @@ def check_groups(config: DictConfig) -> None:
             raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
         if key in config:  # skipped if the interpolation ${...} cannot be resolved
             _check_group(key, config[key], annotation)
+            _check_limits(key, config[key], annotation)
+    _walk(config.budget, "budget")
 
 
 def _check_missing(node: DictConfig) -> None:

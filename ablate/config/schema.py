@@ -67,7 +67,7 @@ class Budget:
     short: Annotated[int | None, Range(1)] = None
     warmup: Annotated[int, Range(0)] = 400  # steps in which the learning rate rises to its peak
     validate_every: Count = 500  # training batches between two validations
-    seeds: int = 5  # number of seeds with which each arm of an experiment is trained
+    seeds: Count = 5  # number of seeds with which each arm of an experiment is trained
     # number of test pairs of a generated corpus; more pairs give narrower intervals of BLEU
     test_sentences: Annotated[int, PAIRS] = 1000
 
@@ -135,7 +135,7 @@ class Config:
     # (onednn if torch has it)
     products: Annotated[str, OneOf(("blas", "onednn", "auto"))] = "blas"
     # number of runs of a sweep at a time; null: CPU cores / (threads * devices), or 1 on a GPU
-    n_jobs: int | None = None
+    n_jobs: Annotated[int | None, Range(1)] = None
     # arms that a sweep leaves out, each as {factor: level, ...}
     without: list[dict[str, Any]] = field(default_factory=list)
     # true: this sweep runs a part of a study; `ablate join` combines parts and gives the verdict

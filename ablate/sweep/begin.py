@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.hydras import check_launcher
 from ablate.config.screen import expand
 from ablate.config.settle import settle
-from ablate.errors import UserError
 from ablate.evidence.analysis_log import register
 from ablate.evidence.command import command
 from ablate.evidence.seal import ABOUT, write_about
@@ -21,8 +20,6 @@ from ablate.sweep.cell import config_dirs, plain_study
 from ablate.sweep.share import alone, enter
 from ablate.verdict.stages import check_looks
 from ablate.verdict.study_checks import check_study
-
-AT_LEAST_ONE = ("budget.seeds", "n_jobs")
 
 
 def begin(config: DictConfig) -> None:
@@ -64,10 +61,6 @@ def checked(config: DictConfig) -> Study | None:
     """
     check_groups(config)
     check_name("name", config.name)
-    for key in AT_LEAST_ONE:
-        given = OmegaConf.select(config, key)
-        if given is not None and given < 1:
-            raise UserError(f"{key}={given}: it must be at least 1")
     expand(config)
     check_study_keys(config)
     study = None if config.study is None else plain_study(config)
