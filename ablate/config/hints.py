@@ -73,10 +73,11 @@ def unknown(key: str, allowed: Iterable[str]) -> str:
     if not suggestions and (near := nearest(leaf, names)) != leaf and near:
         suggestions = [f"{parent}{near}"]
     hint = f"did you mean {' or '.join(suggestions[:MOST])}? " if suggestions else ""
-    if suggestions and len(names) > MANY:
-        return f"unknown key {key}: {hint}".rstrip()
-    here = some(names, "allowed here is") if names else f"{parent[:-1]} has no keys"
-    return f"unknown key {key}: {hint}{here}"
+    here = f"allowed here is {', '.join(names)}" if names else f"{parent[:-1]} has no keys"
+    if len(names) > MANY:
+        lists = "`ablate options` lists all options, `ablate --cfg job` all keys"
+        here = "" if suggestions else f"{lists} ({len(names)} here)"
+    return f"unknown key {key}: {hint}{here}".rstrip()
 
 
 def likely(word: str, names: Sequence[str], parent: str = "") -> str:
@@ -85,29 +86,26 @@ def likely(word: str, names: Sequence[str], parent: str = "") -> str:
 
     `parent` is put in front of the most similar name.
     """
+    return f"{suggestion(word, names, parent)}allowed is {', '.join(names)}"
+
+
+def suggestion(word: str, names: Sequence[str], parent: str = "") -> str:
+    """Return "did you mean NAME? " with the name most similar to `word`, after `parent`; "" if no
+    name is similar.
+    """
     near = nearest(word, names)
-    hint = f"did you mean {parent}{near}? " if near else ""
-    return f"{hint}allowed is {', '.join(names)}"
+    return f"did you mean {parent}{near}? " if near else ""
 
 
 def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
     """Return an error message that a config group does not have an option, with a similar
     option.
     """
-    near = nearest(level, levels)
-    hint = f"did you mean {near}? " if near else ""
-    if len(levels) > MANY:
-        return f"{group}={level} does not exist: {hint}`ablate options` lists all {len(levels)}"
-    return f"{group}={level} does not exist: {hint}allowed is {', '.join(levels)}"
-
-
-def some(names: Sequence[str], lead: str) -> str:
-    """Return the names as text after `lead`; if there are more than MANY names, a sentence on the
-    commands that list all names.
-    """
-    if len(names) <= MANY:
-        return f"{lead} {', '.join(names)}"
-    return f"`ablate options` lists all options, `ablate --cfg job` all keys ({len(names)} here)"
+    many = len(levels) > MANY
+    allowed = (
+        f"`ablate options` lists all {len(levels)}" if many else f"allowed is {', '.join(levels)}"
+    )
+    return f"{group}={level} does not exist: {suggestion(level, levels)}{allowed}"
 
 
 def nearest(word: str, names: Sequence[str]) -> str:

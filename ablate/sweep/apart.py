@@ -5,13 +5,13 @@ levels.
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from ablate.config.hints import nearest
+from ablate.config.hints import suggestion
 from ablate.config.leaves import leaves
 from ablate.errors import UserError
 from ablate.evidence.types import Study
 from ablate.record.arm import makes_arms
 from ablate.record.label import key, say, value_text
-from ablate.sweep.cell import SEEDS, Cell, without_seed
+from ablate.sweep.cell import SEEDS, Cell, first_of_each, without_seed
 from ablate.verdict.match import keys
 
 MOST = 3  # maximum number of keys named in a message
@@ -43,11 +43,9 @@ def check_swept(jobs: Sequence[Sequence[str]], study: Study) -> None:
             tune = study.get("tune")
             tuned = tune is not None and tune["key"] == name
             why = "is tuned" if tuned else "is neither a factor nor a nuisance"
-            near = nearest(name, study["factors"])
-            hint = f"did you mean {near}? " if near else ""
             raise UserError(
                 f"{name} differs between the cells ({', '.join(values)}), but {why} in the study: "
-                f"{hint}its factors are {', '.join(study['factors'])}"
+                f"{suggestion(name, study['factors'])}its factors are {', '.join(study['factors'])}"
             )
 
 
@@ -59,8 +57,7 @@ def check_apart(cells: Sequence[Cell]) -> None:
             same seed twice; or two levels are equal in Python but differ in type.
     """
     arms: dict[str, Cell] = {}
-    first = {without_seed(cell.overrides): cell for cell in reversed(cells)}
-    for cell in reversed(first.values()):
+    for cell in first_of_each(cells, lambda cell: without_seed(cell.overrides)):
         other = arms.setdefault(key(cell.levels), cell)
         if other is not cell:
             _check_alike(other, cell)

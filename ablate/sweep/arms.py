@@ -25,8 +25,8 @@ from ablate.model.base import Model
 from ablate.optimizer.base import make_optimizer
 from ablate.record.label import key, place, value_text
 from ablate.seeding import seed_dropout, seed_of
-from ablate.sweep.apart import check_swept, free_keys
-from ablate.sweep.cell import Cell
+from ablate.sweep.apart import free_keys
+from ablate.sweep.cell import Cell, first_of_each
 from ablate.sweep.metrics import check_metric, metric_names
 from ablate.sweep.parts import is_part
 from ablate.task.base import Task
@@ -58,10 +58,9 @@ def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> N
         study: the study.
         built: the components of each arm, by number of its run.
     """
-    check_swept([cell.overrides for cell in cells], study)
     if not is_part(cells[0].config):  # a part of a study may lack arms
         _check_claims(cells, study)
-    arms = _first_of_each(cells, study["factors"])
+    arms = first_of_each(cells, lambda cell: key(cell.levels))
     _check_metrics(arms, study, built)
     _check_fixed(arms, study)
     if study["expect"] == "different" and cells[0].config.probe is None:
@@ -103,14 +102,6 @@ def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -
             check_metric(f"study.claims, {claim['id']}: control", claim["control"], measured)
     if study["tune"]:
         check_metric("study.tune.metric", study["tune"]["metric"], measured)
-
-
-def _first_of_each(cells: list[Cell], factors: list[str]) -> list[Cell]:
-    """Return the first run of every arm."""
-    first: dict[str, Cell] = {}
-    for cell in cells:
-        first.setdefault(key({factor: cell.levels[factor] for factor in factors}), cell)
-    return list(first.values())
 
 
 def _check_fixed(arms: list[Cell], study: Study) -> None:

@@ -3,7 +3,7 @@
 import copy
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -73,11 +73,7 @@ class Cell:
         """Return the config of the run without Hydra's node, as the function that trains receives
         it.
         """
-        config = self.config.copy()
-        OmegaConf.set_readonly(config, False)
-        with open_dict(config):
-            del config["hydra"]
-        return config
+        return self._without_hydra({})
 
     def run_config(self) -> DictConfig:
         """Return the config for the checks of a single run: without Hydra's node, and with a study
@@ -240,6 +236,14 @@ def _derived(overrides: Overrides, like: Sequence[Cell]) -> DictConfig | None:
     bases = (c for c in like if c.first and not c.shortened and adds_values(overrides, c.overrides))
     base = max(bases, key=lambda cell: len(cell.overrides), default=None)
     return None if base is None else derived(base.arm, overrides)
+
+
+def first_of_each(cells: Iterable[Cell], group: Callable[[Cell], Hashable]) -> list[Cell]:
+    """Return the first run of every group of runs for which `group` returns equal values."""
+    first: dict[Hashable, Cell] = {}
+    for cell in cells:
+        first.setdefault(group(cell), cell)
+    return list(first.values())
 
 
 def without_seed(overrides: Overrides) -> Overrides:

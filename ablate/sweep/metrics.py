@@ -1,7 +1,6 @@
 """List the metrics that a run can have, to check the metrics of claims before the run."""
 
-import difflib
-
+from ablate.config.hints import suggestion
 from ablate.errors import UserError
 from ablate.evidence.outcome import UNSTABLE
 from ablate.evidence.threshold import NLL, threshold
@@ -45,8 +44,7 @@ def check_metric(key: str, metric: str, measured: set[str]) -> None:
     """
     if metric in measured or (threshold(metric) and NLL in measured):
         return
-    near = difflib.get_close_matches(metric, sorted(measured), n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
     # without metrics of single layers
     shown = sorted(name for name in measured if not name[-1].isdigit())
+    hint = suggestion(metric, sorted(measured))
     raise UserError(f"{key}={metric} is measured in no run; {hint}allowed is {', '.join(shown)}")

@@ -22,7 +22,7 @@ from ablate.record.types import Fingerprints
 from ablate.seeding import seed_of
 from ablate.sweep.apart import check_apart
 from ablate.sweep.arms import Built, check_arms
-from ablate.sweep.cell import Cell, Overrides, plain_study, without_seed
+from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed
 from ablate.train.job import Job
 from ablate.train.lengths import check_lengths
 from ablate.train.memory import name_largest_numbers
@@ -64,7 +64,7 @@ def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:
             the study, or the disk has too little space.
     """
     check_apart(cells)
-    arms, builder = _first_of_each(cells), Builder()
+    arms, builder = first_of_each(cells, _arm), Builder()
     count = Counter(id(cell.arm) for cell in (*cells, *screening))
     built: dict[int, Built] = {}  # by cell number
     needed = 0
@@ -131,22 +131,16 @@ def naming(cell: Cell) -> Iterator[None]:
         raise UserError(f"cell {cell.number} ({cell.label}): {error}") from None
 
 
-def _first_of_each(cells: Sequence[Cell]) -> list[Cell]:
-    first: dict[Overrides, Cell] = {}
-    for cell in cells:
-        first.setdefault(without_seed(cell.overrides), cell)
-    return list(first.values())
+def _arm(cell: Cell) -> Overrides:
+    return without_seed(cell.overrides)
 
 
 def _representatives(screening: Sequence[Cell]) -> list[Cell]:
     """Return the runs that are checked on behalf of all runs that tune a nuisance parameter: a run
     for each value in the first arm, and one run of each other arm.
     """
-    first: dict[int, Cell] = {}
-    for cell in screening:
-        first.setdefault(id(cell.arm), cell)
-    values = _first_of_each([cell for cell in screening if cell.arm is screening[0].arm])
-    return [*values, *list(first.values())[1:]]
+    values = first_of_each([cell for cell in screening if cell.arm is screening[0].arm], _arm)
+    return [*values, *first_of_each(screening, lambda cell: id(cell.arm))[1:]]
 
 
 def _build(job: Job, data: TextData) -> Model:

@@ -4,6 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.errors import UserError
+from ablate.sweep.apart import check_swept
 from ablate.sweep.cell import Cell
 
 CLAIM = {
@@ -52,9 +53,10 @@ def test_two_arms_that_differ_in_their_factor_pass(checked):
     assert checked(POST, PRE) is None
 
 
-def test_what_is_swept_must_be_a_factor(checked):
+def test_what_is_swept_must_be_a_factor():
+    jobs = [(*POST, "optimizer.lr=0.1"), (*PRE, "optimizer.lr=0.2")]
     with pytest.raises(UserError, match=r"optimizer.lr differs between the cells.*its factors are"):
-        checked((*POST, "optimizer.lr=0.1"), (*PRE, "optimizer.lr=0.2"))
+        check_swept(jobs, {**STUDY, "nuisance": []})
 
 
 def test_a_nuisance_may_differ(checked):
