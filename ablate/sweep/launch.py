@@ -193,7 +193,7 @@ class Worker:
         n_executed = 0
         for number, stage in enumerate(waves):
             wanted = [cell for cell in stage if cell.levels in arms]
-            self.runner.view.leave_out(each * (len(stage) - len(wanted)))
+            self.runner.view.expect(-each * (len(stage) - len(wanted)))
             if wanted:
                 self.run(number, wanted)
                 n_executed += len(wanted)
@@ -220,13 +220,9 @@ class Worker:
         Args:
             number: number of the interim analysis.
         """
-        path = self.sweep / f"look-{number}.json"
+        config, path = self.runner.config, self.sweep / f"look-{number}.json"
         going: list[Levels]
-        going = once(
-            self.runner.config,
-            path,
-            lambda: analyse_and_select_arms(self.runner.config, self.sweep),
-        )
+        going = once(config, path, lambda: analyse_and_select_arms(config, self.sweep))
         return going
 
     def _tuned(self, number: int, cells: Sequence[Cell], tune: Tune) -> list[Cell]:

@@ -46,7 +46,7 @@ class Pool:
         start_fork_server()
 
     def run(
-        self, queue: CellQueue, context: HydraContext, started: Callable[[str], None], *, stay: bool
+        self, queue: CellQueue, context: HydraContext, started: Callable[[], None], *, stay: bool
     ) -> Iterator[tuple[Cell, int | None]]:
         """Run the cells of a queue, each in a process, and yield each finished cell with the exit
         status of its process.
@@ -57,14 +57,14 @@ class Pool:
         Args:
             queue: the cells.
             context: Hydra's context.
-            started: called with the label of each cell that starts.
+            started: called when a cell starts.
             stay: whether to wait for cells that other workers hold, and to run them if these
                 workers die.
         """
         while True:
             while len(self._running) < self.size and (cell := queue.take()):
                 self._start(cell, context)
-                started(cell.label)
+                started()
             yield from ((cell, None) for cell in queue.done_elsewhere())
             if not self._running and not (stay and queue.open):
                 return

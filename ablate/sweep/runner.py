@@ -65,7 +65,7 @@ class Runner:
         ends = self.pool.run(queue, self.context, self.view.started, stay=self.stay)
         for cell, status in ends:
             if status in INTERRUPTED and not cell.link.exists():
-                self.view.interrupted(cell.label)
+                self.view.interrupted()
                 continue
             if status is not None and not cell.link.exists():
                 _note_crash(cell, status)

@@ -47,16 +47,16 @@ class View:
             DISPLAY.release()
 
     def expect(self, more: int) -> None:
-        """Increase the number of expected runs."""
+        """Increase the number of expected runs; `more` is negative if arms were stopped."""
         self.total += more
         self._progress.update(self._bar, total=self.total)
 
-    def started(self, label: str) -> None:
+    def started(self) -> None:
         """Add 1 to the number of running runs."""
         self.running += 1
         self._refresh()
 
-    def interrupted(self, label: str) -> None:
+    def interrupted(self) -> None:
         """Subtract a run that was interrupted from the number of running runs; it will resume."""
         self.running -= 1
         self._refresh()
@@ -73,11 +73,6 @@ class View:
         where = "" if here or not self.works_here else " (earlier, or another worker)"
         line = f"{self.done}/{self.total} {label}: {how}, {detail}{where}"
         self.console.print(line, soft_wrap=True)
-
-    def leave_out(self, runs: int) -> None:
-        """Decrease the number of expected runs, after an interim analysis stopped arms."""
-        self.total -= runs
-        self._progress.update(self._bar, total=self.total)
 
     def _refresh(self) -> None:
         running = f"{self.running} running, " if self.works_here else ""

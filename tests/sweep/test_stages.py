@@ -44,7 +44,7 @@ def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     done, left = [], []
     answers = iter([[{"arm": "a"}], []])
     worker = SimpleNamespace(
-        runner=SimpleNamespace(view=SimpleNamespace(leave_out=left.append)),
+        runner=SimpleNamespace(view=SimpleNamespace(expect=left.append)),
         planned=SimpleNamespace(cells=cells, tune=None),
         run=lambda number, wanted: done.append([run.number for run in wanted]),
         look=lambda number: done.append(f"look {number}") or next(answers),
@@ -52,5 +52,5 @@ def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     planned = stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]})
     ran = Worker.run_stages(worker, planned)
     assert done == [[0, 1, 2, 3, 12, 13, 14, 15], "look 0", [4, 5, 6, 7], "look 1"]
-    assert left == [0, 4, 8]
+    assert left == [0, -4, -8]
     assert ran == len([*done[0], *done[2]])

@@ -91,7 +91,7 @@ class Instead(Pool):
 
     def run(self, queue, context, started, *, stay):
         while cell := queue.take():
-            started(cell.label)
+            started()
             yield cell, next(self.ends)(cell)
             queue.release(cell)
         yield from ((cell, None) for cell in queue.done_elsewhere())
