@@ -468,7 +468,7 @@ def run_cells_here(patch):
 
         def run(self, deal, context, started, *, stay):
             while cell := deal.take():
-                started(cell.label)
+                started()
                 yield cell, status_of(cell, context)
                 deal.release(cell)
 
