@@ -6,7 +6,6 @@ import os
 import pkgutil
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
 
 from ablate import __version__
@@ -57,7 +56,7 @@ def _run(first: str, rest: list[str]) -> None:
     elif first in names():
         run_command(f"ablate {first}", f"{commands.__name__}.{first}", rest)
     elif first in MOVED_TO_LAB:
-        _run_moved(first, rest)
+        raise UserError(f"{first} is for maintainers: run python -m lab.{first} in a clone")
     elif "=" in first or first.startswith(("-", "~")) or not first:
         _refuse_late_command(sys.argv[1:])
         from ablate.cli.train import train  # imports Hydra
@@ -105,18 +104,6 @@ def _renamed(words: list[str]) -> list[str]:
     return [new, *words[1:]]
 
 
-def _run_moved(name: str, words: list[str]) -> None:
-    """Run a command that has moved to the package `lab` of the repository, and print its new name.
-
-    Raises:
-        UserError: the package `lab` is not installed; only a clone of the repository has it.
-    """
-    if find_spec("lab") is None:
-        raise UserError(f"{name} is for maintainers: run python -m lab.{name} in a clone")
-    print(f"ablate {name} is now python -m lab.{name}", file=sys.stderr)
-    run_command(f"ablate {name}", f"lab.{name}", words)
-
-
 def _refuse_late_command(words: list[str]) -> None:
     """Raise UserError if the name of a command follows options, because it would be read as an
     override.
@@ -158,14 +145,10 @@ def _about() -> Parser:
 
 def _groups() -> dict[str, list[str]]:
     """Return lists of the names of all commands, by the title under which the help shows them."""
-    there = names()
-    groups = {
-        title: [name for name in members if name in there] for title, members in GROUPS.items()
-    }
-    named = {name for members in groups.values() for name in members}
-    if remaining := [name for name in there if name not in named]:
-        groups["others"] = remaining
-    return groups
+    there, listed = names(), {name for members in GROUPS.values() for name in members}
+    groups = {**GROUPS, "others": [name for name in there if name not in listed]}
+    shown = {title: [n for n in members if n in there] for title, members in groups.items()}
+    return {title: members for title, members in shown.items() if members}
 
 
 def _summary(name: str) -> str:

@@ -7,8 +7,8 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from itertools import starmap
+from dataclasses import dataclass, replace
+from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,9 +49,9 @@ def _finite(text: str) -> float:
     return float(text)
 
 
-def _existing(text: str) -> Path:
-    path = Path(text).expanduser()
-    if not path.is_dir():
+def _existing(text: str) -> str:
+    path = os.path.expanduser(text)  # a shell leaves ~ after an equals sign as it is
+    if not os.path.isdir(path):
         raise ValueError
     return path
 
@@ -94,7 +94,8 @@ def several(kind: Kind) -> Kind:
 TEXT = Kind("TEXT", "text", str)
 NUMBER = Kind("NUMBER", "a number", _finite)
 PATH = Kind("PATH", "a path", lambda text: Path(text).expanduser())
-FOLDER = Kind("FOLDER", "a folder that exists", _existing)
+EXISTING = Kind("FOLDER", "a folder that exists", _existing)
+FOLDER = replace(EXISTING, convert=lambda text: Path(_existing(text)))
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,11 @@ class Parser(argparse.ArgumentParser):
         self.taking |= {name for name in action.option_strings if action.nargs is None}
         return action
 
+    def add_option(self, name: str, about: str, kind: Kind = TEXT) -> None:
+        """Declare an option `--name VALUE`."""
+        metavar = name.rpartition("-")[2].upper()
+        self.add_argument(f"--{name}", help=about, metavar=metavar, type=_checked(name, kind))
+
     def take_overrides(self, flags: Iterable[str] = FLAGS) -> None:
         """Accept overrides of the config, and the given flags of Hydra."""
         self.takes_overrides = True
@@ -139,8 +145,8 @@ class Parser(argparse.ArgumentParser):
                 self.add_argument(*names, action="store_true", help=about)
             elif flag == "info":
                 self.add_argument(*names, nargs="?", const="all", choices=CHOICES[flag], help=about)
-            elif flag in FOLDERS:  # a shell leaves ~ after an equals sign as it is
-                self.add_argument(*names, type=os.path.expanduser, help=about)
+            elif flag in FOLDERS:
+                self.add_argument(*names, type=_checked(names[0][2:], EXISTING), help=about)
             else:
                 self.add_argument(*names, choices=CHOICES.get(flag), help=about)
 
@@ -177,12 +183,9 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UserError: an argument is unknown or missing, or its value is not allowed.
         """
-        command_words, overrides = self._split(words)
-        values = self._values_of_options(command_words)
-        pairs = [w for k, w in enumerate(command_words) if self._is_pair(w) and k not in values]
+        pairs, overrides, rest = self._split(words)
         for pair in pairs:
             self._check(pair.partition("=")[0])
-        rest = [w for place, w in enumerate(command_words) if place in values or w not in pairs]
         namespace, extra = self.parse_known_args(rest)
         if extra := [*getattr(namespace, "rest", []), *extra]:
             raise UserError(self._unknown(extra[0]))
@@ -204,23 +207,23 @@ class Parser(argparse.ArgumentParser):
         groups = tuple(name for name in self.keys if name.endswith("."))
         return bool(KEY.match(word)) or ("=" in word and word.startswith(groups))
 
-    def _values_of_options(self, words: list[str]) -> set[int]:
-        """Return the indices of the words that are values of options, such as `a.csv` in `--source
-        a.csv`.
+    def _split(self, words: list[str]) -> tuple[list[str], list[str], list[str]]:
+        """Split the words of a command line into pairs `name=value` of this command, overrides of
+        the config, and words for argparse.
         """
-        return {place + 1 for place, word in enumerate(words) if word in self.taking}
-
-    def _split(self, words: list[str]) -> tuple[list[str], list[str]]:
-        """Split the words of a command line into arguments of this command and overrides of the
-        config.
-        """
-        if not self.takes_overrides:
-            return words, []
-        values = self._values_of_options(words)
-        rest = [w for place, w in enumerate(words) if place not in values]
-        overrides = [w for w in rest if w.startswith("~") or ("=" in w and w[0] != "-")]
-        overrides = [w for w in overrides if w.partition("=")[0] not in self.keys]
-        return [w for w in words if w not in overrides], overrides
+        pairs: list[str] = []
+        overrides: list[str] = []
+        rest: list[str] = []
+        for before, word in pairwise(["", *words]):
+            name, equals, _ = word.partition("=")
+            is_override = word.startswith("~") or (equals and not word.startswith("-"))
+            if before in self.taking:  # a value such as a.csv in `--source a.csv`
+                rest.append(word)
+            elif self.takes_overrides and name not in self.keys and is_override:
+                overrides.append(word)
+            else:
+                (pairs if self._is_pair(word) else rest).append(word)
+        return pairs, overrides, rest
 
     def _check(self, name: str) -> None:
         group, dot, rest = name.partition(".")
@@ -248,6 +251,18 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise a UserError with argparse's message, instead of printing it and exiting."""
         raise UserError(message)
+
+
+def _checked(name: str, kind: Kind) -> Callable[[str], Any]:
+    """Return the function that converts the value of an option `--name`."""
+
+    def convert(text: str) -> Any:
+        try:
+            return kind.convert(text)
+        except ValueError:
+            raise UserError(f"--{name} {text}: it must be {kind.allowed}") from None
+
+    return convert
 
 
 def _line(name: str, key: _Key) -> str:

@@ -52,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
     """
     parser.add_argument("source", metavar="SOURCE", help="table or folder of the runs")
     for name, about in OPTIONS.items():
-        parser.add_argument(f"--{name}", help=about, metavar=name.split("-")[-1].upper())
+        parser.add_option(name, about)
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_key("where.", "only rows with this value in column KEY", default={})
     parser.add_key("to", "folder for verdict.json, the report and the figure", PATH)

@@ -6,8 +6,9 @@ example:
 """
 
 import argparse
+from dataclasses import replace
 
-from ablate.cli.parser import Parser, whole
+from ablate.cli.parser import TEXT, Kind, Parser, whole
 from ablate.errors import UserError
 
 FIRST = "computing"
@@ -27,6 +28,11 @@ OPTIONS = {
     "step": "for a table: column of the step of a row; the last row of a run counts",
 }
 TABLE = ("arm", "metric", "baseline", "run", "step")
+RUNS = replace(whole(2), allowed="a whole number, at least 2 to estimate the noise")
+KINDS = {
+    **dict.fromkeys(("sd", "margin", "alpha"), Kind("NUMBER", "a number", float)),
+    "runs": RUNS,
+}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -36,7 +42,7 @@ def add_arguments(parser: Parser) -> None:
     """
     parser.add_argument("source", metavar="SOURCE", nargs="?", help="table of baseline runs")
     for name, about in OPTIONS.items():
-        parser.add_argument(f"--{name}", help=about, metavar=name.upper())
+        parser.add_option(name, about, KINDS.get(name, TEXT))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -50,21 +56,11 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.margin is None:
         raise UserError("--margin is missing: give the smallest difference that matters")
     sd, df, doubts = _noise(arguments)
-    words = ("kind", "design", "test")
-    named = {key: getattr(arguments, key) for key in words if getattr(arguments, key)}
-    alpha = _number("alpha", arguments.alpha or "0.05")
-    plan = Plan(sd, _number("margin", arguments.margin), alpha=alpha, df=df, **named)
+    words = ("kind", "design", "test", "alpha")
+    named = {key: getattr(arguments, key) for key in words if getattr(arguments, key) is not None}
+    plan = Plan(sd, arguments.margin, df=df, **named)
     check(plan)
-    runs = None
-    if arguments.runs is not None:
-        try:
-            runs = whole(2).convert(arguments.runs)
-        except ValueError:
-            raise UserError(
-                f"--runs {arguments.runs}: it must be a whole number, at least 2 to estimate the "
-                "noise"
-            ) from None
-    for sentence in (*sentences(plan, runs), *doubts):
+    for sentence in (*sentences(plan, arguments.runs), *doubts):
         print(sentence)
 
 
@@ -78,14 +74,7 @@ def _noise(arguments: argparse.Namespace) -> tuple[float, float, list[str]]:
     if arguments.sd is not None:
         if given := [key for key, value in table.items() if value]:
             raise UserError(f"--{given[0]} needs a table of baseline runs instead of --sd")
-        return _number("sd", arguments.sd), float("inf"), []
+        return arguments.sd, float("inf"), []
     from ablate.referee.compare import spread
 
     return spread(arguments.source, **table)
-
-
-def _number(key: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UserError(f"--{key} {text}: it must be a number") from None
