@@ -7,6 +7,7 @@ matrix products of a forward and a backward pass over real sentences.
 """
 
 import dataclasses
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 import torch
@@ -97,13 +98,7 @@ def solve(size: Callable[[int], int], target: int, what: str) -> int:
     Raises:
         UserError: no integer comes within 1 % of the target.
     """
-    high = 1
-    while size(high) < target and high < MOST:
-        high *= 2
-    low = 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if size(middle) >= target else (middle + 1, high)
+    high = 1 + bisect_left(range(1, MOST), target, key=size)
     best = min((max(1, high - 1), high), key=lambda number: abs(size(number) - target))
     if abs(size(best) - target) > NEAR * target:
         raise UserError(
