@@ -54,7 +54,8 @@ def asked(config: DictConfig, study: Study, regime: Regime) -> tuple[Sweep, Form
     settings |= {key: swept[key] for key in study["nuisance"] if key in swept}
     changes = variants(config)
     levels = _variants(config, changes) if changes else _levels(config, study, swept)
-    arms = _arms(config, study, {**swept, **_every(changes)}, settings, levels)
+    every = {FACTOR: ",".join((BASELINE, *changes))} if changes else {}
+    arms = _arms(config, study, {**swept, **every}, settings, levels)
     registered = form(study, levels, arms)
     sweep = Sweep(
         name=config.name,
@@ -156,19 +157,11 @@ def _levels(
     choices = config.hydra.runtime.choices
     chosen = {key: swept.get(key) or choices[key] for key in study["factors"] if key in choices}
     given = {key: _each(f"{key}={words}") for key, words in chosen.items() if words}
-    return {f"{key}={name}": _inside(config, key, name) for key in given for name in given[key]}
-
-
-def _every(changes: Mapping[str, object]) -> dict[str, str]:
-    """Return the names of the baseline and all variants of a screen under the key `variant`, as in
-    {"variant": "baseline,a,b"}; {} if the study is no screen.
-
-    A screen is a study that compares a list of variants with one baseline.
-
-    Args:
-        changes: the overrides of each variant, by its name; empty if the study is no screen.
-    """
-    return {FACTOR: ",".join((BASELINE, *changes))} if changes else {}
+    return {
+        f"{key}={name}": _settings_of(config, [f"{key}={name}"], [key])
+        for key in given
+        for name in given[key]
+    }
 
 
 def _variants(
@@ -183,20 +176,11 @@ def _variants(
     Raises:
         UserError: the overrides of a variant cannot be composed.
     """
-    settings_of: dict[str, dict[str, object]] = {f"{FACTOR}={BASELINE}": {}}
-    kept = _unswept(config)
-    for name, overrides in changes.items():
-        try:
-            composed = leaves(hydra.compose("config", [*kept, *words(overrides)]))
-        except (HydraException, OmegaConfBaseException) as error:
-            raise UserError(f"study.screen.variants.{name}: {explain(error)}") from None
-        places = [place(key) for key in overrides]
-        settings_of[f"{FACTOR}={name}"] = {
-            key: value
-            for key, value in _portable(composed)
-            if any(_below(key, node) for node in places)
-        }
-    return settings_of
+    variant = "study.screen.variants"
+    return {f"{FACTOR}={BASELINE}": {}} | {
+        f"{FACTOR}={name}": _settings_of(config, words(each), [*each], f"{variant}.{name}: ")
+        for name, each in changes.items()
+    }
 
 
 def _arms(
@@ -233,18 +217,27 @@ def _arms(
         yield {**settings, **{key: value for changes in sets for key, value in changes.items()}}
 
 
-def _inside(config: DictConfig, group: str, name: str) -> dict[str, object]:
-    """Return the settings of one option of a config group, with all other keys as in the
-    command.
+def _settings_of(
+    config: DictConfig, overrides: Sequence[str], keys: Sequence[str], where: str = ""
+) -> dict[str, object]:
+    """Return the settings of some keys under some overrides, with all other keys as in the command.
+
+    Args:
+        config: the config of the sweep.
+        overrides: the overrides to compose.
+        keys: config groups and keys; overrides of the command for them are left out.
+        where: beginning of the message if the config cannot be composed.
 
     Raises:
-        UserError: the group has no such option, or the option cannot be composed.
+        UserError: an option does not exist, or the config cannot be composed.
     """
     try:
-        composed = leaves(hydra.compose("config", [*_unswept(config, group), f"{group}={name}"]))
+        composed = leaves(hydra.compose("config", [*_unswept(config, *keys), *overrides]))
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain(error)) from None
-    return {key: value for key, value in _portable(composed) if _below(key, place(group))}
+        raise UserError(f"{where}{explain(error)}") from None
+    nodes = [place(key) for key in keys]
+    portable = _portable(composed)
+    return {key: value for key, value in portable if any(_below(key, node) for node in nodes)}
 
 
 def _unswept(config: DictConfig, *without: str) -> list[str]:
