@@ -23,9 +23,9 @@ from ablate.train.run_logger import RunLogger
 Loggers = Mapping[str, Callable[..., Logger]]  # factories, by their keys in the config
 
 
-class Tracking:
+class Tracking(Callback):
     """A context manager that starts the loggers with a run and closes them with the run, also if
-    the run fails.
+    the run fails. As a callback, it tells the loggers when a validation has ended.
 
     The config node `logger` may name any of Lightning's loggers, or several. A `RunLogger` receives
     further events. Only an error while writing the run's own folder ends the run.
@@ -46,10 +46,6 @@ class Tracking:
         self.loggers: list[Logger] = [self.record_logger, *guarded]
         self._run_loggers = [logger for logger in guarded if isinstance(logger, RunLogger)]
 
-    def callbacks(self) -> list[Callback]:
-        """Return a list with the callback that tells the loggers when a validation has ended."""
-        return [AfterValidation(self._run_loggers)]
-
     def count_by(self, steps_done: Callable[[], int]) -> None:
         """Set the function that returns the number of optimiser steps, the x-axis of logged
         values.
@@ -57,6 +53,12 @@ class Tracking:
         self.record_logger.steps_done = steps_done
         for logger in self._guarded:
             logger.steps_done = steps_done
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Let the loggers log samples of the model's output."""
+        assert isinstance(pl_module, Training)  # the module that a run trains
+        for logger in self._run_loggers:
+            logger.validated(pl_module)
 
     def show(self, task: Training) -> None:
         """Let the loggers log pictures of the tested model, such as attention maps."""
@@ -72,19 +74,6 @@ class Tracking:
         result = None if error else self.record.stored_result()
         for logger in self._run_loggers:
             logger.end(result or failure(error, self.record))
-
-
-class AfterValidation(Callback):
-    """A callback that tells the loggers when a validation has ended."""
-
-    def __init__(self, loggers: list[RunLogger]) -> None:
-        self.loggers = loggers
-
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Let the loggers log samples of the model's output."""
-        assert isinstance(pl_module, Training)  # the module that a run trains
-        for logger in self.loggers:
-            logger.validated(pl_module)
 
 
 def _kind(make: Callable[..., Logger]) -> Any:

@@ -31,7 +31,7 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
     The arguments that are set here cannot be set by `trainer` in a config (`ablate.config.check`).
     """
     config = job.config
-    callbacks = [*callbacks, *tracking.callbacks(), *job.callbacks.values()]
+    callbacks = [*callbacks, tracking, *job.callbacks.values()]
     if config.patience is not None:
         callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
     shown = config.trainer.enable_progress_bar and tracking.record.writes
