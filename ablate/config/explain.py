@@ -22,7 +22,7 @@ from ablate.config.location import CONF
 from ablate.config.schema import ClaimNode, PublishedNode, ShownNode
 from ablate.errors import first_line
 
-KINDS = {"Integer": "a whole number", "Float": "a number", "Boolean": "true or false"}
+KINDS = {"Integer": "a whole number", "Float": "a number"}
 Keys = tuple[str | int, ...]  # the path to a value: names of keys, and positions in lists
 A_LIST = "a list, such as [VALUE]"
 # OmegaConf's messages about a value of the wrong form
@@ -31,6 +31,7 @@ FORMS = {
     "to Dict[": "keys with their values, such as {KEY: VALUE}",
     "Cannot merge DictConfig with ListConfig": "keys with their values, such as {KEY: VALUE}",
     "to string: ": "text",
+    "is not a valid bool": "true or false",
     "is not a subclass of": "keys with their values, such as {KEY: VALUE}",
 }
 # entries of lists, whose position OmegaConf's messages do not contain
@@ -148,13 +149,10 @@ def _explain_removal(text: str, cause: Any) -> str:
 
 def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
     given = text.splitlines()[0].removeprefix("Error merging override ")
-    key = given.partition("=")[0].lstrip("+")
     if file := re.match(r"In '([^']+)': \w+ raised while composing .*\n(.*)\n", text):
         return _explain_form(file[1], file[2], text)
     if "=" in given and (form := _form(f"{given}\n{cause}")).startswith("it must"):
         return f"{given.partition(' : ')[0].partition(': ')[0]}: {form}"
-    if "is not a subclass of" in str(cause):
-        return f"{given}: {key} has keys of its own, of which you can set {', '.join(keys(key))}"
     # such an interpolation can be in a defaults list, where it selects an option
     unresolved = given.startswith("Error resolving interpolation")
     if unresolved or isinstance(cause, InterpolationResolutionError):
@@ -164,9 +162,6 @@ def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
         return f"{subject}: {given.partition(', possible')[0]}"
     lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
     details = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
-    wrong = re.search(r"^Value .* could not be converted to (\w+)$", str(cause), re.MULTILINE)
-    if wrong and wrong[1] in KINDS:
-        return f"{given.partition(' : ')[0]}: it must be {KINDS[wrong[1]]}"
     return ": ".join(dict.fromkeys(details))
 
 

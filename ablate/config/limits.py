@@ -70,7 +70,8 @@ class Duration:
             whole = len(parts) == len(UNITS) and all(p.isascii() and p.isdigit() for p in parts)
             return whole and any(map(int, parts))
         if isinstance(value, Mapping):
-            units = UNITS.keys() >= set(value)
+            numbers = all(isinstance(number, int | float) for number in value.values())
+            units = numbers and UNITS.keys() >= set(value)
             return units and sum(n * UNITS[unit] for unit, n in value.items()) > 0
         return True
 

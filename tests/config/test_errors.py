@@ -59,6 +59,7 @@ def complaint(*overrides, folder=None):
         ("model.dropout=0.1", ["model.dropout=0.1", "model.dropout.rate=0.1"]),
         ("+budget.steps.x=3", ["budget.steps"]),
         ("seed=many", ["seed=many: it must be a whole number"]),
+        ("batch.bucket=maybe", ["batch.bucket=maybe: it must be true or false"]),
         ("model.d_model=wide", ["model.d_model=wide", "a whole number"]),
         ("batch.too_long=drop", ["batch.too_long=drop", "skip or truncate"]),
         ("checkpoint.tested=first", ["checkpoint.tested=first", "last or best or average"]),

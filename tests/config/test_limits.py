@@ -57,6 +57,7 @@ def default():
         ("trainer.max_time", "00:00:00:00", "longer than no time"),
         ("trainer.max_time", {"minutes": 0}, "longer than no time"),
         ("trainer.max_time", "0:0", "longer than no time"),
+        ("trainer.max_time", {"hours": "x"}, "longer than no time"),
         ("budget.steps", 10**20, "at most 2147483647"),
         ("data.n_train", 10**12, "at most 10000000"),
         ("data.n_test", 10**40, "at most 10000000"),
