@@ -11,7 +11,7 @@ example:
 import argparse
 import csv
 
-from ablate.cli.parser import PATH, Parser
+from ablate.cli.parser import PATH, TEXT, Kind, Parser
 
 FIRST = "reading the runs"
 
@@ -52,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
     """
     parser.add_argument("source", metavar="SOURCE", help="table or folder of the runs")
     for name, about in OPTIONS.items():
-        parser.add_option(name, about)
+        parser.add_option(name, about, NAMES if name in ("arm", "noise-from") else TEXT)
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_key("where.", "only rows with this value in column KEY", default={})
     parser.add_key("to", "folder for verdict.json, the report and the figure", PATH)
@@ -70,17 +70,19 @@ def run(arguments: argparse.Namespace) -> None:
     show(compare(arguments.source, **asked(arguments)), arguments.to, as_json=arguments.json)
 
 
+def _names(text: str) -> list[str]:
+    """Return the cells of a line of CSV; a name with a comma stands in quotation marks."""
+    return next(csv.reader([text], skipinitialspace=True)) or [text]
+
+
+NAMES = Kind("NAMES", "names with commas between", _names)
+
+
 def asked(arguments: argparse.Namespace) -> dict[str, object]:
     """Return the options of the command line as keyword arguments of `ablate.compare`."""
     given = {name.replace("-", "_"): getattr(arguments, name.replace("-", "_")) for name in OPTIONS}
     values: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     noise = {NOISE[key]: values.pop(key) for key in NOISE if key in values}
-    for key in ("arm", "noise"):
-        place = noise if key == "noise" else values
-        name = "arms" if key == "noise" else key
-        if name in place:
-            text = str(place[name])  # a name with a comma stands in quotation marks, as in CSV
-            place[name] = next(csv.reader([text], skipinitialspace=True)) or [text]
     if noise:
         values["noise"] = noise
     if arguments.where:
