@@ -73,8 +73,7 @@ def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterato
     Raises:
         UserError: the config cannot be composed.
     """
-    check_encoding(folders)
-    check_file_names(folders)
+    check_files(folders)
     try:
         yield
     except UserError:
@@ -85,39 +84,31 @@ def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterato
         raise UserError(sentence) from None
 
 
-def check_encoding(folders: Sequence[str]) -> None:
-    """Raise UserError for YAML files of the user that Hydra would misread.
+def check_files(folders: Sequence[str]) -> None:
+    """Check the YAML files of the user that Hydra would misread, or would not use.
 
-    After a byte-order mark, Hydra does not recognise the line `# @package _global_`.
+    After a byte-order mark, Hydra does not recognise the line `# @package _global_`. Of two files
+    with the same name, it uses the file of `ablate`.
 
     Raises:
-        UserError: a file is not UTF-8, or begins with a byte-order mark.
+        UserError: a file is not UTF-8, begins with a byte-order mark, or has the name but not the
+            content of a file of `ablate`.
     """
     if not folders:
         return
     from ablate.data.text import MARK, read_raw_text  # imports NumPy
 
     groups = sorted({path.parent.relative_to(CONF) for path in CONF.rglob("*.yaml")})
-    for path in (p for f in folders for group in groups for p in Path(f, group).glob("*.yaml")):
-        if read_raw_text(path).startswith(MARK):
-            raise UserError(f"{path} begins with a byte-order mark: save it as UTF-8 without one")
-
-
-def check_file_names(folders: Sequence[str]) -> None:
-    """Check that no option of the user has the name of another option of `ablate`, because Hydra
-    would use the option of `ablate`.
-
-    Raises:
-        UserError: a folder has a file with such a name and other content.
-    """
-    for folder in (Path(name) for name in folders if Path(name).resolve() != CONF.resolve()):
-        for path in CONF.rglob("*.yaml"):
-            file = folder / path.relative_to(CONF)
-            if path.parent != CONF and file.is_file() and file.read_bytes() != path.read_bytes():
-                raise UserError(
-                    f"{file} has the same name as a file of ablate, and Hydra would use the file "
-                    f"of ablate, {path}, and ignore yours. Choose another file name"
-                )
+    places = ((Path(folder), group) for folder in folders for group in groups)
+    for folder, file in ((place, f) for place, g in places for f in (place / g).glob("*.yaml")):
+        if read_raw_text(file).startswith(MARK):
+            raise UserError(f"{file} begins with a byte-order mark: save it as UTF-8 without one")
+        path = CONF / file.relative_to(folder)
+        if path.parent != CONF and path.is_file() and file.read_bytes() != path.read_bytes():
+            raise UserError(
+                f"{file} has the same name as a file of ablate, and Hydra would use the file of "
+                f"ablate, {path}, and ignore yours. Choose another file name"
+            )
 
 
 def _chosen(config: DictConfig) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ablate.cli.main import GROUPS, RENAMED, names
-from ablate.cli.train import check_encoding, check_file_names
+from ablate.cli.train import check_files
 from ablate.config.location import CONF
 from ablate.errors import UserError
 
@@ -286,10 +286,10 @@ def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
     group_folder = tmp_path / "model" / "norm"
     group_folder.mkdir(parents=True)
     (group_folder / "mine.yaml").write_text("eps: 1.0\n")
-    check_file_names([str(tmp_path), str(CONF)])
+    check_files([str(tmp_path), str(CONF)])
     (group_folder / "layer_norm.yaml").write_text("eps: 1.0\n")
     with pytest.raises(UserError, match="layer_norm.yaml has the same name"):
-        check_file_names([str(tmp_path)])
+        check_files([str(tmp_path)])
 
 
 @pytest.mark.parametrize("folder", ["experiment", "model", "data", "model/position", "."])
@@ -305,8 +305,8 @@ def test_a_config_that_hydra_would_misread_is_refused(tmp_path, folder, content,
     file = tmp_path / folder / "mine.yaml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes("seed: 3 # böse\r\n".encode())
-    check_encoding([str(tmp_path)])
+    check_files([str(tmp_path)])
     file.write_bytes(content)
     with pytest.raises(UserError, match=named) as refusal:
-        check_encoding([str(tmp_path / "other"), str(tmp_path)])
+        check_files([str(tmp_path / "other"), str(tmp_path)])
     assert "mine.yaml" in str(refusal.value)
