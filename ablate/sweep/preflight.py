@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -46,7 +45,7 @@ class Checked(NamedTuple):
 
     data: dict[str, Fingerprints]
     needed: int
-    jobs: Mapping[int, Job] = MappingProxyType({})
+    jobs: Mapping[int, Job]
 
 
 def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:

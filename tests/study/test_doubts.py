@@ -43,7 +43,7 @@ def test_earlier_runs_say_which_claims_would_stay_undecided(
 @pytest.mark.parametrize("study", [None, {"claims": []}])
 def test_they_are_printed_once_before_the_first_run(monkeypatch, capsys, tmp_path, lines, study):
     config = OmegaConf.create({"name": "mine", "paths": {"results": str(tmp_path)}})
-    planned = Planned([], [], study, Checked({}, 0), {})
+    planned = Planned([], [], study, Checked({}, 0, {}), {})
     monkeypatch.setattr(doubts, "of_cells", lambda *_: SimpleNamespace(tuned=""))
     monkeypatch.setattr(doubts, "doubts", lambda *_: lines)
     doubts.say_doubts(config, planned)
