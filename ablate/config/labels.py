@@ -87,10 +87,6 @@ KEYS = {
 }
 # Labels of keys whose value is null.
 NULLS = {"model.d_head": "head width d_model / n_heads"}
-SINGULAR = {
-    **{"1 heads": "1 head", "1 layers": "1 layer", "1 decoder layers": "1 decoder layer"},
-    **{"1 sentences": "1 sentence"},
-}
 # Labels of values of a key that "key: value" would not explain.
 VALUES: dict[str, dict[Any, str]] = {
     "batch.bucket": {True: "batches of similar lengths", False: "batches of random lengths"},
@@ -179,7 +175,7 @@ def level_label(factor: str, level: Any) -> str:
     value = _value(level)
     if factor in KEYS:
         label = KEYS[factor].format(value)
-        return SINGULAR.get(label, label)
+        return label.removesuffix("s") if label.startswith("1 ") else label  # 1 head, 2 heads
     words = " ".join(SPLIT.split(factor)[-2:] if factor.startswith("probe") else _last(factor))
     return f"{words} {value}"
 

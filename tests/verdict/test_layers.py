@@ -146,4 +146,6 @@ def test_options_of_a_group_have_different_labels():
 def test_a_label_reaches_neither_the_constructor_nor_the_identity(compose):
     config = compose("+experiment=preln_vs_postln", "model/residual=pre_ln")
     assert level_label("model/residual", "pre_ln") == "Pre-LN"
+    assert [level_label("model.n_heads", number) for number in (1, 2)] == ["1 head", "2 heads"]
+    assert level_label("budget.steps", 1) == "1 step"
     assert "Pre-LN" not in str(config.model)
