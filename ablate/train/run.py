@@ -9,7 +9,6 @@ import torch
 from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import Callback
 
-from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.product import choose_products
@@ -59,7 +58,9 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
     data = prepare_data(job)
     check_inputs(job, data)
     keep_memory()
-    record = make_record(job, data)
+    introduce(job, data)
+    record = Record(job.config, data.fingerprints, job.initial.fingerprint())
+    record.corpus = data.about
     with Interruption() as interruption, record.locked():
         link_by_name(record, short=longer is not None)
         short: WithShortBudget = {"short": run(job.short, Longer(job, record))} if job.short else {}
@@ -82,18 +83,6 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
                     task = Training(job, model, data)
                     result = train_and_test(job, task, tracking, start, states)
     return conclude(record, result, short, reused=False, trained=start.trained is None)
-
-
-def make_record(job: Job, data: TextData) -> Record:
-    """Return the record of a job, which reads and writes the run's folder.
-
-    The record includes a description of the corpus. The description and warnings about the tests
-    are printed.
-    """
-    record = Record(job.config, data.fingerprints, job.initial.fingerprint())
-    record.corpus = data.about
-    introduce(job, data)
-    return record
 
 
 def await_machines(job: Job, interruption: Interruption) -> None:
