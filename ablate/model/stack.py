@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from ablate.errors import UserError
 from ablate.model.block.base import Block
 from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
@@ -91,6 +92,9 @@ class Stack(nn.Module):
             prefix: number of tokens at the start of each row that all tokens may read, even under a
                 causal mask.
             documents: number of each token's document; tokens attend only within their document.
+
+        Raises:
+            UserError: the positions have changed the number of sentences or tokens.
         """
         if positions is None or not len(x):
             positions = torch.arange(x.size(1), device=x.device)[None]
@@ -98,7 +102,14 @@ class Stack(nn.Module):
         padded = (memory is not None and x.device.type != "cpu") or not bool(real.all())
         at = LayerContext(positions, self.position, real, memory, prefix, documents, [], padded)
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
-        return self._run(self.position.embed(x, positions), at, calls)
+        embedded = self.position.embed(x, positions)
+        if embedded.shape[:2] != x.shape[:2]:  # attention would broadcast it without an error
+            raise UserError(
+                f"model/position ({type(self.position).__name__}) returns embeddings of "
+                f"{tuple(embedded.shape[:2])} sentences and tokens for {tuple(x.shape[:2])}: "
+                "`embed` must keep the first two dimensions"
+            )
+        return self._run(embedded, at, calls)
 
     def _run(self, x: Tensor, at: LayerContext, calls: Sequence[partial[Tensor]]) -> Tensor:
         x = to_product_dtype(self.dropout(x))

@@ -3,6 +3,9 @@
 import pytest
 import torch
 
+from ablate.errors import UserError
+from ablate.model.base import Seq2Seq
+
 
 def kernels(model):
     return {name: type(kernel).__name__ for name, kernel in model.attentions()}
@@ -27,8 +30,6 @@ def test_projections_of_cross_attention_alone(build_model):
 
 @torch.no_grad()
 def test_uniform_cross_attention_reads_a_bag_and_the_decoder_an_order(build_model):
-    from ablate.model.base import Seq2Seq
-
     model = build_model("model/attention@model.cross.attention=uniform").eval()
     src, tgt = torch.randint(4, 20, (2, 6)), torch.randint(4, 20, (2, 5))
     output = model(Seq2Seq(src, tgt))
@@ -91,3 +92,12 @@ def test_norms_of_one_stack(build_model, stack):
     for name in ("encoder", "decoder"):
         norms = {type(norm).__name__ for norm in getattr(model, name).residual.norms}
         assert norms == {"BatchNorm" if name == stack else "LayerNorm"}
+
+
+def test_positions_that_lose_sentences_are_refused_and_not_broadcast(build_model, monkeypatch):
+    model = build_model("model/position=sinusoidal").eval()
+    monkeypatch.setattr(model.encoder.position, "embed", lambda x, positions: x[:1])
+    with pytest.raises(
+        UserError, match=r"\(Sinusoidal\) .* \(1, 6\) .* \(2, 6\)"
+    ):
+        model(Seq2Seq(torch.randint(4, 20, (2, 6)), torch.randint(4, 20, (2, 5))))
