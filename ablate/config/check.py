@@ -159,13 +159,7 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
 
 
 def _check_group(path: str, value: Any, annotation: Any) -> None:
-    group, _, name = path.rpartition(".")
-    named = group in NAMED
-    if named and name == "_target_":
-        raise UserError(
-            f"{path}={value}: an option of {group} needs a name; make `# @package {group}.NAME` "
-            "the first line of its file, above any other comment"
-        )
+    named = path.rpartition(".")[0] in NAMED
     is_group = named or any(map(dataclasses.is_dataclass, alternatives(annotation)))
     if is_group and not (OmegaConf.is_dict(value) or (value is None and not named)):
         raise UserError(f"{path}={value}: {path} is a group of keys; set {path}.KEY=VALUE")

@@ -55,6 +55,11 @@ def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
     partial = node.get("_partial_", False)
     if not isinstance(partial, bool):
         raise UserError(f"{key}._partial_={partial}: it must be true or false")
+    if key in NAMED and "_target_" in node:
+        raise UserError(
+            f"{key}._target_={node['_target_']}: an option of {key} needs a name; make "
+            f"`# @package {key}.NAME` the first line of its file, above any other comment"
+        )
     kind, factory = _wanted(key, node, annotation)
     if kind is None:
         return

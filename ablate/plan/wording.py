@@ -27,9 +27,8 @@ def format_plan(planned: Plan, seen: list[Sensitivity]) -> str:
     """Return a plan as text: numbers of runs, time, disk space, and the sensitivity of each
     claim.
     """
-    return "\n".join(
-        [_cells(planned), "", _table(planned), "", *_costs(planned), *_sensitivities(planned, seen)]
-    )
+    claims = ["", PART] if is_part(planned.config) else _sensitivities(seen)
+    return "\n".join([_cells(planned), "", _table(planned), "", *_costs(planned), *claims])
 
 
 def _cells(planned: Plan) -> str:
@@ -124,9 +123,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _sensitivities(planned: Plan, seen: list[Sensitivity]) -> list[str]:
-    if is_part(planned.config):
-        return ["", PART]
+def _sensitivities(seen: list[Sensitivity]) -> list[str]:
     if not seen:
         return []
     head = "For each claim, the smallest effect that has 80 % power, and the seeds that are needed:"

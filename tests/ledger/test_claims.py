@@ -37,6 +37,7 @@ ADDED = {
     "modern_gelu",
     "modern_one_deviation",
     "modern_pre_ln",
+    "modern_confirmation_check",
     "modern_screen_aa",
     "modern_screen_planted",
     "no_pe_encoder_permutes",
