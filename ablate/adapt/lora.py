@@ -3,9 +3,9 @@
 Equation: W = W_0 + (alpha / rank) B A, where B has the shape "out rank" and is zero at first, and A
     has the shape "rank in".
 Source: arXiv:2106.09685, section 4.1.
-What differs: A is uniform in +-sqrt(6 / in); in the paper's code in +-sqrt(1 / in), and normal in
-    its text. There is no dropout on the input of A. The sum is computed whenever the matrix is
-    used.
+What differs: A is uniform in +-sqrt(6 / in). In the paper's code, A is uniform in +-sqrt(1 / in);
+    in the paper's text, A is normal. There is no dropout on the input of A. W is computed again
+    each time it is used.
 What to expect: with pretrained weights, nearly the quality of training all weights, although few
     weights are trained; from random weights, far worse.
 """

@@ -50,7 +50,7 @@ def _finite(text: str) -> float:
 
 
 def _existing(text: str) -> str:
-    path = os.path.expanduser(text)  # a shell leaves ~ after an equals sign as it is
+    path = os.path.expanduser(text)  # a shell does not expand the ~ in `--to=~/runs`
     if not os.path.isdir(path):
         raise ValueError
     return path
@@ -202,7 +202,7 @@ class Parser(argparse.ArgumentParser):
     def _is_pair(self, word: str) -> bool:
         """Return whether a word is an argument `name=value`.
 
-        After the dot of a group of keys such as `where.`, the name may have any character.
+        After the prefix of a group of keys, such as `where.`, a name may contain any character.
         """
         groups = tuple(name for name in self.keys if name.endswith("."))
         return bool(KEY.match(word)) or ("=" in word and word.startswith(groups))

@@ -55,7 +55,9 @@ def check_open(command: str) -> None:
     of this process.
     """
     if missing := [name for name in ("stdin", "stdout") if name in closed]:
-        raise UserError(f"{missing[0]} is closed: {command} reads stdin and writes stdout")
+        raise UserError(
+            f"{missing[0]} is closed, but {command} uses stdin and stdout: start it with both open"
+        )
 
 
 @contextmanager

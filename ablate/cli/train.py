@@ -30,7 +30,7 @@ def job(config: DictConfig) -> None:
     Torch is imported inside this function, so that Hydra's help is fast.
     """
     words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
-    # here, because Hydra would print a line of its own about an error
+    # errors are handled here, because Hydra would print its own line about them
     with exit_statuses("ablate"), explained(words):
         check_groups(config)
         if "LOCAL_RANK" not in os.environ:  # only in the first process
@@ -85,7 +85,7 @@ def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterato
 
 
 def check_files(folders: Sequence[str]) -> None:
-    """Check the YAML files of the user that Hydra would misread, or would not use.
+    """Raise UserError if Hydra would misread or ignore a YAML file of the user.
 
     After a byte-order mark, Hydra does not recognise the line `# @package _global_`. Of two files
     with the same name, it uses the file of `ablate`.

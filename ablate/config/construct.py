@@ -82,8 +82,10 @@ def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
 
 
 def _key_of(kind: str | None, key: str, node: Any) -> str:
-    """Return the full key of the part of a node whose `_target_` is the class `kind`, such as
-    `model.position`; `key`, the key of the node, if there is no such part.
+    """Return the full key of a component in a node, such as `model.position`.
+
+    The `_target_` of the component is the class `kind`. If the node has no such component, the
+    function returns `key`, the key of the node.
     """
     targets = leaves(node) if OmegaConf.is_dict(node) else {}
     parts = [

@@ -32,7 +32,7 @@ FACTORIES = {
     "optimizer": "torch.optim.Optimizer",
     "trainer": "pytorch_lightning.Trainer",
 }
-# of every node in these nodes, which a user adds by name, as in callbacks=[first,second]
+# of each named node within a node of the config, such as callbacks.first and callbacks.second
 NAMED = {
     "callbacks": "pytorch_lightning.callbacks.Callback",
     "metric": "ablate.metric.base.SplitMetric",

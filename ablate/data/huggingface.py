@@ -151,8 +151,9 @@ class HubData:
     def _prepared(self) -> str:
         """Folder for downloaded files and prepared rows.
 
-        The library takes a local file with the same time for unchanged, so rows of local files are
-        in a folder that is named by their content.
+        The library assumes that a local file is unchanged if its modification time is unchanged.
+        The rows of local files are therefore stored in a folder whose name is a digest of the
+        content of the files.
         """
         files = self._content[1]
         digest = "" if "://" in files else hashlib.sha256(files.encode()).hexdigest()[:16]

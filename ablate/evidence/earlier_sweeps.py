@@ -73,9 +73,9 @@ def annotate_part(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
 
 
 def has_ended(evidence: Evidence) -> bool:
-    """Return whether the evidence is that of a sweep that has ended.
+    """Return whether the sweep that recorded the evidence has ended.
 
-    Only the end of a sweep stores the history of its questions.
+    A sweep stores the history of its questions (`asked`) only when it ends.
     """
     return "asked" in evidence.registration
 
@@ -103,7 +103,7 @@ class EarlierSweeps:
     current: Sweep
     study: Study
     parts: Parts  # evidence of earlier sweeps with the same settings
-    lost: set[Seed]  # begun seeds whose evidence does not exist, or no longer exists
+    lost: set[Seed]  # planned seeds without a run, of sweeps that have not ended or are lost
 
     @classmethod
     def of(cls, log: AnalysisLog, current: Sweep, study: Study, read: Reader) -> "EarlierSweeps":
@@ -126,7 +126,7 @@ class EarlierSweeps:
             if evidence is not None:
                 earlier.parts.append((sweep.replicate, evidence))
                 begun -= {seed_of(run, sweep.replicate) for run in evidence.runs}
-            # a sweep that has ended has left out seeds only after an interim analysis
+            # if a sweep has ended, it left out planned seeds only after an interim analysis
             if evidence is None or not has_ended(evidence):
                 earlier.lost.update(begun)
         return earlier

@@ -35,7 +35,7 @@ def check_output_projections(model: Model, level: str) -> None:
     if any(name.endswith("output") and isinstance(part, Identity) for name, part in modules):
         raise UserError(
             f"initial={level} changes the output projections of sub-layers, but attention has none "
-            "with model.projections.output=identity: choose learned, or initial=seeded"
+            "with model.projections.output=identity: set it to learned, or choose initial=seeded"
         )
     if not any(True for _ in output_projections(model)):
         raise UserError(

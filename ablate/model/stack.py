@@ -105,9 +105,9 @@ class Stack(nn.Module):
         embedded = self.position.embed(x, positions)
         if embedded.shape[:2] != x.shape[:2]:  # attention would broadcast it without an error
             raise UserError(
-                f"model/position ({type(self.position).__name__}) returns embeddings of "
-                f"{tuple(embedded.shape[:2])} sentences and tokens for {tuple(x.shape[:2])}: "
-                "`embed` must keep the first two dimensions"
+                f"`embed` of model/position ({type(self.position).__name__}) changed the first two "
+                f"dimensions (sentences, tokens) from {tuple(x.shape[:2])} to "
+                f"{tuple(embedded.shape[:2])}: return embeddings of the same shape"
             )
         return self._run(embedded, at, calls)
 

@@ -257,7 +257,7 @@ def priced(planned: Plan, earlier: Sequence[Row]) -> Plan:
 def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
     """Return for each claim the smallest effect that the planned seeds can show (its sensitivity).
 
-    The list is empty if the sweep has no study, or makes a part of a study, which has no verdict.
+    The list is empty if the sweep has no study, or runs only a part of one, which has no verdict.
     """
     if planned.config.study is None or is_part(planned.config) or not planned.seeds:
         return []

@@ -24,7 +24,7 @@ class Arm:
         weight: factor of the arm's mean in the effect, such as 1 or -1.
         rows: row numbers of its runs, including runs without a result.
         scores: result of each run; NaN for a run that failed to learn.
-        comparable: which runs of the table have the dataset and the settings of the arm.
+        comparable: mask of the runs of the table that have the arm's dataset and settings.
     """
 
     label: str

@@ -74,7 +74,7 @@ def _check_keys(place: str, given: Mapping[str, object], allowed: Sequence[str])
 
 
 def design_of(given: Row) -> Design:
-    """Return the design that the keys of a study state, that is, how the table of runs is read.
+    """Return the design, which says how to read the table of runs, from the keys of a study.
 
     Raises:
         UserError: a key is missing, or its value is not allowed.

@@ -107,7 +107,7 @@ def registration(study: Path | None, question: Question, runs: Runs) -> Register
     if reasons := [*_reasons(earliest, latest, moment)]:
         return Registered(
             False,
-            f"{NOT_REGISTERED}: the question is of {_day(moment)}, but {listed(reasons)}.",
+            f"{NOT_REGISTERED}: the question dates from {_day(moment)}, but {listed(reasons)}.",
             moment,
         )
     return Registered(

@@ -72,8 +72,8 @@ class Runs:
             names = ", ".join(self.design.arm)
             if not labels:
                 raise UserError(
-                    f"{key}={arm}: the rows that count have nothing in {names}; if a run has many "
-                    "rows, write its arm into each of them"
+                    f"{key}={arm}: the rows that count have no value in {names}; if a run has many "
+                    "rows, write its arm into every row"
                 )
             raise UserError(
                 f"{key}={arm}: no run has this value in {names}; {meant(label, labels)}"
@@ -173,8 +173,8 @@ def _check_size(table: Table, design: Design, values: Numbers) -> None:
     """Raise UserError for values whose squares would overflow."""
     if len(values) and (size := np.abs(values).max()) > LARGEST:
         raise UserError(
-            f"{table.source}: {design.metric} reaches {size:.3g}, but at most {LARGEST:g} can be "
-            "computed with; write inf for runs that diverged"
+            f"{table.source}: {design.metric} reaches {size:.3g}, but values above {LARGEST:g} "
+            "cannot be compared; write inf for runs that diverged"
         )
 
 

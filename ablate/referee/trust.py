@@ -27,7 +27,7 @@ DOUBT = 0.05  # p-value below which stated or borrowed noise is called doubtful
 # names of columns that tell that a row may be a step of a run
 STEPS = {"step", "_step", "global_step", "iteration", "iter", "epoch"}
 MOST_NAMED = 5  # largest number of columns in a sentence
-# columns and values of W&B and MLflow for runs that did not end by themselves
+# columns of W&B and MLflow, and their values for runs that did not finish normally
 STATES = {"state", "status"}
 UNFINISHED = {"crashed", "failed", "killed", "preempted", "running", "scheduled", "unfinished"}
 
@@ -65,9 +65,9 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
         )
     if counts.get("repeated_steps"):
         yield (
-            f"{counts['repeated_steps']} rows have the {runs.design.run} and the "
-            f"{runs.design.step} of another row, and the later row counts; if they are other runs, "
-            f"give each run its own {runs.design.run}."
+            f"{counts['repeated_steps']} rows repeat the {runs.design.run} and the "
+            f"{runs.design.step} of another row; the later row counts. If the rows belong to "
+            f"different runs, give each run its own {runs.design.run}."
         )
     if counts.get("not_reached"):
         yield (
@@ -82,7 +82,7 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
 
 
 def _unfinished(runs: Runs) -> Iterator[str]:
-    """Yield a sentence for each column by which some runs that count were not finished."""
+    """Yield a sentence for each column that marks some of the counted runs as unfinished."""
     failed = runs.without | marked_failed(runs.table, runs.design)
     for name, column in runs.table.columns.items():
         if name.lower() not in STATES:
@@ -101,7 +101,7 @@ def _unfinished(runs: Runs) -> Iterator[str]:
 def steps(design: Design, used: Iterable[str], table: Table) -> Iterator[str]:
     """Yield a sentence for each column of steps with many values, if each row counts as a run.
 
-    If no name of a run occurs twice, a run has a single row.
+    There is no sentence if no name in the column `run` occurs twice, as each run then has one row.
 
     Args:
         design: how the table is read.
@@ -230,7 +230,10 @@ def _noise(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
     elif few := next((arm for arm in arms if noise.arms and 0 < len(arm.values) <= FEW), None):
         values, names = noise_arm_values(few, runs), listed([*map(quoted, noise.arms)])
         if not any(len(results) > 1 for results in values):
-            yield f"None of {names} has two runs where {few.label} is judged, to lend its noise."
+            yield (
+                f"The noise of {names} cannot be borrowed for {few.label}: no such arm has two "
+                f"runs with the dataset and the settings of {few.label}."
+            )
             return
         p = p_equal_variances(values)
         result = "cannot be tested" if p is None else f"have equal variances by p = {p:.3g}"

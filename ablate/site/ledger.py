@@ -91,7 +91,7 @@ class Listed(NamedTuple):
 
 
 def experiments(entry: Entry, site: Site) -> Listed:
-    """Return the experiments that decide a claim and those of the user; if none decides, all."""
+    """Return the experiments that decide a claim (all, if none decides), and the user's own."""
     deciding = entry.headline.deciding or entry.findings
     verdicts: dict[tuple[str, str], list[str]] = {}
     pages = set()

@@ -220,7 +220,7 @@ def _arms(
 def _settings_of(
     config: DictConfig, overrides: Sequence[str], keys: Sequence[str], where: str = ""
 ) -> dict[str, object]:
-    """Return the settings of some keys under some overrides, with all other keys as in the command.
+    """Return the values below some keys after overrides are added to those of the command.
 
     Args:
         config: the config of the sweep.

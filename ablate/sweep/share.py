@@ -89,7 +89,7 @@ def key(config: DictConfig, regime: Regime) -> str:
     sources = config.hydra.runtime.config_sources
     trees = [Path(source.path) for source in sources if source.schema == "file"]
     files = [digest_of_code(), *(_content(tree.rglob("*.yaml")) for tree in trees)]
-    # workers with other results would lock and log the runs of the sweep in another place
+    # a worker with another results folder would keep the locks and the log somewhere else
     results = os.path.relpath(config.paths.results, config.hydra.sweep.dir)
     return digest([asked, regime, files, library_versions(), results])
 

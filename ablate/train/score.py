@@ -30,7 +30,7 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     pairs, _, cut = data.counts[split]
     if cut:
         limit = f"batch.max_length={run.config.batch.max_length} of the run"
-        print(f"warning, {split}: texts above {limit} are cut, {cut:,} of {pairs:,}", flush=True)
+        print(f"warning, {split}: cut {cut:,} of {pairs:,} texts, longer than {limit}", flush=True)
     evaluation = task.evaluation(data.languages[1], thorough=True).to(run.device)
     evaluation.begin(text)
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Check and print, before the first step, what the data allow: training, validation and tests."""
+"""Check, before the first step, that the data allow training and tests, and describe the data."""
 
 from typing import Any
 

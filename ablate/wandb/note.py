@@ -28,7 +28,8 @@ class Place:
     def offline(self) -> list[Path]:
         """The folders in which W&B's client stores the run until it is uploaded.
 
-        wandb.json has the id, because a run that diverged has the id of the test that it misses.
+        The id is read from wandb.json. A diverged run is never tested, but W&B has it under the
+        identity of its test, which the run's result does not contain.
         """
         return sorted(self.folder.glob(f"{OFFLINE}-{read_note(self.result).get('id')}"))
 

@@ -97,5 +97,5 @@ def test_norms_of_one_stack(build_model, stack):
 def test_positions_that_lose_sentences_are_refused_and_not_broadcast(build_model, monkeypatch):
     model = build_model("model/position=sinusoidal").eval()
     monkeypatch.setattr(model.encoder.position, "embed", lambda x, positions: x[:1])
-    with pytest.raises(UserError, match=r"\(Sinusoidal\) .* \(1, 6\) .* \(2, 6\)"):
+    with pytest.raises(UserError, match=r"\(Sinusoidal\) .* \(2, 6\) .* \(1, 6\)"):
         model(Seq2Seq(torch.randint(4, 20, (2, 6)), torch.randint(4, 20, (2, 5))))

@@ -93,13 +93,13 @@ def test_two_rows_of_a_run_at_one_step_are_counted():
     twice = pd.concat([rows, rows[rows.step == 10].assign(loss=9.0)])
     verdict = ablate.compare(twice, **ASKED)
     assert verdict.to_dict()["claims"][0]["arms"][0]["mean"] == 9.0
-    assert any("8 rows have the id and the step of another row" in line for line in verdict.trust)
+    assert any("8 rows repeat the id and the step of another row" in line for line in verdict.trust)
     assert not any("of another row" in line for line in ablate.compare(rows, **ASKED).trust)
 
 
 def test_an_arm_that_only_the_first_row_of_a_run_names_is_refused():
     rows = curves().assign(arm=lambda frame: frame.arm.where(frame.step == 0))
-    with pytest.raises(UserError, match="rows that count have nothing in arm; .* into each"):
+    with pytest.raises(UserError, match="rows that count have no value in arm; .* into every"):
         ablate.compare(rows, **ASKED)
 
 

@@ -49,7 +49,7 @@ def test_folders_within_a_run_are_runs_if_they_have_the_metric(tmp_path):
     write_events(tmp_path / "crashed", 100, [("x", 0, 1.0)])
     table = source.read(tmp_path, ["loss", "folder_1"])
     assert sorted(table.column("run", "run").labels()[1]) == ["crashed", "s0", "s0/val", "s1"]
-    assert table.notes[0].endswith("no value of loss, and do not count as runs: 2.")
+    assert table.notes[0].endswith("have no value of loss: 2.")
 
 
 def test_links_to_folders_are_followed_once(tmp_path):

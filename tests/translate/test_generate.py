@@ -222,4 +222,4 @@ def test_an_evaluation_says_that_texts_are_cut(call, finished, tmp_path):
     cache = f"paths.cache={tmp_path}"
     status, out, _ = call("evaluate", f"checkpoint={finished}", *words, cache)
     assert status == 0
-    assert "warning, test: texts above batch.max_length=60 of the run are cut, 1 of 2\n" in out
+    assert "warning, test: cut 1 of 2 texts, longer than batch.max_length=60 of the run\n" in out

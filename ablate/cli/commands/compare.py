@@ -16,7 +16,7 @@ from ablate.cli.parser import PATH, TEXT, Kind, Parser
 FIRST = "reading the runs"
 
 OPTIONS = {
-    "arm": "column with the arm of a run; several separated by commas, as in a line of CSV",
+    "arm": "column that names the arm of a run; or several, separated by commas as in CSV",
     "metric": "column with the result of a run",
     "better": "lower or higher",
     "treatment": "the arm that the claim is about; default: every arm except the baseline",
@@ -39,7 +39,7 @@ OPTIONS = {
     "missing": "runs without a value: rate (default), leave_out, refuse, or a number for them",
     "sd": "stated standard deviation of the runs of an arm; needs --sd-source",
     "sd-source": "where the stated standard deviation comes from",
-    "noise-from": "arms whose noise is borrowed for arms of 1 to 4 runs, as in a line of CSV",
+    "noise-from": "arms, separated by commas as in CSV, whose noise arms of 1 to 4 runs borrow",
     "test": "corrected: t is corrected for skewness (default of pairs); textbook (else)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
 }
@@ -71,11 +71,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _names(text: str) -> list[str]:
-    """Return the cells of a line of CSV; a name with a comma stands in quotation marks."""
+    """Split a line of CSV into names; a name that contains a comma needs quotation marks."""
     return next(csv.reader([text], skipinitialspace=True)) or [text]
 
 
-NAMES = Kind("NAMES", "names with commas between", _names)
+NAMES = Kind("NAMES", "names separated by commas", _names)
 
 
 def asked(arguments: argparse.Namespace) -> dict[str, object]:

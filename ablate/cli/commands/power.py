@@ -25,7 +25,7 @@ OPTIONS = {
     "metric": "for a table: column with the result of a run",
     "baseline": "for a table: the arm whose noise is used; default: all runs",
     "run": "for a table: column that identifies a run, if a run has many rows",
-    "step": "for a table: column of the step of a row; the last row of a run counts",
+    "step": "for a table: column with the step of a row; the last row of each run counts",
 }
 TABLE = ("arm", "metric", "baseline", "run", "step")
 RUNS = replace(whole(2), allowed="a whole number, at least 2 to estimate the noise")

@@ -33,7 +33,7 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
             header = file.readline()
             file.seek(0)
             delimiter = max(DELIMITERS, key=header.count)
-            # strict: else a quotation mark without its second one hides all rows behind it
+            # strict, because an unclosed quotation mark would otherwise hide all rows after it
             rows = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
             return _table(path, rows, wanted)
     except csv.Error as error:

@@ -62,8 +62,8 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         raise UserError(f"{root} has no event file with scalars: give a log folder of TensorBoard")
     if restarted:
         notes.append(
-            f"{restarted} of {len(files)} runs were started again at an earlier step: values of "
-            "later steps that were written before do not count."
+            f"{restarted} of {len(files)} runs were started again at an earlier step. From this "
+            "step on, values that were written before the restart do not count."
         )
     return from_records(str(root), rows, [*wanted, RUN], notes)
 
@@ -73,16 +73,16 @@ def _whole_runs(
 ) -> list[list[Row]]:
     """Return the rows of each run.
 
-    A folder within the folder of a run is a part of this run if it has none of the wanted tags, as
-    the folders that `SummaryWriter.add_hparams` makes.
+    A folder within the folder of a run is not a run itself if it has none of the wanted tags.
+    `SummaryWriter.add_hparams` makes such folders.
     """
     tags = {name for name in wanted if not name.startswith("folder_")} - {RUN, STEP, STARTED, TIME}
     with_tag = {folder for folder, steps in runs.items() if any(tags & row.keys() for row in steps)}
     parts = {folder for folder in runs.keys() - with_tag if not with_tag.isdisjoint(folder.parents)}
     if parts:
         notes.append(
-            f"Folders within the folder of a run that have no value of {listed(sorted(tags), 'or')}"
-            f", and do not count as runs: {len(parts)}."
+            "Folders that do not count as runs, because they are within the folder of a run and "
+            f"have no value of {listed(sorted(tags), 'or')}: {len(parts)}."
         )
     return [steps for folder, steps in runs.items() if folder not in parts]
 

@@ -46,8 +46,8 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
             run.resume(part)
     if resumed := len(parts) - len(runs):
         notes.append(
-            f"Folders of W&B that continue the run of an earlier folder: {resumed}. Steps of the "
-            "earlier folder do not count from the first step of the later folder on."
+            f"Folders of W&B that continue the run of an earlier folder: {resumed}. Of the earlier "
+            "folder, only the steps before the first step of the later folder count."
         )
     rows = [row for run in runs.values() for row in run.rows(STEP in {*wanted})]
     if not rows:

@@ -71,11 +71,11 @@ class Kernel(nn.Module, ABC):
         return False
 
     def prepare_queries(self, q: Queries) -> Queries:
-        """Return the queries that positions rotate; in cross-attention, those that it uses."""
+        """Return the queries before the rotation by positions; cross-attention rotates nothing."""
         return q
 
     def prepare_keys(self, k: Keys) -> Keys:
-        """Return the keys that positions rotate; in cross-attention, those that it uses."""
+        """Return the keys before the rotation by positions; cross-attention rotates nothing."""
         return k
 
     def finish(self, heads: Outputs, x: Float[Tensor, "B Q D"]) -> Outputs:

@@ -50,7 +50,7 @@ class Cosine(Kernel):
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
-        # float16 rounds torch's 1e-12 to 0, but unused slots of a cache contain vectors of zeros
+        # unused slots of a cache are 0; float16 would round torch's 1e-12 to 0, and 0 / 0 is NaN
         eps = max(1e-12, torch.finfo(q.dtype).tiny)
         cosines = F.normalize(q, dim=-1, eps=eps) @ F.normalize(k, dim=-1, eps=eps).mT
         return self.softmax.mix(self.strength * cosines, v, mask, bias)

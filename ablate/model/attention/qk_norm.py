@@ -8,9 +8,9 @@ Source: arXiv:2302.05442, section 2 (ViT-22B); arXiv:2309.14322, section 3.1.1, 
 What differs: positions that rotate queries and keys are applied before the norm. With rotary
     positions, scores therefore do not depend on the distance alone: the mean that the norm
     subtracts changes with the rotation, and the channels of a rotated pair have different gains.
-    Most models that have both rotate after the norm (`model/attention=qk_norm_first`). In
-    comparison, `model/attention=cosine` divides queries and keys by their L2 norm only, and learns
-    the scale.
+    Most models with QK-norm and rotary positions rotate after the norm, as does
+    `model/attention=qk_norm_first`. Unlike QK-norm, `model/attention=cosine` only divides queries
+    and keys by their L2 norm, and learns the scale.
 What to expect: scores are bounded by the gains, so that attention does not collapse to one
     key at high learning rates; at the best learning rate the same loss.
 """

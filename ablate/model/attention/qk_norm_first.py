@@ -7,7 +7,8 @@ Source: arXiv:2501.00656, section 3.1 (OLMo 2), which has RMSNorm in place of la
 What differs: the norm is a layer norm with one gain for queries and one for keys, which all heads
     share. Without rotary positions, it is `model/attention=qk_norm`.
 What to expect: with rotary positions, scores depend on the distance of two tokens alone. With
-    `model/attention=qk_norm`, the mean and the gain of the norm act on rotated channels.
+    `model/attention=qk_norm`, the mean and the gain of the norm act on rotated channels, so that
+    scores also depend on the positions themselves.
 """
 
 from ablate.model.attention.base import Bias, Keys, Outputs, Queries, Values

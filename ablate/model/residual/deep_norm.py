@@ -5,8 +5,8 @@ Equation: y = norm(alpha x + dropout(sublayer(x))); the initial values of feed-f
     encoder alpha = 0.81 (N^4 M)^(1/16), beta = 0.87 (N^4 M)^(-1/16); decoder alpha = (3M)^(1/4),
     beta = (12M)^(-1/4). A single stack of N layers: alpha = (2N)^(1/4), beta = (8N)^(-1/4).
 Source: arXiv:2203.00555, figure 2.
-What differs: nothing; the initial values of queries and keys are unchanged, unless they share a
-    matrix with values.
+What differs: nothing. The projections of queries and keys keep their initial values, unless they
+    share a matrix with values, because beta then multiplies this matrix.
 What to expect: changes of the model's output in each step stay bounded at any depth, so deep stacks
     train although Post-LN fails. With six layers the quality is that of Post-LN.
 """
