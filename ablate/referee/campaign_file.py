@@ -9,26 +9,27 @@ by which it was kept do not count for the new baseline, because the selection ha
 """
 
 import hashlib
-import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from filelock import FileLock
 
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
-from ablate.evidence.foreign.reading import read_yaml
 from ablate.evidence.foreign.table import Row, label_of, meant
 from ablate.record.files import finite, seal, write_json
 from ablate.record.sealed import read_sealed
 from ablate.referee.campaign import DISCARD, KEEP, METHOD, MORE, Rules, Values, analyse
+from ablate.referee.reading import RULES, check_keys, checked, read_mapping, whole
 from ablate.stats.online import level, spent
 
-PLACES = ("runs", "arm", "metric", "baseline", "name")
-RULES = tuple(field.name for field in fields(Rules))
-DEFAULTS = asdict(Rules("lower"))
+NEEDED = ("runs", "arm", "metric", "baseline", "better")
+LEAST = {"candidates": 1, "first": 2, "step": 1, "most": 2, "baseline_runs": 2}
+CHECKS = {
+    **{key: RULES[key] for key in ("better", "alpha", "margin")},
+    **{key: whole(least) for key, least in LEAST.items()},
+}
 WAIT = "wait for baseline"  # the answer if the baseline needs more runs first
 
 
@@ -72,11 +73,9 @@ def decide(path: Path, candidate: str | None = None) -> Row:
     """
     campaign = read_campaign(path)
     with FileLock(campaign.journal.with_suffix(".lock")):
-        state = _read_journal(campaign)
-        values = _values(campaign)
-        name = _name(campaign, state, values, candidate)
-        answer, state = _decide(campaign, state, values, name)
-        write_json(campaign.journal, seal(state))
+        journal = Journal(campaign)
+        answer = journal.decide(candidate)
+        write_json(campaign.journal, seal(journal.state))
     return answer
 
 
@@ -87,22 +86,22 @@ def read_campaign(path: Path) -> Campaign:
     Raises:
         UserError: the file is missing or malformed, or a rule is not allowed.
     """
-    given = read_yaml(path)
-    if not isinstance(given, dict):
-        raise UserError(
-            f"{path} is not a campaign: write a mapping with keys such as runs, arm and baseline"
-        )
-    for key in given:
-        if key not in (*PLACES, *RULES):
-            raise UserError(f"{path}: unknown key {key}; {meant(str(key), [*PLACES, *RULES])}")
-    for key in ("runs", "arm", "metric", "baseline", "better"):
-        if given.get(key) in (None, ""):
-            raise UserError(f"{path}: {key} is missing; add a line `{key}: ...`")
-    rules = {key: value for key, value in given.items() if key in RULES}
-    rules = {**DEFAULTS, **rules}
-    _check(path, rules)
+    given = read_mapping(path, "campaign", "runs, arm and baseline")
+    names = [field.name for field in fields(Rules)]
+    try:
+        check_keys("", given, [*NEEDED[:-1], "name", *names])
+        for key in NEEDED:
+            if given.get(key) in (None, ""):
+                raise UserError(f"{key} is missing; add a line `{key}: ...`")
+        given = checked(given, CHECKS)
+        rules = Rules(**{key: given[key] for key in names if key in given})
+        if rules.first > rules.most:
+            most = f"a candidate has at most {rules.most} runs (most)"
+            raise UserError(f"first={rules.first}, but {most}; lower first or raise most")
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
     return Campaign(
-        Rules(**rules),
+        rules,
         path.parent / str(given["runs"]),
         str(given["arm"]),
         str(given["metric"]),
@@ -111,176 +110,141 @@ def read_campaign(path: Path) -> Campaign:
     )
 
 
-def _check(path: Path, rules: Row) -> None:
-    """Raise UserError for a rule of the campaign that is not allowed.
+class Journal:
+    """The interim analyses and decisions of a campaign, and the results in its table of runs.
 
-    The values of `alpha` and `margin` are converted to float, in place.
+    `state` is the content of the journal file. `values` has the results of each candidate and
+    baseline by name, in the order of first runs.
+
+    Raises:
+        UserError: the table or the journal is missing or damaged, or the campaign was begun with
+            other rules.
     """
-    if rules["better"] not in ("lower", "higher"):
-        raise UserError(f"{path}: better={rules['better']}; it must be lower or higher")
-    least = {"candidates": 1, "first": 2, "step": 1, "most": 2, "baseline_runs": 2}
-    for key, lowest in least.items():
-        value = rules[key]
-        if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
-            raise UserError(f"{path}: {key}={value}; it must be a whole number of {lowest} or more")
-    if rules["first"] > rules["most"]:
-        raise UserError(
-            f"{path}: first={rules['first']}, but a candidate has at most {rules['most']} runs"
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign, self.rules = campaign, campaign.rules
+        self.state = _read_journal(campaign)
+        table = source.read(campaign.runs, [campaign.arm, campaign.metric])
+        places, labels = table.column(campaign.arm, "arm").labels()
+        results = table.numbers(campaign.metric, "metric")
+        order = dict.fromkeys(places[places >= 0].tolist())
+        self.values = {labels[place]: results[places == place] for place in order}
+
+    def decide(self, candidate: str | None) -> Row:
+        """Return the decision on a candidate, and enter it into `state`.
+
+        Raises:
+            UserError: there is no such candidate, or runs that were judged have changed.
+        """
+        name, rules, state = self._name(candidate), self.rules, self.state
+        past = state["candidates"].get(name, {"number": None, "looks": [], "decision": MORE})
+        if past["decision"] != MORE:
+            answer: Row = past["answer"]
+            return answer
+        baseline = self._baseline()
+        if wanted := rules.baseline_runs - len(baseline):
+            return self._answer(WAIT, name, _runs_wanted(state["baseline"]["arm"], wanted))
+        results = self.values[name][: rules.most]
+        if past["looks"] and _digest(results[: past["looks"][-1]]) != past["digest"]:
+            raise UserError(
+                f"{self.campaign.runs}: the runs of {name} that were judged have changed; add runs "
+                "at the end, and leave earlier ones as they are"
+            )
+        least = past["looks"][-1] + 1 if past["looks"] else rules.first
+        if len(results) < least:
+            missing = max(1, (past.get("next") or rules.first) - len(results))
+            return past.get("answer") or self._answer(MORE, name, _runs_wanted(name, missing))
+        return self._analyse(name, past, results, baseline)
+
+    def _name(self, given: str | None) -> str:
+        """Return the name of a candidate; without a name, that of the latest in the table without a
+        decision.
+        """
+        names = [name for name in self.values if name != self.campaign.baseline]
+        if given is not None:
+            name = label_of(given)
+            if name in names:
+                return name
+            raise UserError(f"{self.campaign.runs} has no candidate {given}; {meant(name, names)}")
+        entries = self.state["candidates"]
+        open_ = [name for name in names if entries.get(name, {}).get("decision", MORE) == MORE]
+        if not open_:
+            raise UserError(
+                f"{self.campaign.runs} has no candidate without a decision: add runs of a new "
+                "candidate"
+            )
+        return open_[-1]
+
+    def _baseline(self) -> Values:
+        """Return the results of the current baseline.
+
+        They are its first finite results, as many as the campaign's rules ask for. Candidates are
+        compared with them. Runs by which the baseline was chosen when it was a candidate are left
+        out.
+        """
+        kept = self.state["baseline"]
+        every = self.values.get(kept["arm"], np.empty(0))[kept["skip"] :]
+        return every[np.isfinite(every)][: self.rules.baseline_runs]
+
+    def _analyse(self, name: str, past: Row, results: Values, baseline: Values) -> Row:
+        """Make an interim analysis of a candidate, enter it into `state`, and return the answer to
+        the user. A candidate is discarded if a run has no finite result.
+
+        Args:
+            name: name of the candidate.
+            past: the earlier interim analyses of the candidate.
+            results: results of the candidate's runs.
+            baseline: results of the baseline's runs.
+        """
+        rules, candidates = self.rules, self.state["candidates"]
+        number = past["number"] or len(candidates) + 1
+        looks = [*past["looks"], len(results)]
+        entry: Row = {"number": number, "looks": looks, "digest": _digest(results)}
+        if not np.isfinite(results).all():
+            entry |= {"decision": DISCARD}
+            more: Row = {"reason": "a run has no finite value"}
+        else:
+            analysis = analyse(rules, number, baseline, results, looks)
+            entry |= {"decision": analysis.decision, "next": len(results) + analysis.wanted}
+            more = {
+                "effect": analysis.effect,
+                "interval": list(analysis.interval),
+                "p": analysis.p,
+                "level": analysis.level,
+                "runs": len(results),
+                **_runs_wanted(name, analysis.wanted),
+            }
+        candidates[name] = entry
+        if entry["decision"] == KEEP:
+            self.state["baseline"] = {"arm": name, "skip": len(results)}
+            more |= _runs_wanted(name, rules.baseline_runs)
+        entry["answer"] = self._answer(entry["decision"], name, more)
+        return entry["answer"]
+
+    def _answer(self, decision: str, name: str, more: Row) -> Row:
+        rules, tried = self.rules, len(self.state["candidates"])
+        used = spent(tried, rules.candidates, rules.alpha)
+        plain: Row = finite(
+            {
+                "decision": decision,
+                "candidate": name,
+                "baseline": self.state["baseline"]["arm"],
+                **more,
+                "error": {
+                    "budget": rules.alpha,
+                    "spent": used,
+                    "left": rules.alpha - used,
+                    "next_candidate": level(tried + 1, rules.candidates, rules.alpha),
+                    "candidates": tried,
+                },
+                "method": METHOD,
+            }
         )
-    for key, most in (("alpha", 0.5), ("margin", math.inf)):
-        value = rules[key]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < most:
-            raise UserError(f"{path}: {key}={value}; it must be a number from 0 to {most:g}")
-        rules[key] = float(value)
+        return plain
 
 
-def _values(campaign: Campaign) -> dict[str, Values]:
-    """Return the results of each candidate and baseline by name, in the order of first runs."""
-    table = source.read(campaign.runs, [campaign.arm, campaign.metric])
-    places, labels = table.column(campaign.arm, "arm").labels()
-    results = table.numbers(campaign.metric, "metric")
-    order = dict.fromkeys(places[places >= 0].tolist())
-    return {labels[place]: results[places == place] for place in order}
-
-
-def _name(campaign: Campaign, state: Row, values: dict[str, Values], given: str | None) -> str:
-    decided = {name for name, entry in state["candidates"].items() if entry["decision"] != MORE}
-    if given is not None:
-        name = label_of(given)
-        if name not in values or name == campaign.baseline:
-            names = [entry for entry in values if entry != campaign.baseline]
-            raise UserError(f"{campaign.runs} has no candidate {given}; {meant(name, names)}")
-        return name
-    open_ = [name for name in values if name != campaign.baseline and name not in decided]
-    if not open_:
-        raise UserError(
-            f"{campaign.runs} has no candidate without a decision: add runs of a new candidate"
-        )
-    return open_[-1]
-
-
-def _decide(
-    campaign: Campaign, state: Row, values: dict[str, Values], name: str
-) -> tuple[Row, Row]:
-    rules = campaign.rules
-    past = state["candidates"].get(name, {"number": None, "looks": [], "decision": MORE})
-    if past["decision"] != MORE:
-        return past["answer"], state
-    baseline, wanted = _baseline(campaign, state, values)
-    if wanted:
-        runs_wanted = {"arm": state["baseline"]["arm"], "runs": wanted}
-        return _answer(WAIT, name, state, rules, runs_wanted=runs_wanted), state
-    results = values[name][: rules.most]
-    _check_used(campaign, name, past, results)
-    least = past["looks"][-1] + 1 if past["looks"] else rules.first
-    if len(results) < least:
-        missing = (past.get("next") or rules.first) - len(results)
-        wanted_here = {"arm": name, "runs": max(1, missing)}
-        return past.get("answer") or _answer(
-            MORE, name, state, rules, runs_wanted=wanted_here
-        ), state
-    if not np.isfinite(results).all():
-        return _record(campaign, state, name, past, results, None)
-    return _record(campaign, state, name, past, results, baseline)
-
-
-def _record(
-    campaign: Campaign,
-    state: Row,
-    name: str,
-    past: Row,
-    results: Values,
-    baseline: Values | None,
-) -> tuple[Row, Row]:
-    """Make an interim analysis of a candidate; return the answer to the user and the new journal.
-
-    Args:
-        campaign: the campaign.
-        state: the journal so far.
-        name: name of the candidate.
-        past: the earlier interim analyses of the candidate.
-        results: results of the candidate's runs.
-        baseline: results of the baseline's runs; None to discard the candidate, because a run has
-            no finite result.
-    """
-    rules, candidates = campaign.rules, dict(state["candidates"])
-    number = past["number"] or len(candidates) + 1
-    looks = [*past["looks"], len(results)]
-    entry: Row = {"number": number, "looks": looks, "digest": _digest(results)}
-    if baseline is None:
-        entry |= {"decision": DISCARD}
-        more: Row = {"reason": "a run has no finite value"}
-    else:
-        analysis = analyse(rules, number, baseline, results, looks)
-        entry |= {"decision": analysis.decision, "next": len(results) + analysis.wanted}
-        more = {
-            "effect": analysis.effect,
-            "interval": list(analysis.interval),
-            "p": analysis.p,
-            "level": analysis.level,
-            "runs": len(results),
-            "runs_wanted": {"arm": name, "runs": analysis.wanted} if analysis.wanted else None,
-        }
-    candidates[name] = entry
-    state = {**state, "candidates": candidates}
-    if entry["decision"] == KEEP:
-        used = len(results)
-        state["baseline"] = {"arm": name, "skip": used}
-        more["runs_wanted"] = {"arm": name, "runs": rules.baseline_runs}
-    answer = _answer(entry["decision"], name, state, rules, **more)
-    entry["answer"] = answer
-    return answer, state
-
-
-def _answer(decision: str, name: str, state: Row, rules: Rules, **more: Any) -> Row:
-    tried = len(state["candidates"])
-    used = spent(tried, rules.candidates, rules.alpha)
-    plain: Row = finite(
-        {
-            "decision": decision,
-            "candidate": name,
-            "baseline": state["baseline"]["arm"],
-            **more,
-            "error": {
-                "budget": rules.alpha,
-                "spent": used,
-                "left": rules.alpha - used,
-                "next_candidate": level(tried + 1, rules.candidates, rules.alpha),
-                "candidates": tried,
-            },
-            "method": METHOD,
-        }
-    )
-    return plain
-
-
-def _baseline(campaign: Campaign, state: Row, values: dict[str, Values]) -> tuple[Values, int]:
-    """Return the results of the current baseline, and the number of runs that it still needs.
-
-    The results are the first finite results, as many as the campaign's rules ask for. Candidates
-    are compared with them. Runs by which the baseline was chosen when it was a candidate are left
-    out.
-    """
-    kept = state["baseline"]
-    every = values.get(kept["arm"], np.empty(0))[kept["skip"] :]
-    results = every[np.isfinite(every)][: campaign.rules.baseline_runs]
-    return results, campaign.rules.baseline_runs - len(results)
-
-
-def _check_used(campaign: Campaign, name: str, past: Row, results: Values) -> None:
-    """Raise UserError if a result has changed since an interim analysis of the candidate used it.
-
-    Args:
-        campaign: the campaign.
-        name: name of the candidate.
-        past: the earlier interim analyses of the candidate.
-        results: the present results of the candidate's runs.
-    """
-    if past["looks"] and _digest(results[: past["looks"][-1]]) != past["digest"]:
-        raise UserError(
-            f"{campaign.runs}: the runs of {name} that were judged have changed; add runs at the "
-            "end, and leave earlier ones as they are"
-        )
+def _runs_wanted(arm: str, runs: int) -> Row:
+    return {"runs_wanted": {"arm": arm, "runs": runs} if runs else None}
 
 
 def _digest(values: Values) -> str:

@@ -139,7 +139,7 @@ class Claim:
     plan_for: float | None = None
     alpha: float = 0.05
 
-    def rule(self) -> dict[str, object]:
+    def rule(self) -> Any:
         """Return the fields of the claim that its decision rule needs, by name: kind, margin,
         alpha, over, scale and plan_for.
         """

@@ -1,17 +1,34 @@
-"""Read the question about a table of runs from a study file, and check it before any work."""
+"""Read the question about a table of runs from a study file, and check it before any work.
+
+Each type of value has a function in `RULES`. The function takes a key (for the error message) and a
+value, and returns the value. It raises UserError for a value that is not allowed.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.reading import read_yaml
 from ablate.evidence.foreign.table import Row, label_of, meant
-from ablate.referee.question import CLAIM, DESIGN, LEAVE_OUT, RATE, Claim, Design, Noise, Question
-from ablate.referee.values import RULES, number
+from ablate.phrases import listed
+from ablate.referee.question import (
+    CLAIM,
+    CORRECTED,
+    DESIGN,
+    LEAVE_OUT,
+    RATE,
+    REFUSE,
+    TEXTBOOK,
+    Claim,
+    Design,
+    Noise,
+    Question,
+)
 from ablate.verdict.kind import KINDS
 
+Rule = Callable[[str, Any], Any]
 WANTED = {
     "metric": "name the column with the result of a run",
     "better": "say whether a lower or a higher metric is better",
@@ -26,15 +43,28 @@ def read_question(path: Path) -> Question:
     Raises:
         UserError: the file is missing or malformed, or no statistical rule can decide a claim.
     """
-    given = read_yaml(path)
-    if not isinstance(given, dict):
-        raise UserError(
-            f"{path} is not a study: write a mapping with keys such as arm, metric and claims"
-        )
+    given = read_mapping(path, "study", "arm, metric and claims")
     try:
         return question({"name": path.stem, **given})
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def read_mapping(path: Path, what: str, keys: str) -> Row:
+    """Return the mapping in a YAML file.
+
+    Args:
+        path: path of the file.
+        what: the name of such a file, for the message.
+        keys: keys that the file must have, for the message.
+
+    Raises:
+        UserError: the file is missing or malformed.
+    """
+    given = read_yaml(path)
+    if not isinstance(given, dict):
+        raise UserError(f"{path} is not a {what}: write a mapping with keys such as {keys}")
+    return given
 
 
 def question(given: Mapping[str, object]) -> Question:
@@ -50,7 +80,7 @@ def question(given: Mapping[str, object]) -> Question:
     claims = given.get("claims")
     of_design = ("alpha",) if claims is None else ("alpha", "where")
     alone = {key: value for key, value in given.items() if key in CLAIM and key not in of_design}
-    _check_keys("", {**given, "claims": None}, (*DESIGN, *CLAIM, "claims"))
+    check_keys("", {**given, "claims": None}, (*DESIGN, *CLAIM, "claims"))
     if claims is not None and alone.keys() - {"statement", "source"}:
         raise UserError(
             f"{next(iter(alone))} is a key of a claim, but stands outside the list `claims`: move "
@@ -67,7 +97,8 @@ def question(given: Mapping[str, object]) -> Question:
     return Question(design, tuple(made), dict(given))
 
 
-def _check_keys(place: str, given: Mapping[str, object], allowed: Sequence[str]) -> None:
+def check_keys(place: str, given: Mapping[str, object], allowed: Sequence[str]) -> None:
+    """Raise UserError for an unknown key; `place` is the start of its name for the message."""
     for key in given:
         if key not in allowed:
             raise UserError(f"unknown key {place}{key}: {meant(str(key), allowed)}")
@@ -79,17 +110,10 @@ def design_of(given: Row) -> Design:
     Raises:
         UserError: a key is missing, or its value is not allowed.
     """
-    for key in ("metric", "better"):
+    for key, advice in WANTED.items():
         if not given.get(key):
-            raise UserError(f"{key} is missing: {WANTED[key]}")
-    if "arm" in given:
-        arm = given["arm"]
-        given["arm"] = tuple(map(str, arm)) if isinstance(arm, list | tuple) else (str(arm),)
-    given["noise"] = _noise(given.get("noise") or {})
-    for key, rule in RULES.items():
-        if key in given:
-            given[key] = rule(key, given[key])
-    design = Design(**given)
+            raise UserError(f"{key} is missing: {advice}")
+    design = Design(**checked(given))
     _check_design(design)
     return design
 
@@ -125,13 +149,10 @@ def _claim(number: int, given: Any, design: Design) -> Claim:
             f"claims, number {number}: it is {given!r}, but a claim must be a mapping of keys"
         )
     place = f"claims, {given.get('id', f'number {number}')}: "
-    _check_keys(place, given, CLAIM)
+    check_keys(place, given, CLAIM)
     values = {"id": f"claim {number}", "alpha": design.alpha, **given}
     try:
-        for key, rule in RULES.items():
-            if key in values:
-                values[key] = rule(key, values[key])
-        claim = Claim(**values)
+        claim = Claim(**checked(values))
         _check_together(claim, design)
     except UserError as error:
         raise UserError(f"{place if 'id' in given else ''}{error}") from None
@@ -219,10 +240,85 @@ def _check_exact(claim: Claim, design: Design) -> None:
         )
 
 
-def _noise(given: Any) -> Noise:
+def number(key: str, value: Any, *, infinite: bool = False) -> float:
+    """Return a value as a float.
+
+    Args:
+        key: key of the value, for the error message.
+        value: the value.
+        infinite: whether infinity is allowed.
+
+    Raises:
+        UserError: the value is not a number, or it is NaN, or infinite without being allowed.
+    """
+    try:
+        parsed = float(value)
+    except (TypeError, ValueError):
+        parsed = math.nan
+    if isinstance(value, bool) or math.isnan(parsed) or (math.isinf(parsed) and not infinite):
+        raise UserError(f"{key}={value}: it must be a number")
+    return parsed
+
+
+def _positive(key: str, value: Any) -> float:
+    if (parsed := number(key, value)) < 0:
+        raise UserError(f"{key}={value}: it must be at least 0")
+    return parsed
+
+
+def _alpha(key: str, value: Any) -> float:
+    if not 0 < (parsed := number(key, value)) < 0.5:
+        raise UserError(f"{key}={value}: it must be a number between 0 and 0.5")
+    return parsed
+
+
+def _word(*words: str) -> Rule:
+    def check(key: str, value: Any) -> str:
+        if value not in words:
+            raise UserError(f"{key}={value}: it must be {listed(list(words), 'or')}")
+        return str(value)
+
+    return check
+
+
+def whole(least: int) -> Rule:
+    """Return the check for whole numbers of at least `least`."""
+
+    def check(key: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UserError(f"{key}={value}: it must be a whole number of {least} or more")
+        return value
+
+    return check
+
+
+def _list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _mapping(key: str, value: Any) -> dict[str, object]:
+    if not isinstance(value, Mapping):
+        raise UserError(
+            f"{key}={value}: it must be a mapping from columns to values, such as {{seed: 1}}"
+        )
+    return {str(name): values for name, values in value.items()}
+
+
+def _missing(key: str, value: Any) -> str | float:
+    if value in (RATE, LEAVE_OUT, REFUSE):
+        return str(value)
+    try:
+        return number(key, value)
+    except UserError:
+        words = f"{RATE}, {LEAVE_OUT}, {REFUSE} or a number"
+        raise UserError(f"{key}={value}: it must be {words}") from None
+
+
+def _noise(_: str, value: Any) -> Noise:
+    given = value or {}
     if not isinstance(given, Mapping):
         raise UserError("noise must have the keys sd and source, or arms")
-    _check_keys("noise.", given, ("sd", "source", "df", "arms"))
+    check_keys("noise.", given, ("sd", "source", "df", "arms"))
     sd, arms = given.get("sd"), given.get("arms") or ()
     if sd is not None and (sd := number("noise.sd", sd)) <= 0:
         raise UserError(f"noise.sd={sd:g}: it must be above 0")
@@ -235,5 +331,43 @@ def _noise(given: Any) -> Noise:
             raise UserError(f"noise.{key} describes noise.sd, which is missing: give both")
     if (df := number("noise.df", given.get("df", math.inf), infinite=True)) <= 0:
         raise UserError(f"noise.df={df:g}: it must be above 0")
-    named = tuple(map(label_of, arms if isinstance(arms, list | tuple) else [arms]))
+    named = tuple(map(label_of, _list(arms)))
     return Noise(sd, str(given.get("source", "")), df, named)
+
+
+def _optional(rule: Rule) -> Rule:
+    return lambda key, value: None if value is None else rule(key, value)
+
+
+RULES: dict[str, Rule] = {
+    "better": _word("lower", "higher"),
+    "take": _word("last", "best"),
+    "kind": _word(*KINDS),
+    "test": _word(CORRECTED, TEXTBOOK),
+    "scale": _word("linear", "log", "log_log"),
+    "alpha": _alpha,
+    "margin": _positive,
+    "tolerance": _positive,
+    "floor": _optional(number),
+    "target": _optional(number),
+    "reach": _optional(number),
+    "plan_for": _optional(number),
+    "missing": _missing,
+    "noise": _noise,
+    "arm": lambda _, value: tuple(map(str, _list(value))),
+    **dict.fromkeys(("where", "failed", "minus"), _mapping),
+    **dict.fromkeys(
+        ("metric", "pair", "group", "run", "step", "by", "started", "over", "id", "name"),
+        lambda _, value: str(value),
+    ),
+}
+
+
+def checked(given: Row, rules: Mapping[str, Rule] = RULES) -> Row:
+    """Return the values of a study as the types that they must have; a value without a rule is
+    unchanged.
+
+    Raises:
+        UserError: a value is not allowed.
+    """
+    return {**given, **{key: rules[key](key, given[key]) for key in rules if key in given}}

@@ -7,7 +7,7 @@ again after a change. A commit of the copy to a public repository is better evid
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
@@ -44,10 +44,6 @@ class Registered:
     holds: bool
     sentence: str
     time: float | None = None
-
-    def to_dict(self) -> Row:
-        """Return the registration as plain data."""
-        return {"holds": self.holds, "time": self.time}
 
 
 def copy_of(study: Path) -> Path:
@@ -86,33 +82,34 @@ def registration(study: Path | None, question: Question, runs: Runs) -> Register
     """
     if study is None or not copy_of(study).exists():
         how = "" if study is None else f" (ablate register {study.name} does it before the runs)"
-        return Registered(
-            False, f"{NOT_REGISTERED}{how}: the question may be younger than the runs."
-        )
+        doubt = f"{NOT_REGISTERED}{how}: the question may be younger than the runs."
+        return Registered(False, doubt)
     sealed = read_sealed(copy_of(study), "restore it from a copy")
     moment = float(sealed["registered"])
-    if changes := _changes(sealed["decides"], _deciding(question)):
-        return Registered(
-            False, f"{NOT_REGISTERED} in this form: {changes} since {_day(moment)}.", moment
-        )
-    if not runs.design.started:
-        return Registered(
-            False,
-            f"{NOT_REGISTERED}: the question is of {_day(moment)}, but no column says when runs "
-            "were started.",
-            moment,
-        )
-    column = runs.table.column(runs.design.started, "started")
-    earliest, latest = (times(column, runs.design.started, zone) for zone in ZONES)
-    if reasons := [*_reasons(earliest, latest, moment)]:
-        return Registered(
-            False,
-            f"{NOT_REGISTERED}: the question dates from {_day(moment)}, but {listed(reasons)}.",
-            moment,
-        )
-    return Registered(
-        True, f"registered on {_day(moment)}, before the first run was started.", moment
-    )
+    if doubt := _doubt(sealed["decides"], _deciding(question), moment, runs):
+        return Registered(False, f"{NOT_REGISTERED}{doubt}.", moment)
+    sentence = f"registered on {_day(moment)}, before the first run was started."
+    return Registered(True, sentence, moment)
+
+
+def _doubt(before: Row, now: Row, moment: float, runs: Runs) -> str:
+    """Return why a registration does not count, as the end of a sentence; "" if it counts.
+
+    Args:
+        before: the fields that affect the verdict, as they were registered.
+        now: these fields of the question that is asked.
+        moment: time of the registration.
+        runs: the runs that are judged.
+    """
+    if changed := [key for key in now if before.get(key) != now[key]]:
+        return f" in this form: {', '.join(changed)} changed since {_day(moment)}"
+    name = runs.design.started
+    if not name:
+        return f": the question is of {_day(moment)}, but no column says when runs were started"
+    column = runs.table.column(name, "started")
+    earliest, latest = (times(column, name, zone) for zone in ZONES)
+    reasons = [*_reasons(earliest, latest, moment)]
+    return f": the question dates from {_day(moment)}, but {listed(reasons)}" if reasons else ""
 
 
 def _reasons(earliest: Numbers, latest: Numbers, moment: float) -> Iterator[str]:
@@ -179,11 +176,6 @@ def _deciding(question: Question) -> Row:
         json.dumps({**design, "claims": claims}, default=str).replace("Infinity", "null")
     )
     return plain
-
-
-def _changes(before: Mapping[str, object], now: Mapping[str, object]) -> str:
-    changed = [key for key in now if before.get(key) != now[key]]
-    return f"{', '.join(changed)} changed" if changed else ""
 
 
 def _day(moment: float) -> str:

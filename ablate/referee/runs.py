@@ -1,14 +1,15 @@
-"""Reduce a table of runs to one value per run, and select the runs of an arm.
+"""Reduce a table of runs to one value per run, and select the runs of the arms of a claim.
 
 The runs were not made by this package.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.long_form import (
@@ -21,7 +22,8 @@ from ablate.evidence.foreign.long_form import (
     steps_to,
 )
 from ablate.evidence.foreign.table import Numbers, Rows, Table, label_of, meant
-from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Design
+from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Claim, Design
+from ablate.verdict.floor import PLATEAU
 
 LARGEST = 1e150  # largest value of a metric, because its square must not overflow
 ALL_RUNS = "all runs"  # the only arm of a table without arm columns
@@ -210,3 +212,125 @@ def marked_failed(table: Table, design: Design) -> Rows:
         codes = [labels.index(label) for label in values if label in labels]
         failed |= np.isin(places, codes)
     return failed
+
+
+@dataclass(frozen=True)
+class Arm:
+    """The runs of an arm of a claim.
+
+    Args:
+        label: name of the arm for readers.
+        weight: factor of the arm's mean in the effect, such as 1 or -1.
+        rows: row numbers of its runs, including runs without a result.
+        scores: result of each run; NaN for a run that failed to learn.
+        comparable: mask of the runs of the table that have the arm's dataset and settings.
+    """
+
+    label: str
+    weight: float
+    rows: np.ndarray
+    scores: Numbers
+    comparable: Bool[np.ndarray, " table"]
+
+    @cached_property
+    def values(self) -> Numbers:
+        """The finite results of the arm, sorted, because a floating-point sum depends on the
+        order.
+        """
+        return np.sort(self.scores[np.isfinite(self.scores)])
+
+    @property
+    def without(self) -> int:
+        """The number of runs without a result in this arm."""
+        return self.runs - len(self.values)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs in this arm, including runs without a result."""
+        return len(self.rows)
+
+
+def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:
+    """Yield the arms that a claim compares, with their weights in the effect.
+
+    A claim with `minus` is about a difference of two differences. Its arms are those of the first
+    difference, followed by those of the difference that is subtracted.
+
+    Args:
+        claim: the claim.
+        runs: all runs that the design selects from the table.
+        rows: which runs are considered, such as those of one dataset.
+
+    Raises:
+        UserError: no run belongs to an arm, or a run belongs to both treatment and baseline.
+    """
+    for sign, levels in ((1.0, claim.where), (-1.0, {**claim.where, **claim.minus})):
+        here = rows & matching(runs.table, levels, "where") if levels else rows
+        treatment = _arm(claim.treatment, sign, runs, here, "treatment")
+        yield treatment
+        if claim.baseline is not None:
+            baseline = _arm(claim.baseline, -sign, runs, here, "baseline")
+            if both := len(np.intersect1d(treatment.rows, baseline.rows, assume_unique=True)):
+                raise UserError(
+                    f"{both} runs belong to both the treatment {treatment.label} and the baseline "
+                    f"{baseline.label}: choose arms without common runs"
+                )
+            yield baseline
+        if not claim.minus:
+            return
+
+
+def _arm(arm: Any, weight: float, runs: Runs, rows: Rows, key: str) -> Arm:
+    places = np.flatnonzero(runs.of_arm(arm, key) & rows)
+    scores, floor = runs.values[places], runs.design.floor
+    if floor is not None:  # the rule of ablate.verdict.floor
+        gained = runs.design.sign * (scores - floor)
+        best = np.max(gained, initial=0.0, where=np.isfinite(gained))
+        scores = np.where((gained > 0) & (gained >= PLATEAU * best), scores, np.nan)
+    return Arm(label(arm), weight, places, scores, rows)
+
+
+def label(arm: Any) -> str:
+    """Return the name of an arm for readers."""
+    if arm is None:
+        return ALL_RUNS
+    if isinstance(arm, Mapping):
+        return " ".join(f"{name}={label_of(value)}" for name, value in arm.items())
+    return label_of(arm)
+
+
+def pairs_of(
+    runs: Runs, arms: tuple[Arm, ...]
+) -> tuple[Float[np.ndarray, "arms pairs"], Bool[np.ndarray, "arms pairs"]]:
+    """Return the results of the arms, aligned by the column that pairs runs (such as the seed).
+
+    Returns:
+        the results, one row per arm and one column per pair, with NaN if a pair has no run of the
+            arm, or a run that failed to learn; and whether a pair has a run of the arm.
+
+    Raises:
+        UserError: a pair has two runs of an arm.
+    """
+    name = runs.design.pair
+    places, labels = runs.table.column(name, "pair").labels()
+    scores = np.full((len(arms), len(labels)), np.nan)
+    counts = np.zeros((len(arms), len(labels)), dtype=np.int64)
+    for row, count, arm in zip(scores, counts, arms, strict=True):
+        pairs = places[arm.rows]
+        row[pairs[pairs >= 0]] = arm.scores[pairs >= 0]
+        count += np.bincount(pairs[pairs >= 0], minlength=len(labels))
+        if (count > 1).any():
+            twice = labels[int(np.argmax(count > 1))]
+            raise UserError(
+                f"pair={name}: {name}={twice} occurs {count.max()} times in {arm.label}; "
+                "a pair may have only one run of each arm, so set group, or leave pair out"
+            )
+    some = counts.any(0)
+    return scores[:, some], counts[:, some] > 0
+
+
+def in_order(rows: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
+    """Return the rows of an array, sorted by their values, so that sums do not depend on the order
+    of runs.
+    """
+    return rows[np.lexsort(rows.T)]

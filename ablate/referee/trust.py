@@ -10,12 +10,10 @@ from scipy import special
 
 from ablate.evidence.foreign.table import EMPTY, Table
 from ablate.phrases import listed, quoted
-from ablate.referee.arms import Arm
-from ablate.referee.decide import Judged
-from ablate.referee.means import noise_arm_values
-from ablate.referee.measure import OF_MEANS
+from ablate.referee.decide import OF_MEANS, Judged
+from ablate.referee.effects import noise_arm_values
 from ablate.referee.question import FEW, Claim, Design, Question
-from ablate.referee.runs import Runs, marked_failed
+from ablate.referee.runs import Arm, Runs, marked_failed
 from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
 

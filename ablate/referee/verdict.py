@@ -3,6 +3,7 @@
 A verdict can be printed, drawn, converted to plain data, and written to a folder.
 """
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -12,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from ablate.evidence.foreign.table import Row
 from ablate.phrases import listed
+from ablate.record.files import finite
 from ablate.referee import trust
-from ablate.referee.arms import Arm
 from ablate.referee.decide import Judged
-from ablate.referee.exact import Cases
+from ablate.referee.effects import Cases
 from ablate.referee.question import Question
 from ablate.referee.registration import Registered
-from ablate.referee.runs import Runs
+from ablate.referee.runs import Arm, Runs
 from ablate.referee.wording import Wording, level_of
 from ablate.stats.means import MeanDifference, variance_of
-from ablate.verdict.decision import INCONCLUSIVE
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,7 +142,7 @@ class Verdict:
         if len(self.claims) == 1:
             return self.claims[0].headline
         counts = Counter(claim.judged.decision.status for claim in self.claims)
-        words = {"supported": "supported", "refuted": "refuted", INCONCLUSIVE: "undecided"}
+        words = {SUPPORTED: SUPPORTED, REFUTED: REFUTED, INCONCLUSIVE: "undecided"}
         parts = [f"{counts[key]} {word}" for key, word in words.items() if counts[key]]
         return f"{len(self.claims)} claims: {listed(parts)}."
 
@@ -180,7 +181,7 @@ class Verdict:
             "source": self.runs.table.source,
             "metric": design.metric,
             "better": design.better,
-            "registered": self.registered.to_dict(),
+            "registered": {"holds": self.registered.holds, "time": self.registered.time},
             "headline": self.headline,
             "counts": dict(self.runs.counts),
             "trust": [self.registered.sentence, *self.trust],
@@ -197,12 +198,13 @@ class Verdict:
             keys = ("id", "group", "verdict", "grade", "effect", "difference", "margin", "method")
             row = {key: claim[key] for key in keys}
             runs = [arm["runs"] for arm in claim["arms"]]
-            flat.append({**row, "low": low, "high": high, "runs": runs, **_p(claim)})
+            p = {f"p {side}": value for side, value in claim["p"].items()}
+            flat.append({**row, "low": low, "high": high, "runs": runs, **p})
         return pd.DataFrame(flat)
 
     def plot(self) -> "Figure":
         """Return a figure with every run of every arm, and the effect of each claim."""
-        from ablate.referee.draw import draw
+        from ablate.referee.report import draw
 
         return draw(self)
 
@@ -216,13 +218,22 @@ class Verdict:
 
         write(self, folder)
 
+    def show(self, folder: Path | None, *, as_json: bool) -> None:
+        """Print the verdict, as text or as JSON; if a folder is given, first write the report into
+        it.
+
+        Raises:
+            UserError: the folder cannot be written.
+        """
+        if folder:
+            self.write(folder)
+        print(json.dumps(finite(self.to_dict()), indent=1) if as_json else self)
+        if folder and not as_json:
+            print(f"\nreport: {folder / 'report.md'}, {folder / 'report.html'}")
+
 
 def _bounded(ends: tuple[float, float]) -> list[float] | None:
     return list(ends) if all(map(math.isfinite, ends)) else None
-
-
-def _p(claim: Row) -> dict[str, float]:
-    return {f"p {side}": p for side, p in claim["p"].items()}
 
 
 def verdict(

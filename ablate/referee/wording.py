@@ -8,15 +8,12 @@ columns, which are never shortened.
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ablate.phrases import listed
-from ablate.referee.arms import label
-from ablate.referee.decide import Judged
-from ablate.referee.exact import Cases
-from ablate.referee.measure import OVER_ALL
+from ablate.referee.decide import OVER_ALL, Judged
+from ablate.referee.effects import Cases
 from ablate.referee.question import LEAVE_OUT, Claim, Design
-from ablate.referee.runs import ALL_RUNS
+from ablate.referee.runs import ALL_RUNS, label
 from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
 from ablate.verdict.decision import (
@@ -30,6 +27,8 @@ from ablate.verdict.decision import (
 from ablate.verdict.kind import KINDS
 from ablate.verdict.wording.effects import PER
 from ablate.verdict.wording.layers import opening_of
+
+CHANGES = {"lower": "falls", "higher": "rises"}  # verbs for a metric that gets lower or higher
 
 
 def plain(metric: str) -> str:
@@ -50,95 +49,103 @@ def number(value: float, error: float = 0.0) -> str:
     return f"{value:,.{min(max(digits, 0), 12)}f}" if -6 < digits < 13 else f"{value:.4g}"
 
 
-@dataclass(frozen=True)
 class Wording:
-    """The sentences of a verdict on one claim: the headline, the evidence and the details."""
+    """The sentences of a verdict on one claim: the headline, the evidence and the details.
 
-    judged: Judged
-    design: Design
+    Args:
+        judged: the decision and its numbers.
+        design: how the table of runs is read.
+    """
+
+    def __init__(self, judged: Judged, design: Design) -> None:
+        self.judged, self.design, self.measured = judged, design, judged.measured
+        self.claim, self.effect = self.measured.claim, self.measured.effect
+        self.status, self.grade = judged.decision.status, judged.decision.grade
+        name, reach, claim = plain(design.metric), design.reach, self.claim
+        self.metric = name if reach is None else f"steps to {name} {reach:g}"
+        self.quantity = name if reach is None else f"number of {self.metric}"
+        arm, target = label(claim.treatment), claim.target
+        self.treatment = "the mean of all runs" if arm == ALL_RUNS else arm
+        self.baseline = label(claim.baseline) if target is None else f"{target:g}"
+        self.better, self.worse = ("lower", "higher") if design.lower else ("higher", "lower")
+        # how the treatment's metric differs from the baseline's
+        self.way = self.better if self.effect.effect > 0 else self.worse
+        self.error = self.effect.error if isinstance(self.effect, MeanDifference) else 0.0
 
     @property
     def headline(self) -> str:
         """The answer in one sentence, for a reader who knows no statistics."""
-        decision, grade = self.judged.decision, self.judged.decision.grade
-        if not self.claim.margin:
-            grade = grade.replace(DIRECTION, "")
-        opening = opening_of(self.claim.kind, decision.status, grade)
-        measured = self.judged.measured
+        grade = self.grade if self.claim.margin else self.grade.replace(DIRECTION, "")
+        opening = opening_of(self.claim.kind, self.status, grade)
+        measured = self.measured
         group, left_out = measured.group, measured.incomplete
         if group == OVER_ALL and left_out and not measured.failures:
             group = f"over {measured.groups} of {measured.groups + left_out} datasets"
-        answer = self._undecided() if decision.status == INCONCLUSIVE else self._answer()
+        answer = self._answer()
+        if self.status == INCONCLUSIVE:
+            unsettled = f"These runs do not settle whether {self._claimed()}"
+            answer = measured.problem.capitalize() or unsettled
         return f"{opening}{f' ({group})' if group else ''}. {answer}."
-
-    def _undecided(self) -> str:
-        if problem := self.judged.measured.problem:
-            return problem.capitalize()
-        return f"These runs do not settle whether {self._claimed()}"
 
     def _claimed(self) -> str:
         """Return the statement of the claim as a clause, such as "A has a higher bleu than B"."""
-        treatment, baseline, metric = self._treatment, self._baseline, self._quantity
-        changes = "falls" if self.design.lower else "rises"
+        treatment, baseline, metric = self.treatment, self.baseline, self.quantity
         if self.claim.kind == "trend" and self.claim.minus:
-            return f"{self._slope} is {self._better} {self._places}"
+            return f"{self._slope} is {self.better} {self._places}"
         if self.claim.minus:
             return f"the gain of {treatment} over {baseline} is larger {self._places}"
         return {
-            "superiority": f"{treatment} has a {self._better} {metric} than {baseline}",
+            "superiority": f"{treatment} has a {self.better} {metric} than {baseline}",
             "equivalence": f"{treatment} and {baseline} have the same {metric}",
             "non_inferiority": f"{treatment} loses nothing that matters against {baseline}",
             "stability": f"fewer runs of {treatment} fail than of {baseline}",
             "exact": f"{treatment} and {baseline} agree in every run",
-            "trend": f"{metric} {changes} with {self.claim.over}",
+            "trend": f"{metric} {CHANGES[self.better]} with {self.claim.over}",
         }[self.claim.kind]
 
     def _answer(self) -> str:
         """Return the decision as a sentence."""
-        effect = self.judged.measured.failures or self.judged.measured.effect
+        effect = self.measured.failures or self.effect
         if isinstance(effect, Rates):
             return self._answer_of_rates(effect)
         if isinstance(effect, Cases):
             return self._answer_of_cases(effect)
-        within = "less" if self.judged.decision.status == SUPPORTED else "more"
+        within = "less" if self.status == SUPPORTED else "more"
         bound = f"by {within} than {self.claim.margin:g}"
         if self.claim.kind == "equivalence":
-            return f"{self._treatment} and {self._baseline} differ in {self._quantity} {bound}"
+            return f"{self.treatment} and {self.baseline} differ in {self.quantity} {bound}"
         if self.claim.kind == "non_inferiority":
-            worse = "higher" if self.design.lower else "lower"
-            change = f"is {worse} than that of {self._baseline} {bound}"
-            return f"The {self._quantity} of {self._treatment} {change}"
+            change = f"is {self.worse} than that of {self.baseline} {bound}"
+            return f"The {self.quantity} of {self.treatment} {change}"
         return self._answer_of_trend() if self.claim.kind == "trend" else self._answer_of_mean()
 
     def _answer_of_mean(self) -> str:
-        treatment, baseline, grade = self._treatment, self._baseline, self.judged.decision.grade
+        treatment, baseline, grade = self.treatment, self.baseline, self.grade
         if grade == SMALL and self.claim.margin:
             more = f" more {self._places}" if self.claim.minus else ""
             bound = f"by {self.claim.margin:g}{more}"
-            return f"{treatment} does not improve {self._quantity} over {baseline} {bound}"
-        size = number(abs(self.judged.measured.effect.effect), self._error)
+            return f"{treatment} does not improve {self.quantity} over {baseline} {bound}"
+        size = number(abs(self.effect.effect), self.error)
         if self.claim.minus:
-            more = "larger" if self.judged.measured.effect.effect > 0 else "smaller"
+            more = "larger" if self.effect.effect > 0 else "smaller"
             return f"The gain of {treatment} over {baseline} is {more} {self._places}, by {size}"
         enough = ", enough to matter" if grade == LARGE and self.claim.margin else ""
-        return f"{treatment} has a {self._way} {self._quantity} than {baseline}, by {size}{enough}"
+        return f"{treatment} has a {self.way} {self.quantity} than {baseline}, by {size}{enough}"
 
     def _answer_of_trend(self) -> str:
-        if self.judged.decision.grade == SMALL and self.claim.margin:
-            better = "falls" if self.design.lower else "rises"
-            return (
-                f"{self._metric} {better} with {self.claim.over} by less than {self.claim.margin:g}"
-            )
+        change = f"{CHANGES[self.way]} with {self.claim.over}"
+        if self.grade == SMALL and self.claim.margin:
+            change = f"{CHANGES[self.better]} with {self.claim.over}"
+            return f"{self.metric} {change} by less than {self.claim.margin:g}"
         if self.claim.minus:
-            return f"{self._slope} is {self._way} {self._places}"
-        verb = "rises" if self._way == "higher" else "falls"
-        return f"{self._metric} {verb} with {self.claim.over}"
+            return f"{self._slope} is {self.way} {self._places}"
+        return f"{self.metric} {change}"
 
     def _answer_of_rates(self, rates: Rates) -> str:
-        if self.judged.decision.grade == SMALL:
-            return f"{self._treatment} does not lower the rate of failed runs by the margin"
+        if self.grade == SMALL:
+            return f"{self.treatment} does not lower the rate of failed runs by the margin"
         fewer = "Fewer" if rates.effect > 0 else "More"
-        return f"{fewer} runs of {self._treatment} fail than of {self._baseline}"
+        return f"{fewer} runs of {self.treatment} fail than of {self.baseline}"
 
     def _answer_of_cases(self, cases: Cases) -> str:
         margin, tolerance = self.claim.margin, self.claim.tolerance
@@ -146,55 +153,53 @@ class Wording:
         if margin:
             holds, breaks = f"differ by at least {margin:g}", f"differ by less than {margin:g}"
         units, count = "pairs" if self.claim.target is None else "runs", len(cases.counted)
-        units = f"complete {units}" if self.judged.measured.incomplete else units
+        units = f"complete {units}" if self.measured.incomplete else units
         where = f"{breaks} in {cases.broken} of" if cases.broken else f"{holds} in all"
-        return f"{self._treatment} and {self._baseline} {where} {count} {units}"
+        return f"{self.treatment} and {self.baseline} {where} {count} {units}"
 
     @property
     def evidence(self) -> str:
         """Estimate, interval, runs and margin in one line."""
-        measured, effect = self.judged.measured, self.judged.measured.effect
+        measured, effect = self.measured, self.effect
         if measured.failures:
             return f"Without a value: {self._failed()}; this difference decides."
         if math.isnan(effect.effect):
             return f"No estimate: {measured.problem}."
         if isinstance(effect, Cases):
             which = "Smallest" if self.claim.margin else "Largest"
-            left_out = (
-                measured.incomplete and f"incomplete pairs are left out: {measured.incomplete}"
-            )
-            counted = left_out or "every case counts"
-            return f"{which} difference of {self._metric}: {effect.effect:.4g}; {counted}."
+            left_out = f"incomplete pairs are left out: {measured.incomplete}"
+            counted = left_out if measured.incomplete else "every case counts"
+            return f"{which} difference of {self.metric}: {effect.effect:.4g}; {counted}."
         if isinstance(effect, Rates):
             return (
-                f"Failed: {effect.second} of {effect.of_second} runs of {self._treatment}, "
-                f"{effect.first} of {effect.of_first} of {self._baseline}; difference "
+                f"Failed: {effect.second} of {effect.of_second} runs of {self.treatment}, "
+                f"{effect.first} of {effect.of_first} of {self.baseline}; difference "
                 f"{effect.effect:+.3f} ({self._interval(1.0, 0.01)}, exact)."
             )
         return f"{self._estimate(effect)} {self._margin()}".strip()
 
     def _estimate(self, effect: MeanDifference) -> str:
-        value = number(self.design.sign * effect.effect, self._error)
+        value = number(self.design.sign * effect.effect, self.error)
         value = value if value.startswith("-") else f"+{value}"
-        beside = f"({self._interval(self.design.sign, self._error)}; {self._counted(effect)})"
-        unit = "" if is_power_law(self.claim) else f" {self._metric}"
-        return f"{self._what}: {value}{unit} {beside}."
+        beside = f"({self._interval(self.design.sign, self.error)}; {self._counted(effect)})"
+        unit = "" if is_power_law(self.claim) else f" {self.metric}"
+        return f"{self._difference()}: {value}{unit} {beside}."
 
-    @property
-    def _what(self) -> str:
-        minus, claim = f"{self._treatment} minus {self._baseline}", self.claim
+    def _difference(self) -> str:
+        """Return the name of the estimated quantity."""
+        minus, claim = f"{self.treatment} minus {self.baseline}", self.claim
+        if is_power_law(claim):
+            start = "Difference of the exponents" if claim.minus else "Exponent"
+            return f"{start} of {self.metric} over {claim.over}"
         if claim.kind == "trend":
-            if is_power_law(claim):
-                start = "Difference of the exponents" if claim.minus else "Exponent"
-                return f"{start} of {self._metric} over {claim.over}"
             slope = "Difference of slopes" if claim.minus else "Slope"
             return f"{slope} {PER[claim.scale]} {claim.over}"
         return f"Difference of differences, {minus}" if claim.minus else minus
 
     def _counted(self, effect: MeanDifference) -> str:
-        count, missing = effect.counts[0], self.judged.measured.incomplete
+        count, missing = effect.counts[0], self.measured.incomplete
         counted = f"{count} of {count + missing}" if missing else f"{count}"
-        if self.judged.measured.group == OVER_ALL:
+        if self.measured.group == OVER_ALL:
             return f"{counted} datasets"
         if self.design.pair and len(effect.counts) == 1 and self.claim.target is None:
             return f"{counted} pairs, {effect.method}"
@@ -207,15 +212,13 @@ class Wording:
         If the correction for several claims changes the answer, the sentence states the uncorrected
         answer.
         """
-        margin, open_ = self.claim.margin, self.judged.decision.status == INCONCLUSIVE
-        alone = self.judged.alone.status
-        if alone != self.judged.decision.status:
+        margin, alone = self.claim.margin, self.judged.alone.status
+        if alone != self.status:
             return f"Without the correction for several claims it would be {alone}."
-        if open_ and (plan := self.judged.plans.get(SUPPORTED)):
+        if self.status == INCONCLUSIVE and (plan := self.judged.plans.get(SUPPORTED)):
             needed = f"About {plan.seeds:,}" if plan.seeds else "More than 1,000"
             unit = "pairs" if self.design.pair else "runs per arm"
-            if self.judged.measured.group == OVER_ALL:
-                unit = "datasets"
+            unit = "datasets" if self.measured.group == OVER_ALL else unit
             return f"{needed} {unit} would settle it if the true difference were {plan.effect:g}."
         if not margin:
             return self._other_margins()
@@ -226,10 +229,10 @@ class Wording:
 
     def _other_margins(self) -> str:
         """Return the margins at which the answer would change, for a claim without a margin."""
+        small = [turn for turn in self.judged.turns if turn.decision.grade == SMALL]
         phrases = [
-            f"{'above' if turn.decision.grade == SMALL else 'up to'} "
-            f"{number(turn.margin, self._error)} it would be "
-            f"{SMALL if turn.decision.grade == SMALL else LARGE}"
+            f"{'above' if turn in small else 'up to'} {number(turn.margin, self.error)} "
+            f"it would be {SMALL if turn in small else LARGE}"
             for turn in self.judged.turns
             if turn.margin and turn.decision.grade in (SMALL, DIRECTION)
         ]
@@ -237,7 +240,7 @@ class Wording:
 
     def _interval(self, sign: float, error: float) -> str:
         level = level_of(self.claim)
-        ends = sorted(sign * end for end in self.judged.measured.effect.interval(level))
+        ends = sorted(sign * end for end in self.effect.interval(level))
         if not all(map(math.isfinite, ends)):
             return "no interval"
         return f"{100 * level:.3g} % CI {number(ends[0], error)} to {number(ends[1], error)}"
@@ -249,7 +252,7 @@ class Wording:
         Args:
             claims: number of claims that are tested together, for which Holm's correction is made.
         """
-        claim, measured, effect = self.claim, self.judged.measured, self.judged.measured.effect
+        claim, measured, effect = self.claim, self.measured, self.effect
         kind = KINDS[claim.kind]
         if isinstance(effect, Cases):
             yield (
@@ -286,8 +289,8 @@ class Wording:
                 f"Method: {effect.method}; standard error {effect.error:.4g}, degrees of freedom "
                 f"{df}."
             )
-        yield f"One-sided p-values: {_p(self.judged.measured.p)}."
-        measured = self.judged.measured
+        measured = self.measured
+        yield f"One-sided p-values: {_p(measured.p)}."
         if measured.p_textbook and self.design.corrects:
             p = _p(measured.p_textbook)
             yield f"Without the correction for skewness (test: textbook): {p}."
@@ -303,7 +306,7 @@ class Wording:
 
     def _without(self) -> str:
         """Return how many runs have no result, and how this affects the verdict."""
-        measured, design = self.judged.measured, self.design
+        measured, design = self.measured, self.design
         learned = "" if design.floor is None else f", or learned nothing (floor {design.floor:g})"
         start = f"Without a finite {design.metric}{learned}: {self._failed()}; "
         if measured.failures or self.claim.kind == "stability":
@@ -321,41 +324,17 @@ class Wording:
 
     def _failed(self) -> str:
         """Return how many runs of each arm have no result."""
-        measured = self.judged.measured
+        measured = self.measured
         counts = [f"{arm.without} of {arm.runs} runs of {arm.label}" for arm in measured.arms]
         if not counts and (rates := measured.failures):  # over all datasets
-            counts = [f"{rates.second} of {rates.of_second} runs of {self._treatment}"]
-            counts += [f"{rates.first} of {rates.of_first} runs of {self._baseline}"]
+            counts = [f"{rates.second} of {rates.of_second} runs of {self.treatment}"]
+            counts += [f"{rates.first} of {rates.of_first} runs of {self.baseline}"]
         return listed(counts or ["some runs of the datasets"])
-
-    @property
-    def claim(self) -> Claim:
-        """The claim that was judged."""
-        return self.judged.measured.claim
-
-    @property
-    def _metric(self) -> str:
-        name, reach = plain(self.design.metric), self.design.reach
-        return name if reach is None else f"steps to {name} {reach:g}"
-
-    @property
-    def _quantity(self) -> str:
-        return self._metric if self.design.reach is None else f"number of {self._metric}"
-
-    @property
-    def _treatment(self) -> str:
-        name = label(self.claim.treatment)
-        return "the mean of all runs" if name == ALL_RUNS else name
-
-    @property
-    def _baseline(self) -> str:
-        target = self.claim.target
-        return label(self.claim.baseline) if target is None else f"{target:g}"
 
     @property
     def _slope(self) -> str:
         what = "exponent" if is_power_law(self.claim) else "slope"
-        return f"the {what} of {self._metric} over {self.claim.over}"
+        return f"the {what} of {self.metric} over {self.claim.over}"
 
     @property
     def _places(self) -> str:
@@ -364,21 +343,6 @@ class Wording:
         first = {key: value for key, value in self.claim.where.items() if key in self.claim.minus}
         where = f"at {label(first)}" if first else "in all runs"
         return f"{where} than at {label({key: second[key] for key in self.claim.minus})}"
-
-    @property
-    def _better(self) -> str:
-        return "lower" if self.design.lower else "higher"
-
-    @property
-    def _way(self) -> str:
-        """The word "lower" or "higher": how the treatment's metric differs from the baseline's."""
-        better = self.judged.measured.effect.effect > 0
-        return "lower" if better == self.design.lower else "higher"
-
-    @property
-    def _error(self) -> float:
-        effect = self.judged.measured.effect
-        return effect.error if isinstance(effect, MeanDifference) else 0.0
 
 
 def level_of(claim: Claim) -> float:

@@ -39,9 +39,7 @@ def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> list[Pat
 
 def as_markdown(table: Table, cited: str) -> str:
     """Return a table as Markdown, followed by the line for citing the table."""
-    rows = [[text(cell) for cell in row] for row in (table.head, *table.rows)]
-    lines = [rows[0], table.rule, *rows[1:]]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\nSource: {text(cited)}.\n"
+    return f"{table.markdown}\nSource: {text(cited)}.\n"
 
 
 def as_latex(table: Table, cited: str) -> str:

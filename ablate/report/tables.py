@@ -20,7 +20,7 @@ from ablate.evidence.types import (
     Verdict,
 )
 from ablate.metric.table import NOTHING, metric_of
-from ablate.phrases import grouped, listed, name_of, number_of
+from ablate.phrases import grouped, listed, name_of, number_of, text
 from ablate.report.selection import claims, measured, named_metric, outcomes
 from ablate.verdict.decision import at_each_budget
 from ablate.verdict.sides import has
@@ -54,9 +54,11 @@ class Table:
     words: int = 1  # number of columns with words
 
     @property
-    def rule(self) -> list[str]:
-        """The Markdown line below the head, which sets the alignment of the columns."""
-        return ["---" if i < self.words else "---:" for i in range(len(self.head))]
+    def markdown(self) -> str:
+        """The table as Markdown; columns of numbers are aligned to the right."""
+        rule = ["---" if i < self.words else "---:" for i in range(len(self.head))]
+        head, *rows = ([text(cell) for cell in row] for row in (self.head, *self.rows))
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *rows))
 
 
 def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, Table]:
@@ -179,10 +181,10 @@ def _target(claim: Entry, target: Target, evidence: Evidence) -> list[str]:
     first = _first_validation(evidence, where | claim["baseline"])
     below, above = f"at most {first:,.0f}", f"> {grouped(most)}"
 
-    def text(steps: int | float | None) -> str:
+    def shown(steps: int | float | None) -> str:
         return above if steps is None else below if steps == first else f"{steps:,.0f}"
 
-    ends_text = [text(end) for end in target["interval"] or []]
+    ends_text = [shown(end) for end in target["interval"] or []]
     seconds = _seconds(evidence, where | claim["baseline"], needed)
     early = _seconds(
         evidence, where | claim["treatment"], None if isinstance(steps, str) else steps
@@ -194,7 +196,7 @@ def _target(claim: Entry, target: Target, evidence: Evidence) -> list[str]:
     return [
         f"{treatment} after {grouped(steps)}",
         baseline,
-        text(needed),
+        shown(needed),
         f"[{', '.join(ends_text)}]" if ends_text else NOTHING,
         early,
         f"at most {seconds}" if needed == first and seconds != NOTHING else seconds,
@@ -286,8 +288,8 @@ def _tried(run: Run | None, metric: str) -> str:
         return NOTHING
     if run["status"] == "failed":
         return "failed"
-    text = metric_of(metric).say(measured(run, metric))
-    return text if run["status"] == "finished" else f"{text} ({run['status']})"
+    score = metric_of(metric).say(measured(run, metric))
+    return score if run["status"] == "finished" else f"{score} ({run['status']})"
 
 
 def published(evidence: Evidence, verdict: Verdict) -> Table | None:

@@ -65,9 +65,8 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the source cannot be read, or no statistical rule can answer the question.
     """
     from ablate.referee.compare import compare
-    from ablate.referee.output import show
 
-    show(compare(arguments.source, **asked(arguments)), arguments.to, as_json=arguments.json)
+    compare(arguments.source, **asked(arguments)).show(arguments.to, as_json=arguments.json)
 
 
 def _names(text: str) -> list[str]:

@@ -99,7 +99,6 @@ def run(arguments: argparse.Namespace) -> None:
 def _judge_table(arguments: argparse.Namespace) -> None:
     """Judge runs that ablate did not train."""
     from ablate.referee.compare import judge
-    from ablate.referee.output import show
 
     if arguments.tables:
         raise UserError("tables= works only for a sweep; use --json for a table of runs")
@@ -109,7 +108,7 @@ def _judge_table(arguments: argparse.Namespace) -> None:
                 f"{key}= was given, but the source is not `wandb`; to judge the runs of a W&B "
                 "project, name the project in the source, as wandb://ENTITY/PROJECT"
             )
-    show(judge(arguments.source, arguments.study), arguments.to, as_json=arguments.json)
+    judge(arguments.source, arguments.study).show(arguments.to, as_json=arguments.json)
 
 
 def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:

@@ -17,7 +17,15 @@ from ablate.report.components import (
     WORSE,
     Component,
 )
-from ablate.report.draw.style import GRID, INK, WIDTH, folded, legend_height, share_legend
+from ablate.report.draw.style import (
+    GRID,
+    INK,
+    WIDTH,
+    folded,
+    legend_height,
+    name_rows,
+    share_legend,
+)
 from ablate.report.marks import ARM_COLOURS, MARKS
 
 ROW = 0.24  # height of a row in inches
@@ -70,11 +78,9 @@ def _draw_effects(axes: Axes, rows: Sequence[Component], metric: str, margin: fl
         if row.interval:
             axes.plot(row.interval, [-place] * 2, color=colour, linewidth=1.6)
         axes.plot([row.effect], [-place], marker, color=colour, label=row.shows)
-    names = [folded(spelled(row.name)) for row in rows]
-    axes.set_yticks([-place for place in range(len(rows))], names)
-    axes.set_ylim(-len(rows) + 0.4, 0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylabel("variant")
+    name_rows(
+        axes, [folded(spelled(row.name)) for row in rows], "variant", ends=(0.4, 0.6), grid=True
+    )
     axes.set_xlabel(f"gain over the baseline,\n{metric}")
     axes.locator_params(axis="x", nbins=6)
 

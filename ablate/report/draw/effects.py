@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.evidence.types import ReportedClaim
-from ablate.report.draw.style import GRID, INK, folded, stack
+from ablate.report.draw.style import GRID, INK, folded, name_rows, stack
 from ablate.report.marks import MARKS
 from ablate.report.selection import bound, contrast, effect_axis
 from ablate.verdict.decision import INCONCLUSIVE
@@ -68,11 +68,7 @@ def _draw_panel(axes: Axes, claims: list[ReportedClaim]) -> None:
     _draw_bound(axes, claims[0])
     for row, claim in enumerate(claims):
         _draw_row(axes, row, claim)
-    axes.set_ylim(-len(claims) + 0.45, 0.5)
-    axes.set_yticks([-row for row in range(len(claims))], list(map(_name, claims)))
-    axes.grid(axis="y", visible=False)
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylabel("contrast")
+    name_rows(axes, [*map(_name, claims)], "contrast", ends=(0.45, 0.5))
     axes.margins(x=0.06)
     axes.locator_params(axis="x", nbins=7)  # more labels would overlap if they have many digits
     axes.set_xlabel(_axis(claims[0]))

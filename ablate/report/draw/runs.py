@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ablate.report.draw.style import INK, folded, looks, stack
+from ablate.report.draw.style import INK, folded, looks, name_rows, stack
 from ablate.report.marks import panels
 
 ROW = 0.46  # smallest height of a row in inches
@@ -63,11 +63,7 @@ def _draw_panel(
         mean = means.get(arm)
         if mean is not None and len(points[arm]) > 1:
             axes.plot([mean, mean], [-row - 0.4, -row + 0.4], color=INK, linewidth=1.4)
-    axes.set_yticks([-row for row in range(len(arms))], [folded(arm) for arm in arms])
-    axes.set_ylim(-len(arms) + 0.45, 0.55)
-    axes.set_ylabel("arm")
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", visible=False)
+    name_rows(axes, [folded(arm) for arm in arms], "arm")
 
 
 def _by_marker(points: list[Point], usual: str) -> dict[str, list[Point]]:

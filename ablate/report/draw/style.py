@@ -146,6 +146,29 @@ def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str])
     figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=ncols)
 
 
+def name_rows(
+    axes: Axes,
+    names: Sequence[str],
+    label: str = "",
+    ends: tuple[float, float] = (0.45, 0.55),
+    grid: bool = False,
+) -> None:
+    """Write a name beside each row of a panel; row i has the y value -i.
+
+    Args:
+        axes: the panel.
+        names: names of the rows, from the top.
+        label: label of the y-axis.
+        ends: where the axis ends: above the y value of a further row, and above the first row.
+        grid: whether each row has a line of the grid.
+    """
+    axes.set_yticks([-row for row in range(len(names))], list(names))
+    axes.set_ylim(-max(len(names), 1) + ends[0], ends[1])
+    axes.set_ylabel(label)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=grid)
+
+
 def nameable(names: Sequence[str]) -> bool:
     """Return whether there are few enough lines to write each name at the end of its line instead
     of in a legend.
