@@ -11,7 +11,8 @@ import math
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, get_origin
+from types import NoneType
+from typing import Any
 
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
@@ -20,13 +21,14 @@ from omegaconf.errors import InterpolationResolutionError, InterpolationToMissin
 from ablate.config.arguments import parameters
 from ablate.config.hints import ALIASES, chosen_by, groups, nearest, options_of, unknown
 from ablate.config.interfaces import NAMED, check_interface
-from ablate.config.kinds import PLAIN, alternatives, describe, fits, is_simple
+from ablate.config.kinds import PLAIN, alternatives, fits, is_simple, must_be
 from ablate.config.limits import FOREIGN, Limit
 from ablate.errors import UserError, first_line
 
 # keys that Hydra's instantiate interprets
 INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_"}
 
+UNTYPED = {Any, inspect.Parameter.empty}  # annotations that allow every value
 BESIDE = ("logger",)  # nodes of components that may contain further named components
 
 # Arguments of Lightning's trainer that ablate sets itself, and what to use in their place.
@@ -66,14 +68,16 @@ def check_groups(config: DictConfig) -> None:
 
     OmegaConf itself refuses `budget=1`, but accepts an interpolation whose value is 1.
     """
-    for key, annotation in (_annotations(config, "") or {}).items():
-        present = key in [*config] and (
+    annotations = _annotations(config, "") or {}
+    for key in annotations:
+        given = key in [*config] and (
             OmegaConf.is_interpolation(config, key) or not OmegaConf.is_missing(config, key)
         )
-        if not present:
+        if not given:
             raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
+    for key, annotation in annotations.items():
         if key in config:  # skipped if the interpolation ${...} cannot be resolved
-            _check_group(key, config[key], annotation)
+            _check_kind(key, config[key], annotation)
             _check_limits(key, config[key], annotation)
     _walk(config.budget, "budget")
 
@@ -98,7 +102,7 @@ def check(config: DictConfig) -> None:
     for key, instead in OURS.items():
         if key in config.trainer:
             raise UserError(f"trainer.{key} cannot be set: {instead}")
-    _walk(config.budget, "budget")  # first, because values of other keys refer to it
+    check_groups(config)  # first, because values of other keys refer to the budget
     _walk(config, "")
     _check_steps(config)
     if not config.test_splits and not OmegaConf.select(config, "study.tune"):
@@ -128,6 +132,7 @@ def _resolvable(config: DictConfig) -> None:
 
 
 def _walk(value: Any, path: str, annotation: Any = Any) -> None:
+    _check_kind(path, value, annotation)
     _check_limits(path, value, annotation)
     if isinstance(value, ListConfig):
         for i, item in enumerate(value):
@@ -150,19 +155,7 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
         full = f"{path}.{key}" if path else key
         if annotations is not None and key not in annotations:
             raise UserError(unknown(full, [*annotations, *([] if path else groups(""))]))
-        belongs = (annotations or {}).get(key, Any)
-        if "_target_" in node:
-            _check_kind(full, node[key], belongs)
-        else:
-            _check_group(full, node[key], belongs)
-        _walk(node[key], full, belongs)
-
-
-def _check_group(path: str, value: Any, annotation: Any) -> None:
-    named = path.rpartition(".")[0] in NAMED
-    is_group = named or any(map(dataclasses.is_dataclass, alternatives(annotation)))
-    if is_group and not (OmegaConf.is_dict(value) or (value is None and not named)):
-        raise UserError(f"{path}={value}: {path} is a group of keys; set {path}.KEY=VALUE")
+        _walk(node[key], full, (annotations or {}).get(key, Any))
 
 
 def is_component(node: DictConfig, key: Any) -> bool:
@@ -177,6 +170,8 @@ def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
         node: a mapping of the config.
         path: full key of the node.
     """
+    if path in NAMED:
+        return dict.fromkeys(map(str, node), get_object(NAMED[path]))
     kind = OmegaConf.get_type(node)
     if dataclasses.is_dataclass(kind):
         return {f.name: f.type for f in dataclasses.fields(kind)}
@@ -191,21 +186,22 @@ def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
 
 
 def _check_kind(key: str, value: Any, annotation: Any) -> None:
-    """Raise UserError if a value has another type than the constructor's annotation; Hydra does not
-    check this.
+    """Raise UserError if a value has another type than its annotation in the schema or in the
+    constructor; Hydra does not check the types of constructors.
     """
     kinds = alternatives(annotation)
-    if len(kinds) == 1 and get_origin(kinds[0]) is list:
-        if not isinstance(value, ListConfig):
-            raise UserError(f"{key}={value}: it must be a list, such as [{value}]")
-        return
-    simple = [kind for kind in kinds if is_simple(kind)]
+    named = [kind for kind in kinds if kind is not NoneType]
+    simple = [kind for kind in named if is_simple(kind)]
     if str not in simple and not any(fits(value, kind) for kind in simple):
         _check_choice(key, value)
-    if not simple:
-        _check_component(key, value, kinds)
+    if {*kinds} & UNTYPED:
+        return
+    if value is None and not simple and named == [*kinds]:
+        raise UserError(f"{key}=null: a run needs {key}; leave {key}=null out")
+    if all(isinstance(kind, type) and kind not in PLAIN for kind in named):
+        _check_group(key, value)
     elif not any(fits(value, kind) for kind in kinds):
-        raise UserError(f"{key}={value}: it must be {describe(kinds)}")
+        raise UserError(f"{key}={value}: {must_be(kinds, value)}")
 
 
 def _check_choice(key: str, value: Any) -> None:
@@ -222,19 +218,14 @@ def _check_choice(key: str, value: Any) -> None:
         )
 
 
-def _check_component(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
-    """Raise UserError for a number, a text or null where the config needs a component (a node of
-    keys).
-    """
-    unsaid = {Any, inspect.Parameter.empty}
-    if value is None and not {*kinds} & {type(None), *unsaid}:
-        raise UserError(f"{key} is null, but a run needs it: leave {key}=null out")
-    if not isinstance(value, str | int) and not (isinstance(value, float) and math.isfinite(value)):
+def _check_group(key: str, value: Any) -> None:
+    """Raise UserError for a number, a text or a list where the config needs a node of keys."""
+    is_nan = isinstance(value, float) and math.isnan(value)  # which is reported as a number
+    if value is None or OmegaConf.is_dict(value) or is_nan:
         return
-    if all(isinstance(kind, type) for kind in kinds) and not {*kinds} & {*PLAIN, *unsaid}:
-        alias = ALIASES.get(key.rpartition(".")[2], "")
-        override = f"{alias}={value}" if alias.startswith(f"{key}.") else f"{key}.KEY="
-        raise UserError(f"{key}={value}: {key} is a group of keys; set {override}")
+    alias = ALIASES.get(key.rpartition(".")[2], "")
+    override = f"{alias}={value}" if alias.startswith(f"{key}.") else f"{key}.KEY=VALUE"
+    raise UserError(f"{key}={value}: {key} is a group of keys; set {override}")
 
 
 def _check_limits(key: str, value: Any, annotation: Any) -> None:

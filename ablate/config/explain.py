@@ -1,48 +1,45 @@
-"""Turn Hydra's error messages about a config into one sentence for the user."""
+"""Turn Hydra's errors about a config into one sentence for the user.
+
+The sentence names the override or the file, and says which values the schema allows there. Only the
+names of overrides and files are read from Hydra's messages.
+"""
 
 import dataclasses
 import os
 import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import hydra
 import yaml
 from hydra._internal.hydra import Hydra
+from hydra.conf import HydraConf
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
+from omegaconf import OmegaConf
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from ablate.config.hints import groups, keys, likely, options_of, unknown, unknown_level
+from ablate.config.hints import groups, options_of, unknown, unknown_level
+from ablate.config.kinds import alternatives, must_be
 from ablate.config.location import CONF
-from ablate.config.schema import ClaimNode, PublishedNode, ShownNode
+from ablate.config.schema import Config
 from ablate.errors import first_line
 
-KINDS = {"Integer": "a whole number", "Float": "a number"}
-Keys = tuple[str | int, ...]  # the path to a value: names of keys, and positions in lists
-A_LIST = "a list, such as [VALUE]"
-# OmegaConf's messages about a value of the wrong form
-FORMS = {
-    "is not a ListConfig, list or tuple": A_LIST,
-    "to Dict[": "keys with their values, such as {KEY: VALUE}",
-    "Cannot merge DictConfig with ListConfig": "keys with their values, such as {KEY: VALUE}",
-    "to string: ": "text",
-    "is not a valid bool": "true or false",
-    "is not a subclass of": "keys with their values, such as {KEY: VALUE}",
-}
-# entries of lists, whose position OmegaConf's messages do not contain
-ENTRIES = {
-    "ClaimNode": ("study.claims", ClaimNode),
-    "PublishedNode": ("study.published", PublishedNode),
-    "ShownNode": ("study.figures", ShownNode),
-}
 COMPOSITION = "hydra/_internal/config_loader_impl.py"
-# details in OmegaConf's messages that are dropped
-NOISE = ("full_key:", "reference_type=", "object_type=")
+UNKNOWN_KEY = (ConfigAttributeError, ConfigKeyError)
+OVERRIDE = re.compile(r"Could not override '(?P<key>.+)'|Error merging override (?P<word>.+)")
+FILE = re.compile(r"In '(.+)': \w+ raised while composing")
+AMBIGUOUS = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|$)")
+
+
+@dataclasses.dataclass
+class Root(Config):
+    """All top-level keys, including the keys of Hydra."""
+
+    hydra: HydraConf = dataclasses.field(default_factory=HydraConf)
 
 
 def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] = ()) -> str | None:
@@ -60,9 +57,7 @@ def explain(error: Exception, words: Sequence[str] = (), folders: Sequence[str] 
         return None
     # Hydra may have ended, but the config groups are known only to an initialised Hydra
     with nullcontext() if GlobalHydra.instance().is_initialized() else searching(folders):
-        if by_hydra:
-            return _explain_twice(str(error), words) or _explain(error, words)
-        return _explain_bare(error, words)
+        return _explain(error, str(error).partition("\n")[0], words)
 
 
 @contextmanager
@@ -79,23 +74,31 @@ def searching(folders: Sequence[str], main: str = str(CONF)) -> Iterator[None]:
         yield
 
 
-def _explain(error: Exception, words: Sequence[str]) -> str:
+def _explain(error: Any, line: str, words: Sequence[str]) -> str:
+    """Return a sentence about an exception; `line` is the first line of its message."""
     if isinstance(error, hydra.errors.MissingConfigException):
-        return _explain_level(error)
+        return _explain_option(error)
     if isinstance(error, hydra.errors.OverrideParseException):
         return _explain_unreadable(error.override)
-    text = str(error) or f"{_blamed(words)}: {type(error).__name__}"
-    group = re.search(r"Could not (?:override|append) '([^']+)'", text)
-    cause: Any = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    named = re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", f"{cause}\n{text}")
-    if named and not (group and "/" in group[1]):
-        if named[2] in ENTRIES:
-            return _explain_entry(named[1], named[2], text)
-        full = re.search(r"full_key: (\S+)", f"{cause}\n{text}")
-        return _explain_key(full[1] if full else named[1], cause)
-    if group:
-        return _explain_group(group[1], cause, words)
-    return _explain_removal(text, cause) or _explain_value(text, cause, words)
+    if file := FILE.match(line):
+        return _explain_file(file[1], error.__context__)
+    if given := OVERRIDE.search(line):
+        key = given["key"] or ""
+        if "/" in key:
+            return _explain_group(key, words)
+        return _explain_override(given["word"] or key, error.__cause__)
+    return _explain_choice(line, words) or _explain_other(error, line, words)
+
+
+def _explain_option(error: hydra.errors.MissingConfigException) -> str:
+    missing = str(error.missing_cfg_file or "")
+    group, _, level = missing.rpartition("/")
+    # Hydra's error has no options for an entry of a list, such as logger=[wandb,csw]
+    options = [str(option) for option in error.options or options_of(group)]
+    if not options:
+        kind = _kind_at(group.split("/")) if group else Config
+        return unknown(missing, [*groups(group), *(_fields(kind) or ())])
+    return unknown_level(group, level, options)
 
 
 def _explain_unreadable(word: str) -> str:
@@ -110,21 +113,8 @@ def _explain_unreadable(word: str) -> str:
     )
 
 
-def _explain_twice(message: str, words: Sequence[str]) -> str:
-    """Return a sentence about a plus before the choice of a config group that has an option; "" if
-    Hydra's message is about something else.
-    """
-    twice = re.match(r"Multiple values for (.+)\. To override", message)
-    added = [word for word in words if twice and word.startswith(f"+{twice[1]}=")]
-    if not twice or len(added) != 1:
-        return ""
-    return f"{added[0]}: {twice[1]} has an option already; leave out the plus: {added[0][1:]}"
-
-
-def _explain_group(name: str, cause: Any, words: Sequence[str]) -> str:
+def _explain_group(name: str, words: Sequence[str]) -> str:
     parent, _, leaf = name.rpartition("/")
-    if not parent:
-        return _explain_key(name, cause)
     if leaf not in groups(parent):
         return unknown(name, groups(parent))
     chosen = next((word for word in words if word.startswith(f"{parent}=")), parent)
@@ -134,135 +124,143 @@ def _explain_group(name: str, cause: Any, words: Sequence[str]) -> str:
     )
 
 
-def _explain_removal(text: str, cause: Any) -> str:
-    """Return a sentence about a key that `~KEY` cannot remove; "" if Hydra's message is about
-    something else.
+def _explain_override(given: str, cause: Any) -> str:
+    """Return a sentence about an override that does not fit the schema.
+
+    Args:
+        given: the override, or its key alone if this key does not exist.
+        cause: the exception of OmegaConf, which names keys inside a new list relative to an item;
+            None if the key is a group without a default.
     """
-    if absent := re.match(r"Could not delete .*?'([^']+)'", text):
-        word = f"~{absent[1]}"
-        return f"{word}: the config has nothing of this name to remove; leave out {word}"
-    if "does not support deletion" not in str(cause):
-        return ""
-    given = text.splitlines()[0].removeprefix("Error merging override ")
-    return f"{given}: this key cannot be removed; leave out {given}, or set {given[1:]}=VALUE"
+    if cause is None:
+        return _unknown(given, _fields(Config))
+    key = given.partition("=")[0].lstrip("+~")
+    if given.startswith("~"):
+        return f"{given}: this key cannot be removed; leave out {given}, or set {key}=VALUE"
+    full = re.sub(r"\[(\d+)\]", r".\1", str(key if cause.full_key is None else cause.full_key))
+    if full.partition(".")[0] != key.partition(".")[0]:
+        full = f"{key}.{full}"
+    fields = _fields(cause.object_type)
+    if isinstance(cause, UNKNOWN_KEY):
+        return _unknown(full, fields or map(str, cause.parent_node))
+    if isinstance(cause, IndexError):
+        return f"{given}: {first_line(cause)}"
+    kind = fields[cause.key] if fields and cause.key else _kind_at(full.split("."))
+    wrong = must_be(alternatives(kind), cause.value)
+    return f"{given}: {wrong}" if full == key else f"{given}: {wrong}, not {cause.value}"
 
 
-def _explain_value(text: str, cause: Any, words: Sequence[str]) -> str:
-    given = text.splitlines()[0].removeprefix("Error merging override ")
-    if file := re.match(r"In '([^']+)': \w+ raised while composing .*\n(.*)\n", text):
-        return _explain_form(file[1], file[2], text)
-    if "=" in given and (form := _form(f"{given}\n{cause}")).startswith("it must"):
-        return f"{given.partition(' : ')[0].partition(': ')[0]}: {form}"
-    # such an interpolation can be in a defaults list, where it selects an option
-    unresolved = given.startswith("Error resolving interpolation")
-    if unresolved or isinstance(cause, InterpolationResolutionError):
-        # the error may have no key; then the overrides with an interpolation are named
-        looked_up = ", ".join(word for word in words if "${" in word)
-        subject = getattr(cause, "full_key", None) or looked_up or "the config"
-        return f"{subject}: {given.partition(', possible')[0]}"
-    lines = [line.strip() for line in f"{given}\n{cause}".splitlines() if line.strip()]
-    details = [line for line in lines if not line.startswith(NOISE) and "append" not in line]
-    return ": ".join(dict.fromkeys(details))
-
-
-def _explain_form(file: str, message: str, text: str) -> str:
-    """Return a sentence about a value in a YAML file that has the wrong form, such as a mapping for
-    a list.
-
-    If the file has a mapping in place of a list, or the reverse, OmegaConf's message may name no
-    key. Then the key is found by merging parts of the file into the default config.
-    """
-    if named := re.search(r"full_key: (\S+)", text):
-        return f"{_full_name(named[1], text)} in {file}.yaml: {_form(message)}"
+def _explain_file(file: str, cause: Any) -> str:
+    """Return a sentence about the first part of a YAML file that does not fit the schema."""
     loader: Any = GlobalHydra.instance().config_loader()
-    given: Any = OmegaConf.to_container(loader.repository.load_config(file).config)
-    default = hydra.compose("config")
-    OmegaConf.set_struct(default, False)
-    path, value = _unfit(default, given)
-    form = f"it must be {A_LIST}" if isinstance(value, dict) else _form(message)
-    name = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
-    return f"{name.removeprefix('.') or 'a key'} in {file}.yaml: {form}"
+    if (loaded := loader.repository.load_config(file)) is None:  # in a folder of hydra.searchpath
+        return _explain_override(str(cause.full_key), cause)
+    path, value = _unfit(OmegaConf.to_container(loaded.config))
+    if not path:
+        return f"{file}.yaml: {first_line(cause)}"
+    names = _fields(_kind_at(path[:-1]))
+    if names and path[-1] not in names:
+        return _unknown(".".join(path), names, f" in {file}.yaml")
+    wrong = must_be(alternatives(_kind_at(path)), value)
+    return f"{'.'.join(path)} in {file}.yaml: {wrong}, not {value}"
 
 
-def _unfit(default: DictConfig, given: Any, parent: Keys = ()) -> tuple[Keys, Any]:
+def _unfit(content: Any, parent: tuple[str, ...] = ()) -> tuple[tuple[str, ...], Any]:
     """Return the path and the value of the first part of a file that cannot be merged into the
-    default config.
+    schema.
 
     The path is empty if every value could be merged on its own.
     """
-    entries = given.items() if isinstance(given, dict) else enumerate(given)
+    entries = content.items() if isinstance(content, dict) else enumerate(content)
     for name, value in entries:
-        path = (*parent, name)
-        if _takes(default, path, value):
+        path = (*parent, str(name))
+        if _takes(path, value):
             continue
-        if isinstance(value, dict | list) and _takes(default, path, type(value)()):
-            return _unfit(default, value, path)
+        if isinstance(value, dict | list) and _takes(path, type(value)()):
+            return _unfit(value, path)
         return path, value
     return (), None
 
 
-def _takes(default: DictConfig, path: Keys, value: object) -> bool:
+def _takes(path: Sequence[str], value: object) -> bool:
     nested: Any = value
     for name in reversed(path):
-        nested = [nested] if isinstance(name, int) else {name: nested}
+        nested = [nested] if name.isdigit() else {name: nested}
     try:
-        OmegaConf.merge(default, nested)
+        OmegaConf.merge(OmegaConf.structured(Root), nested)
     except OmegaConfBaseException:
         return False
     return True
 
 
-def _explain_entry(key: str, kind: str, text: str) -> str:
-    """Return a sentence about an unknown key of an item in a list of the study, such as a claim."""
-    path, entry = ENTRIES[kind]
-    names = [field.name for field in dataclasses.fields(entry)]
-    leaf = key.rpartition(".")[2]
-    file = re.match(r"In '([^']+)'", text)
-    where = f" in {file[1]}.yaml" if file else ""
-    return f"unknown key {_full_name(key, kind)}{where}: {likely(leaf, names, f'{path}.')}"
+def _kind_at(path: Sequence[str]) -> Any:
+    """Return the type that the schema has for a value; `Any` if it is not typed."""
+    kind: Any = Root
+    for name in path:
+        if (fields := _fields(kind)) is not None:
+            kind = fields.get(name, Any)
+        else:  # a list or a dictionary
+            kind = (get_args(alternatives(kind)[0]) or (Any,))[-1]
+    return kind
 
 
-def _full_name(key: str, text: str) -> str:
-    """Return the full key, such as `study.claims.statement` of `statement`; OmegaConf names keys
-    inside a list relative to their item.
+def _fields(kind: Any) -> dict[str, object] | None:
+    """Return the types of the fields of a dataclass, which may be optional; None for other
+    types.
     """
-    kind = re.search(rf"\b({'|'.join(ENTRIES)})\b", text)
-    return f"{ENTRIES[kind[1]][0]}.{key}" if kind and not key.startswith("study") else key
+    node = next(filter(dataclasses.is_dataclass, alternatives(kind)), None)
+    return None if node is None else {f.name: f.type for f in dataclasses.fields(node)}
 
 
-def _form(message: str) -> str:
-    """Return a phrase on the form that a value must have, such as "it must be a number", made from
-    OmegaConf's message; the message itself if it tells no form.
+def _unknown(key: str, names: Iterable[str] | None, where: str = "") -> str:
+    return unknown(key, [*(names or ()), *(groups("") if "." not in key else [])], where)
+
+
+def _explain_choice(line: str, words: Sequence[str]) -> str:
+    """Return a sentence about an override that chooses an option twice, removes nothing or has
+    several values; "" for other messages.
     """
-    wrong = re.search(r"Value '(.*)' of type '\w+' could not be converted to (\w+)", message)
-    if wrong and wrong[2] in KINDS:
-        return f"it must be {KINDS[wrong[2]]}, not {wrong[1]}"
-    return next((f"it must be {form}" for part, form in FORMS.items() if part in message), message)
+    twice = re.match(r"Multiple values for (.+)\. To override", line)
+    added = [word for word in words if twice and word.startswith(f"+{twice[1]}=")]
+    if twice and len(added) == 1:
+        return f"{added[0]}: {twice[1]} has an option already; leave out the plus: {added[0][1:]}"
+    if absent := re.match(r"Could not delete (?:from config\. )?'([^']+)'", line):
+        word = f"~{absent[1]}"
+        return f"{word}: the config has nothing of this name to remove; leave out {word}"
+    if several := AMBIGUOUS.match(line):
+        return (
+            f"{several[1]}: only a sweep takes several values; give one value, or write a list in "
+            "brackets, as in key=[a,b]"
+        )
+    return ""
 
 
-def _explain_bare(error: Any, words: Sequence[str]) -> str:
-    """Return a sentence about an exception that does not name an override.
+def _explain_other(error: Any, line: str, words: Sequence[str]) -> str:
+    """Return a sentence about an exception that names no override.
 
-    The sentence names the override without which the config could be composed.
+    The sentence names the YAML file that cannot be read, or the override without which the config
+    could be composed.
     """
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"{error.name}: {line}"
+    if mark := getattr(error, "problem_mark", None):  # any other YAML error has one
+        return f"{mark.name}: {error.problem} in line {mark.line + 1}"
     empty = re.search(r"'NoneType' object has no .*\n +full_key: (\S+)", str(error))
     if empty:  # typed nodes can be created only in a file
         return f"{empty[1]} is null in this config; set it in the file of the experiment"
-    given = _blamed(words)
-    node = given.partition("=")[0].rpartition(".")[0].lstrip("+~")
-    if "Unexpected type for root: NoneType" in str(error) and node:  # a key below a null node
-        return f"{given}: {node} is null in this config, so it has no keys"
-    message = first_line(error)
-    if "Config group override must be" in message:  # such as logger=null
-        group = given.partition("=")[0]
-        has_none = "none" in options_of(group)
-        instead = f"set {group}=none" if has_none else "`ablate options` lists all options"
+    # such an interpolation can be in a defaults list, where it selects an option
+    looked_up = [word for word in words if "${" in word and "interpolation" in line]
+    given = ", ".join(looked_up) or _blamed(words)
+    key = given.partition("=")[0]
+    node = key.rpartition(".")[0].lstrip("+~")
+    message = (line or "it cannot be used").partition(", possible")[0]
+    if "Unexpected type for root: NoneType" in line and node:  # a key below a null node
+        message = f"{node} is null in this config, so it has no keys"
+    if "Config group override must be" in line:  # such as logger=null
+        instead = "`ablate options` lists all options"
+        instead = f"set {key}=none" if "none" in options_of(key) else instead
         message = f"an option must be a string; {instead}"
-    if isinstance(error, yaml.reader.ReaderError):
-        return f"{error.name}: {message}"
-    if mark := getattr(error, "problem_mark", None):  # any other YAML error has one
-        return f"{mark.name}: {error.problem} in line {mark.line + 1}"
-    return f"{given}: {message}"
+    return f"{given}: {message}" if given else message
 
 
 def _blamed(words: Sequence[str]) -> str:
@@ -271,13 +269,13 @@ def _blamed(words: Sequence[str]) -> str:
     This is the last override for which the config can be composed if all overrides of its key are
     left out. For `logger=none logger.project=x` it is the second override, because it sets a key
     that the first override removes. If there is no such override, several overrides are invalid,
-    and the first that cannot be composed alone is returned; else "the config".
+    and the first that cannot be composed alone is returned; else "".
     """
     for word in reversed(words):
         key = word.partition("=")[0]
         if _composes([other for other in words if other.partition("=")[0] != key]):
             return word
-    return next((word for word in words if not _composes([word])), "the config")
+    return next((word for word in words if not _composes([word])), "")
 
 
 def _composes(words: list[str]) -> bool:
@@ -286,23 +284,3 @@ def _composes(words: list[str]) -> bool:
     except Exception:  # its parsers raise many types
         return False
     return True
-
-
-def _explain_level(error: hydra.errors.MissingConfigException) -> str:
-    missing = str(error.missing_cfg_file or "")
-    group, _, level = missing.rpartition("/")
-    # Hydra's error has no options for an entry of a list, such as logger=[wandb,csw]
-    options = [str(option) for option in error.options or options_of(group)]
-    if not options:
-        return unknown(missing, [*groups(group), *keys(group.replace("/", "."))])
-    return unknown_level(group, level, options)
-
-
-def _explain_key(key: str, cause: Any) -> str:
-    parent, _, _ = key.rpartition(".")
-    kind = getattr(cause, "object_type", None)
-    siblings = getattr(cause, "parent_node", None)
-    allowed = keys(parent) or [str(name) for name in siblings or ()]
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        allowed = [f.name for f in dataclasses.fields(kind)]
-    return unknown(key, [*allowed, *(groups("") if not parent else [])])

@@ -1,20 +1,17 @@
 """Suggest existing names for unknown config keys and options."""
 
-import dataclasses
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.types import RunMode
 
 from ablate.config.leaves import leaves
-from ablate.config.schema import Config
 
-MANY = 20  # number of names that a message can hold
+MANY = 23  # number of names that a message can hold
 MOST = 3  # maximum number of suggestions
 NAMES = ("name", "type", "kind")  # keys that select an option in other frameworks
 SLIP = 0.9  # similarity of two words that differ by a typing error
@@ -55,9 +52,9 @@ LEVEL_ALIASES = {
 }
 
 
-def unknown(key: str, allowed: Iterable[str]) -> str:
+def unknown(key: str, allowed: Iterable[str], where: str = "") -> str:
     """Return an error message that a config key does not exist, with similar names among
-    `allowed`.
+    `allowed`; `where` may name the file of the key, as in " in mine.yaml".
     """
     names = sorted({name for name in allowed if not name.startswith("_")})
     leaf = re.split(r"[./]", key)[-1]
@@ -77,7 +74,7 @@ def unknown(key: str, allowed: Iterable[str]) -> str:
     if len(names) > MANY:
         lists = "`ablate options` lists all options, `ablate --cfg job` all keys"
         here = "" if suggestions else f"{lists} ({len(names)} here)"
-    return f"unknown key {key}: {hint}{here}".rstrip()
+    return f"unknown key {key}{where}: {hint}{here}".rstrip()
 
 
 def likely(word: str, names: Sequence[str], parent: str = "") -> str:
@@ -161,26 +158,6 @@ def chosen_by(key: str) -> str:
     if options_of(group):
         return group
     return f"{shared}@{key}" if options_of(shared) else ""
-
-
-def keys(path: str) -> list[str]:
-    """Return the schema's keys below a dotted path; an empty list for a component, whose keys
-    vary.
-    """
-    node: Any = Config
-    for part in filter(None, path.split(".")):
-        kinds = {f.name: plain(f.type) for f in dataclasses.fields(node)}
-        node = next(
-            filter(dataclasses.is_dataclass, (kinds.get(part), *get_args(kinds.get(part)))), None
-        )
-        if node is None:
-            return []
-    return [f.name for f in dataclasses.fields(node)]
-
-
-def plain(annotation: Any) -> Any:
-    """Return the type of an annotation, without the allowed values that `Annotated` adds."""
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _options(parent: str, kind: ObjectType) -> list[str]:

@@ -1,12 +1,11 @@
 """Check whether a config value has the type of an annotation."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from omegaconf import DictConfig, ListConfig
-
-from ablate.config.hints import plain
 
 PLAIN = {
     int: "a whole number",
@@ -15,13 +14,14 @@ PLAIN = {
     bool: "true or false",
     type(None): "null",
 }
+LIST = "a list"
 LISTS = (list, Sequence, Iterable)
 MAPPINGS = (dict, Mapping)
 
 
 def alternatives(annotation: Any) -> tuple[Any, ...]:
     """Return the members of a union type; for any other annotation, the annotation itself."""
-    kind = plain(annotation)
+    kind = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     if get_origin(kind) not in (Union, UnionType):
         return (kind,)
     return tuple(inner for part in get_args(kind) for inner in alternatives(part))
@@ -45,13 +45,23 @@ def fits(value: Any, kind: Any) -> bool:
         return isinstance(value, DictConfig) and all(_fits_any(value[key], item) for key in value)
     if kind is float:
         return type(value) in (int, float)
-    if isinstance(kind, type):
+    if isinstance(kind, type) and kind not in (Any, object):
         return type(value) is kind if kind in PLAIN else type(value) not in PLAIN
     return True
 
 
 def _fits_any(value: Any, annotation: Any) -> bool:
     return any(fits(value, kind) for kind in alternatives(annotation))
+
+
+def must_be(kinds: Sequence[Any], value: Any) -> str:
+    """Return a phrase for an error message: what a value must be, instead of `value`."""
+    form = describe(kinds)
+    if form != LIST:
+        return f"it must be {form}"
+    if isinstance(value, ListConfig):
+        return f"each item must be {describe(alternatives(get_args(kinds[0])[0]))}"
+    return f"it must be {form}, such as [{value}]"
 
 
 def describe(kinds: Iterable[Any]) -> str:
@@ -68,7 +78,7 @@ def _names(kind: Any) -> list[str]:
     if origin is Literal:
         return [str(value) for value in get_args(kind)]
     if origin in LISTS:
-        return ["a list"]
-    if origin in MAPPINGS:
+        return [LIST]
+    if origin in MAPPINGS or is_dataclass(kind):
         return ["keys with their values, such as {KEY: VALUE}"]
     return [PLAIN[kind]] if isinstance(kind, type) and kind in PLAIN else []
