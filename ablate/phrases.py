@@ -41,6 +41,13 @@ def grouped(number: int | str) -> str:
     return number if isinstance(number, str) else f"{number:,}"
 
 
+def counted(number: int | str, noun: str) -> str:
+    """Return a number with its noun, such as "1 run" or "1,200 runs"; a text of several numbers,
+    such as "2 and 6", takes the plural.
+    """
+    return f"{grouped(number)} {noun}{'s' * (str(number) != '1')}"
+
+
 def quoted(label: str) -> str:
     """Return the label of an arm in quotation marks if it contains a comma, so that its end can be
     seen in a sentence.

@@ -16,7 +16,8 @@ from ablate.phrases import text
 from ablate.record.files import check_writable, seal, write_json, write_text
 from ablate.referee.trust import UNKNOWN
 from ablate.referee.wording import number
-from ablate.report.draw.style import INK, folded, looks, name_rows, style, svg
+from ablate.report.draw.style import folded, looks, name_rows, style, svg
+from ablate.report.marks import INK
 from ablate.report.page import page
 from ablate.report.tables import Table
 

@@ -1,7 +1,7 @@
 """Collect the texts and tables of a report; templates arrange them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,9 +10,8 @@ from ablate.config.titles import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import ReportedClaim, Run, Verdict
 from ablate.metric.table import Metric, metric_in_words, metric_of
-from ablate.phrases import claims_numbered, grouped, interpretation, listed
+from ablate.phrases import claims_numbered, counted, grouped, interpretation, listed
 from ablate.report import tables
-from ablate.report.figures import SECTIONS, Figure
 from ablate.report.selection import claims
 from ablate.verdict.decision import was_trained
 from ablate.verdict.kind import KINDS
@@ -20,9 +19,8 @@ from ablate.verdict.replication import RULE, Replication
 from ablate.verdict.replication_file import asked_again
 from ablate.verdict.wording.layers import bounds, opening
 
-READABLE = (
-    8.0  # cased BLEU (13a) below which translations of real text are too poor to compare arms
-)
+# cased BLEU (13a) below which translations of real text are too poor to compare arms
+READABLE = 8.0
 BUILT_IN = "toy"
 PRECISIONS = {"32-true": "float32", "64-true": "float64", "bf16-mixed": "mixed bfloat16"}
 SPLITS = {"train": "training", "test_long": "long test"}
@@ -30,48 +28,41 @@ DOCUMENT = " (document and section)"  # explains a source that begins with the t
 
 
 def content(
-    evidence: Evidence, verdict: Verdict, figures: list[Figure], contest: Sequence[Replication] = ()
+    evidence: Evidence,
+    verdict: Verdict,
+    figures: Mapping[str, Sequence[object]],
+    contest: Sequence[Replication] = (),
 ) -> dict[str, object]:
     """Return the variables of the report's template, by name.
 
     Args:
         evidence: runs and study of the experiment.
         verdict: the verdict on the claims.
-        figures: the figures of the report.
+        figures: the figures of the report, by section.
         contest: replications of the experiment with new seeds.
     """
-    again = [asked_again(claim, contest) for claim in verdict["claims"]]
     asked = claims(evidence, verdict)
-    kinds = dict.fromkeys(claim["kind"] for claim in verdict["claims"])
+    every, kinds = verdict["claims"], {claim["kind"] for claim in verdict["claims"]}
+    again = [asked_again(claim, contest) for claim in every]
     return {
         "evidence": evidence,
         "title": experiment_title(verdict["experiment"]),
         "verdict": verdict,
         "warning": slice_warning(verdict),
         "regime": regime(verdict),
-        "openings": [opening(claim, claim) for claim in verdict["claims"]],
-        "interpretations": [
-            interpretation(claim, verdict["claims"]) for claim in verdict["claims"]
-        ],
-        "early": [opening(claim, claim.get("short", claim)) for claim in verdict["claims"]],
+        "openings": [opening(claim, claim) for claim in every],
+        "interpretations": [interpretation(claim, every) for claim in every],
+        "early": [opening(claim, claim.get("short", claim)) for claim in every],
         "bounds": bounds(verdict),
         "tables": tables.comparable(evidence, verdict),
-        "fields": [
-            (title, tables.fields_of(claim))
-            for title, claim in zip(tables.titles(asked), asked, strict=True)
-        ],
+        "fields": [*zip(tables.titles(asked), map(tables.fields_of, asked), strict=True)],
         "wrong": tables.wrong(evidence),
         "failed_to_learn": any(
-            arm["runs"]
-            for claim in verdict["claims"]
-            for arm in claim.get("failed_to_learn", {}).values()
+            arm["runs"] for claim in every for arm in claim.get("failed_to_learn", {}).values()
         ),
         "tuned_by": metric_of(tune["metric"]).name if (tune := evidence.study.get("tune")) else "",
         "screening": tables.screening(evidence),
-        "figures": {
-            section: [figure for figure in figures if figure.section == section]
-            for section in SECTIONS
-        },
+        "figures": figures,
         "measured": measured(asked),
         "sources": sources(asked),
         "rules": {kind: KINDS[kind].rule for kind in KINDS if kind in kinds},
@@ -116,7 +107,7 @@ def regime(verdict: Verdict) -> str:
         f"{_options('data', setting.get('data'))}{corpus}",
         _model(setting),
         _training(setting) if trained else "not trained",
-        f"{seeds} seed{'s' * (seeds != 1)} per arm",
+        f"{counted(seeds, 'seed')} per arm",
         _tested(setting.get("test_sentences"), texts_of_task(verdict["components"])),
         _machine(setting, trained),
     ]
@@ -130,19 +121,17 @@ def _options(group: str, names: Any) -> str:
 
 def _model(setting: dict[str, Any]) -> str:
     size = [f"width {setting['d_model']}"] if "d_model" in setting else []
-    size += [_layers(setting["n_layers"])] if "n_layers" in setting else []
+    size += [counted(setting["n_layers"], "layer")] if "n_layers" in setting else []
     name = _options("model", setting["model"]) if "model" in setting else ""
     return f"{name} ({'; '.join(size)})" if name and size else name or "; ".join(size)
-
-
-def _layers(layers: int | str) -> str:
-    return f"{layers} layer{'s' * (str(layers) != '1')}"  # text if layers are a factor
 
 
 def _training(setting: dict[str, Any]) -> str:
     if "steps" not in setting:
         return ""
-    trained = _trained(setting["steps"], setting.get("tokens_per_step"))
+    tokens = setting.get("tokens_per_step")
+    trained = f"{grouped(setting['steps'])} optimiser steps"
+    trained += f" of {grouped(tokens)} tokens" if tokens else ""
     if "short" not in setting:
         return trained
     return f"{trained}, also evaluated after {grouped(setting['short'])} steps"
@@ -150,27 +139,16 @@ def _training(setting: dict[str, Any]) -> str:
 
 def _machine(setting: dict[str, Any], trained: bool) -> str:
     """Return device, number format of training, and number of threads as text."""
-    threads = (
-        f"{setting['threads']} thread{'s' * (setting['threads'] != 1)}"
-        if "threads" in setting
-        else ""
-    )
+    threads = counted(setting["threads"], "thread") if "threads" in setting else ""
     names = re.split(", | and ", str(setting.get("precision", "")))
     precision = listed([PRECISIONS.get(name, name) for name in names]) if trained else ""
     parts = [str(setting.get("device", "")).upper(), precision, threads]
     return ", ".join(part for part in parts if part)
 
 
-def _trained(steps: int | str, tokens: int | str | None) -> str:
-    many = f"{tokens:,}" if isinstance(tokens, int) else tokens  # text if tokens are a factor
-    return f"{grouped(steps)} optimiser steps" + (f" of {many} tokens" if many else "")
-
-
 def _tested(number: Any, texts: str) -> str:
     if isinstance(number, dict):
-        counts = [
-            f"{count:,} {SPLITS.get(split, split)} {texts}" for split, count in number.items()
-        ]
+        counts = [f"{n:,} {SPLITS.get(split, split)} {texts}" for split, n in number.items()]
         return f"tested on {listed(counts)}" if counts else ""
     return f"tested on {number:,} {texts}" if number else ""
 
@@ -271,8 +249,7 @@ def registration(evidence: Evidence, verdict: Verdict) -> str:
 
 def citation(verdict: Verdict) -> str:
     """Return the line for citing a report: software, experiment, hash of its study, and date."""
-    version = verdict["versions"].get("ablate", "")
-    software = f"ablate {listed(version, 'or') if isinstance(version, list) else version}".strip()
+    software = _versions({"ablate": verdict["versions"].get("ablate", "")}).strip()
     when = verdict.get("registered")
     day = f", registered {datetime.fromtimestamp(when, UTC):%Y-%m-%d}" if when else ""
     return f"{software}, experiment {verdict['experiment']}, study {verdict['study_hash']}{day}"
@@ -280,12 +257,12 @@ def citation(verdict: Verdict) -> str:
 
 def versions(verdict: Verdict) -> str:
     """Return the names and versions of the packages that the runs used, as text."""
-    by_name = verdict.get("versions") or {}
-    phrases = (
-        f"{name} {listed(version, 'or') if isinstance(version, list) else version}"
-        for name, version in by_name.items()
-    )
-    return ", ".join(phrases)
+    return _versions(verdict.get("versions") or {})
+
+
+def _versions(by_name: Mapping[str, Any]) -> str:
+    named = ((name, v if isinstance(v, list) else [v]) for name, v in by_name.items())
+    return ", ".join(f"{name} {listed(versions, 'or')}" for name, versions in named)
 
 
 def made_by(runs: Sequence[Run]) -> str:

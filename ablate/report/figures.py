@@ -4,7 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.figure import Figure as Picture
 
 from ablate.config.labels import factor_label, texts_of_task
 from ablate.evidence.folder import Evidence
@@ -15,18 +17,36 @@ from ablate.evidence.types import Run, Shown, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
 from ablate.report.components import components
+from ablate.report.draw.curves import draw_curves
+from ablate.report.draw.lines import (
+    Norms,
+    Points,
+    draw_layers,
+    draw_levels,
+    draw_trend,
+    draw_tuning,
+    line_of,
+    place_of,
+)
+from ablate.report.draw.rows import (
+    Point,
+    draw_components,
+    draw_effects,
+    draw_outcomes,
+    draw_runs,
+    far_rows,
+)
+from ablate.report.draw.style import style
 from ablate.report.selection import claims, has_effect, measured, named_metric, shown
 from ablate.verdict.decision import at_each_budget, is_exact
 from ablate.verdict.study_checks import LAYER
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
 
 SECTIONS = ("effects", "runs", "outcomes", "curves", "tuning")
 LIMITS = ("chance", "bound")  # if they are equal, the line is named "bound"
 STACKS = ("encoder", "decoder")
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # characters that are replaced in file names
-Dots = dict[str, list[tuple[int, float, str]]]  # seed, value and status of each run of an arm
+Dots = dict[str, list[Point]]  # seed, value and status of each run of an arm
+Draw = Callable[[], Picture]
 
 
 @dataclass(frozen=True)
@@ -36,15 +56,13 @@ class Figure:
     name: str
     section: str
     caption: str
-    draw: Callable[[], "Picture"]
+    draw: Draw
 
     @cached_property
-    def picture(self) -> "Picture":
+    def picture(self) -> Picture:
         """The matplotlib figure, drawn on first use, because drawing takes most of the time of a
         report.
         """
-        from ablate.report.draw.style import style  # imports matplotlib
-
         with style():
             return self.draw()
 
@@ -64,9 +82,8 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     answers += _trends(evidence, verdict)
     yield from answers
     runs = list(_runs(evidence, verdict))
-    yield from [made for made, spread in runs if spread] or [
-        made for made, _ in runs[: not answers]
-    ]
+    several = [figure for figure, spread in runs if spread]
+    yield from several or [figure for figure, _ in runs[: not answers]]
     yield from _outcomes(evidence)
     yield from _curves(evidence)
     yield from _tuning(evidence)
@@ -76,8 +93,6 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     """Yield the figure of a screen, that is, of a study that compares many variants with one
     baseline; yield nothing for another study.
     """
-    from ablate.report.draw.components import draw_components, far_rows
-
     rows, screen = components(evidence, verdict), evidence.study.get("screen")
     if not rows or not screen:
         return
@@ -86,9 +101,8 @@ def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
         f"line the {percent(1 - screen['alpha'])}% confidence interval, not corrected for the "
         "number of variants. Colour and shape show the answer, which is corrected"
     )
-    caption += (
-        ". In the shaded band differences are too small to matter" if screen["margin"] else ""
-    )
+    if screen["margin"]:
+        caption += ". In the shaded band differences are too small to matter"
     if far_rows(rows, screen["margin"]):
         caption += ". An arrow with a number marks a mean gain outside of the axis"
     if any(cost is not None for row in rows for cost in row.costs):
@@ -113,11 +127,7 @@ def _asked(evidence: Evidence) -> Iterator[Figure]:
             yield Figure(f"levels-{number}", "effects", caption, draw)
 
 
-def _over_levels(
-    evidence: Evidence, figure: Shown, runs: list[Run]
-) -> Callable[[], "Picture"] | None:
-    from ablate.report.draw.levels import Points, draw_levels, line_of, place_of
-
+def _over_levels(evidence: Evidence, figure: Shown, runs: list[Run]) -> Draw | None:
     points: Points = {}
     for run in runs:
         if (value := measured(run, figure["metric"])) is not None:
@@ -137,34 +147,26 @@ def _limits(metric: str, runs: list[Run]) -> dict[str, float]:
     if "chance" in metric_of(metric).unit:
         return {"chance": 0.0, "bound": 1.0}
     leaf = metric.rpartition("/")[2]
-    values_by_name = {
-        name: {run["metrics"].get(f"{name}/{leaf}") for run in runs} for name in LIMITS
-    }
-    shared = {name: values.pop() for name, values in values_by_name.items() if len(values) == 1}
+    values = {name: {run["metrics"].get(f"{name}/{leaf}") for run in runs} for name in LIMITS}
+    shared = {name: each.pop() for name, each in values.items() if len(each) == 1}
     by_value = {value: name for name, value in shared.items() if value is not None}
     return {name: value for value, name in by_value.items()}
 
 
-def _over_layers(metric: str, runs: list[Run]) -> Callable[[], "Picture"] | None:
-    from ablate.report.draw.layers import draw_layers
-
-    arms = by_label(runs)
-    stacks = {stack: _norms(arms, f"{metric}/{stack}.") for stack in STACKS}
+def _over_layers(metric: str, runs: list[Run]) -> Draw | None:
+    stacks = {stack: _norms(runs, f"{metric}/{stack}.") for stack in STACKS}
     stacks = {stack: norms for stack, norms in stacks.items() if norms}
     return partial(draw_layers, metric.rpartition("/")[2], stacks) if stacks else None
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    from ablate.report.draw.effects import draw_effects
-
     with_effects = [
         claim for claim in at_each_budget(claims(evidence, verdict)) if has_effect(claim)
     ]
     if not with_effects:
         return
-    levels = listed(
-        [f"{percent(1 - alpha)}%" for alpha in dict.fromkeys(c["alpha"] for c in with_effects)]
-    )
+    alphas = dict.fromkeys(claim["alpha"] for claim in with_effects)
+    levels = listed([f"{percent(1 - alpha)}%" for alpha in alphas])
     caption = (
         "Estimated difference between the arms of each claim. A filled mark is the mean over "
         f"seeds, and its line the {levels} confidence interval. Each open circle is one seed."
@@ -183,8 +185,6 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 
 
 def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    from ablate.report.draw.trend import draw_trend
-
     # the effect of a trend with `minus` is a difference of slopes, which no single line has
     asked = (claim for claim in claims(evidence, verdict) if not claim["minus"])
     trends = [claim for claim in asked if claim["kind"] == "trend"]
@@ -217,17 +217,12 @@ def _runs(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[Figure, bool]]
     """Yield a figure of all runs for every metric, and whether runs of an arm differ in the
     metric.
     """
-    from ablate.report.draw.runs import draw_runs
-
     for metric in shown(evidence, verdict):
-        points = {
-            arm: [
-                (run["seed"], y, run["status"])
-                for run in runs
-                if (y := measured(run, metric)) is not None
-            ]
-            for arm, runs in by_label(evidence.runs).items()
-        }
+        points: Dots = {}
+        for arm, run in _labelled(evidence.runs):
+            in_arm = points.setdefault(arm, [])
+            if (y := measured(run, metric)) is not None:
+                in_arm.append((run["seed"], y, run["status"]))
         means = {
             arm["label"]: arm["metrics"][metric]["mean"]
             for arm in verdict["arms"]
@@ -255,28 +250,25 @@ def _how(points: Dots) -> str:
 
 
 def _outcomes(evidence: Evidence) -> Iterator[Figure]:
-    from ablate.report.draw.outcomes import draw_outcomes
-
     if any(run["status"] != "finished" for run in evidence.runs):
-        endings = {
-            arm: {run["seed"]: run["status"] for run in runs}
-            for arm, runs in by_label(evidence.runs).items()
-        }
+        endings: dict[str, dict[int, str]] = {}
+        for arm, run in _labelled(evidence.runs):
+            endings.setdefault(arm, {})[run["seed"]] = run["status"]
         caption = "How every run ended, by arm and seed."
         yield Figure("outcomes", "outcomes", caption, partial(draw_outcomes, endings))
 
 
 def _curves(evidence: Evidence) -> Iterator[Figure]:
-    from ablate.report.draw.curves import draw_curves
-
     arms = _trainings(evidence)
     curves = {arm: [run["curve"] for run in runs if run["curve"]] for arm, runs in arms.items()}
     if not any(curves.values()):
         return
+    hidden = len(by_label(evidence.runs)) > len(arms)
+    once = " Arms that use the same trained models share one line." if hidden else ""
     texts = texts_of_task(evidence.registration.get("components", {}))
     caption = (
         f"Learning curves on validation {texts}. Each line is the mean over the seeds of an arm, "
-        f"and its band reaches from the lowest to the highest seed.{_once(arms, evidence)}"
+        f"and its band reaches from the lowest to the highest seed.{once}"
     )
     yield Figure("curves", "curves", caption, partial(draw_curves, curves))
     training = {arm: [run["training"] for run in arms[arm] if "training" in run] for arm in arms}
@@ -289,20 +281,13 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
 
 
 def _tuning(evidence: Evidence) -> Iterator[Figure]:
-    from ablate.report.draw.tuning import draw_tuning
-
     tune = evidence.study.get("tune")
     if not tune or not ordered(run["tuned"]["value"] for run in evidence.screening):
         return
-    points = {
-        arm: [
-            (run["tuned"]["value"], score)
-            for run in runs
-            if (score := measured(run, tune["metric"])) is not None
-        ]
-        for arm, runs in by_label(evidence.screening).items()
-    }
-    points = {arm: scores for arm, scores in points.items() if scores}
+    points: dict[str, list[tuple[float, float]]] = {}
+    for arm, run in _labelled(evidence.screening):
+        if (score := measured(run, tune["metric"])) is not None:
+            points.setdefault(arm, []).append((run["tuned"]["value"], score))
     if points:
         key = factor_label(tune["key"])
         caption = (
@@ -328,23 +313,20 @@ def _trainings(evidence: Evidence) -> dict[str, list[Run]]:
     return shown
 
 
-def _once(arms: dict[str, list[Run]], evidence: Evidence) -> str:
-    """Return a sentence for the caption of a figure, if some arms have no curve of their own
-    because they share their training with an arm that is drawn; else "".
-    """
-    hidden = len(by_label(evidence.runs)) > len(arms)
-    return " Arms that use the same trained models share one line." if hidden else ""
-
-
-def _norms(arms: dict[str, list[Run]], prefix: str) -> dict[str, dict[int, list[float]]]:
+def _norms(runs: list[Run], prefix: str) -> Norms:
     """Return the gradient norms of all seeds by arm and layer number; norms of 0 are left out.
 
     `prefix` is the start of the metric keys, before the number of the layer.
     """
-    by_arm: dict[str, dict[int, list[float]]] = {}
-    for arm, run in ((arm, run) for arm, runs in arms.items() for run in runs):
+    by_arm: Norms = {}
+    for arm, run in _labelled(runs):
         for key, norm in run["metrics"].items():
             if key.startswith(prefix) and norm:
                 layer = int(key.removeprefix(prefix))
                 by_arm.setdefault(arm, {}).setdefault(layer, []).append(norm)
     return {arm: dict(sorted(layers.items())) for arm, layers in by_arm.items()}
+
+
+def _labelled(runs: list[Run]) -> Iterator[tuple[str, Run]]:
+    """Yield each run with the label of its arm; the runs of an arm follow each other."""
+    return ((arm, run) for arm, members in by_label(runs).items() for run in members)

@@ -41,6 +41,7 @@ AGAIN = {REPRODUCED: "=", WEAKER: "≈", LOST: "≠", OPEN: "?"}
 # contrast of at least 3 to 1 on both. The smallest distance between two colours was maximised for
 # all kinds of colour vision.
 ARM_COLOURS = ("#0072b2", "#b28a12", "#8c19ff", "#73661d", "#c266ff", "#999654")
+INK = "#222"  # colour of text and axes in SVG files; HTML pages replace it by their text colour
 ARMS = len(ARM_COLOURS)  # largest number of arms in one panel
 
 

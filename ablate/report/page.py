@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 from ablate.phrases import code, grouped, text
-from ablate.report.marks import AGAIN, MARKS, style_names
+from ablate.report.marks import AGAIN, INK, MARKS, style_names
 
 FOLD = re.compile(r"^(<details>\n<summary>[\w ]+</summary>|</details>)$", re.MULTILINE)
 ANSWER = re.compile(r"[.:,]")  # the end of the first word of an answer
@@ -108,8 +108,6 @@ def inline(name: str, alt: str, picture: str) -> str:
         alt: the alternative text, escaped for an HTML attribute.
         picture: the SVG file.
     """
-    from ablate.report.draw.style import INK  # imports matplotlib
-
     drawing = picture[picture.index("<svg") :]
     drawing = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", drawing)
     drawing = drawing.replace(INK, "currentColor")

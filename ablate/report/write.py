@@ -12,7 +12,8 @@ from ablate.evidence.types import Verdict
 from ablate.progress import track
 from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
 from ablate.report.content import content
-from ablate.report.figures import figures
+from ablate.report.draw.style import svg
+from ablate.report.figures import SECTIONS, figures
 from ablate.report.page import markdown, page
 from ablate.verdict.conclude import conclude
 from ablate.verdict.replication_file import read_contest
@@ -36,13 +37,12 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     Raises:
         UserError: the folder's contest.json is damaged.
     """
-    from ablate.report.draw.style import svg  # imports matplotlib
-
     verdict = _rounded(finite(verdict))  # the report shows exactly the numbers of verdict.json
     drawn = list(figures(evidence, verdict))
     counted = track(drawn, "drawing figures", len(drawn))
     pictures = {figure.name: svg(figure.picture) for figure in counted}
-    report = markdown(content(evidence, verdict, drawn, read_contest(folder)))
+    sections = {name: [figure for figure in drawn if figure.section == name] for name in SECTIONS}
+    report = markdown(content(evidence, verdict, sections, read_contest(folder)))
     for written in (folder, folder / "figures"):
         clear_unfinished(written)
     write_json(folder / "verdict.json", seal(verdict))

@@ -1,26 +1,30 @@
 """Prepare the page of a claim: the claim as a sentence, the answer (the word that combines all
-verdicts on the claim), a figure, and reasons for and against trusting the answer.
+verdicts on the claim), a figure, reasons for and against trusting the answer, and the answers that
+other margins would give.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
-from ablate.evidence.types import ReportedClaim
+from ablate.evidence.types import Band, ReportedClaim
 from ablate.ledger.annotations import Pair
 from ablate.ledger.entries import Entry
-from ablate.ledger.headline import MIXED
+from ablate.ledger.headline import MIXED, headline
 from ablate.ledger.verdicts import Finding
-from ablate.phrases import listed
+from ablate.phrases import counted, listed
+from ablate.report.selection import bound
 from ablate.site.documents import linked
-from ablate.site.forest import Forest, Row, forests, row
-from ablate.site.margins import Margins, margins
+from ablate.site.forest import Forest, Margins, Row, forests, margins, row
 from ablate.site.model import Site
 from ablate.site.source import Source
-from ablate.site.trust import doubts, support
-from ablate.site.wording import changes, counted, duration, rule
+from ablate.site.wording import changes, doubts, duration, support
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, was_trained
 from ablate.verdict.wording.caveats import about
+
+LARGEST = 10.0  # the largest factor of the margins; the smallest is its inverse
+Verdicts = list[tuple[float, Finding]]
 
 
 @dataclass(frozen=True)
@@ -91,11 +95,6 @@ class View:
         return about(self.claim, self.source.entries, self.source.caveats)
 
     @property
-    def rule(self) -> str:
-        """The statistical rule by which the claim was decided, as a sentence."""
-        return rule(self.claim) if self.claim else ""
-
-    @property
     def cost(self) -> str:
         """The number of runs of the experiment and their total time, as text; "" if the results of
         the runs are not available.
@@ -132,9 +131,7 @@ def drawn(views: list[View]) -> list[tuple[Forest, list[View]]]:
     The effects in a plot share a horizontal axis. Plots come first if they have a verdict that
     decides the claim's headline, the word that combines all verdicts on the claim.
     """
-    by_row = {id(view.row): view for view in views if view.row}
-    every = forests(view.row for view in views if view.row)
-    axes = [(forest, [by_row[id(row)] for row in forest.rows]) for forest in every]
+    axes = forests((view.row, view) for view in views)
     return sorted(axes, key=lambda pair: not any(view.decides for view in pair[1]))
 
 
@@ -191,3 +188,63 @@ def whole(entry: Entry, site: Site) -> dict[str, object]:
         "support": [*support([(view.finding, view.source, view.claim) for view in deciding])],
         "doubts": [*doubts([(view.finding, view.source, view.claim) for view in deciding])],
     }
+
+
+class HeadlineThreshold(NamedTuple):
+    """The word that combines all verdicts on a claim, such as "supported", if all margins are
+    multiplied by `factor` or more, up to the next threshold.
+    """
+
+    factor: float
+    word: str
+
+
+def turns(entry: Entry, site: Site) -> list[HeadlineThreshold]:
+    """Return how the headline of a claim (the word that combines all verdicts on the claim) changes
+    if all margins are multiplied by a factor.
+
+    Each element of the result has a factor, and the headline from this factor on, up to the factor
+    of the next element. The factors ascend. The result is empty if no factor changes the headline.
+    """
+    verdicts = [_verdicts(finding, site) for finding in entry.headline.deciding]
+    starts = sorted({start for by_factor in verdicts for start, _ in by_factor})
+    statement, current = entry.claim.statement, entry.headline
+    words = [
+        headline(
+            statement,
+            [_at(start, by_factor) for by_factor in verdicts],
+            current.gone,
+            current.real_text,
+            current.unasked,
+        ).word
+        for start in starts
+    ]
+    turned = [HeadlineThreshold(start, word) for start, word in zip(starts, words, strict=True)]
+    kept = [turn for i, turn in enumerate(turned) if not i or turn.word != turned[i - 1].word]
+    return kept if len(kept) > 1 else []
+
+
+def _at(factor: float, by_factor: Verdicts) -> Finding:
+    return [finding for start, finding in by_factor if start <= factor][-1]
+
+
+def _verdicts(finding: Finding, site: Site) -> Verdicts:
+    """Return the verdicts that an experiment on a claim would have if its margin were multiplied by
+    a factor, each with the smallest factor for which the verdict holds.
+
+    The verdict at factor 1 is the original verdict. If no margin would change the verdict (for
+    example, because nothing was learned), the result has only the original verdict.
+    """
+    claim = site.answer(finding)
+    which, margin = bound(claim) if claim else ("", 0.0)
+    if claim is None or not claim["sensitivity"] or which != "margin" or margin <= 0:
+        return [(0.0, finding)]
+    bands: list[Band] = [band for band in claim["sensitivity"] if band["from"] < LARGEST * margin]
+    here = [band for band in bands if band["from"] <= margin][-1]["verdict"]
+    findings = [
+        finding if band["verdict"] == here else replace(finding, verdict=band["verdict"])
+        for band in bands
+    ]
+    least = [i for i, band in enumerate(bands) if band["from"] * LARGEST <= margin][-1]
+    starts = [0.0, *(band["from"] / margin for band in bands[least + 1 :])]
+    return list(zip(starts, findings[least:], strict=True))

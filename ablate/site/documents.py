@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from ablate.ledger.claims import Claim, Document
 from ablate.ledger.entries import Entry, count, titles
-from ablate.site.address import anchors
-from ablate.site.model import Site
+from ablate.site.model import Site, anchors
 from ablate.site.wording import stands
 
 WHOLE = "The text as a whole"
@@ -59,14 +58,7 @@ def places(claim: Claim) -> dict[str, list[str]]:
     by_title = {claim.document: [place for place in claim.section.split("; ") if place]}
     title = claim.document
     for part in (part for part in claim.also_in.split("; ") if part):
-        title = next(
-            (
-                document_title
-                for document_title in titles()
-                if part.startswith(f"{document_title}, ")
-            ),
-            title,
-        )
+        title = next((name for name in titles() if part.startswith(f"{name}, ")), title)
         by_title.setdefault(title, []).append(part.removeprefix(f"{title}, "))
     return by_title
 

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ablate.report.page import body
-from ablate.site import sentences
-from ablate.site.address import names
+from ablate.site import data
 from ablate.site.forest import Forest, Row, forests, row
-from ablate.site.model import Site
-from ablate.site.runs import by_seed, data
+from ablate.site.model import Site, names
 from ablate.site.source import Source
 from ablate.site.wording import duration
 
@@ -31,43 +29,39 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
         page: function that renders a template from its name, the relative path to the root of the
             site, and its variables.
     """
-    source = site.sources[folder]
-    name = site.experiments[folder]
-    sentence_data = _sentences(source, site, name)
+    source, name = site.sources[folder], site.experiments[folder]
+    sentences = data.of_seeds(source, site.tests, site.attention, name)
     page_names = names(f"{name}-{further_page}" for further_page in source.pages)
     siblings = {further_page: page_names[f"{name}-{further_page}"] for further_page in source.pages}
-    yield (
-        f"experiments/{name}.html",
-        page(
-            "experiment.html",
-            "../",
-            source=source,
-            page=name,
-            report=_report(source, name) if source.report else "",
-            addresses=site.claims,
-            further=siblings,
-            drawn=_drawn(source),
-            sentences=bool(sentence_data),
-            duration=duration(source.seconds),
-            entries=[e for e in site.entries if any(f.report.parent == folder for f in e.findings)],
-        ),
-    )
+    context = {
+        "source": source,
+        "page": name,
+        "report": _report(source, name) if source.report else "",
+        "addresses": site.claims,
+        "further": siblings,
+        "drawn": _drawn(source),
+        "sentences": bool(sentences),
+        "duration": duration(source.seconds),
+        "entries": [e for e in site.entries if any(f.report.parent == folder for f in e.findings)],
+    }
+    yield f"experiments/{name}.html", page("experiment.html", "../", **context)
     for further_page, text in source.pages.items():
-        shown = {"name": further_page.replace("_", " "), "page": name, "title": source.title}
-        text = _linked(body(text, lambda _, alt: alt), siblings)
-        yield (
-            f"experiments/{siblings[further_page]}.html",
-            page("further.html", "../", text=text, **shown),
-        )
+        context = {
+            "name": further_page.replace("_", " "),
+            "page": name,
+            "title": source.title,
+            "text": _linked(body(text, lambda _, alt: alt), siblings),
+        }
+        file = f"experiments/{siblings[further_page]}.html"
+        yield file, page("further.html", "../", **context)
     if source.evidence:
-        yield f"data/{name}.js", data(source.evidence, source.answers, source.verdict, name)
-        details = sentences.of_runs(source.evidence, site.tests, name)
-        if details:
+        yield f"data/{name}.js", data.of_experiment(source, name)
+        if details := data.of_runs(source, site.tests, name):
             yield f"data/{name}-runs.js", details
         context = {"source": source, "page": name, "details": bool(details)}
         yield f"runs/{name}.html", page("runs.html", "../", **context)
-    if sentence_data:
-        yield f"data/{name}-sentences.js", sentence_data
+    if sentences:
+        yield f"data/{name}-sentences.js", sentences
 
 
 def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
@@ -82,12 +76,6 @@ def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
         for entry in site.entries
     ]
     return [(words, claim.statement, site.claims[claim.id]) for words, claim in answers if words]
-
-
-def _sentences(source: Source, site: Site, page: str) -> str:
-    if source.evidence is None:
-        return ""
-    return sentences.data(source.evidence, source.answers, site.tests, site.attention, page)
 
 
 def _report(source: Source, page: str) -> str:
@@ -136,15 +124,9 @@ def _drawn(source: Source) -> list[tuple[Forest, list[tuple[int, Row]]]]:
     Each effect comes with the number of its claim, so that the plot can link to the results of each
     seed.
     """
-    if source.evidence is None:
-        return []
-    numbered = [(n, claim) for n, claim in enumerate(source.answers) if by_seed(claim)]
-    rows_by_id = {
-        id(effect_row): (number, effect_row)
-        for number, claim in numbered
-        if (effect_row := row(claim, ""))
-    }
-    every = forests(effect_row for _, effect_row in rows_by_id.values())
-    return [
-        (forest, [rows_by_id[id(effect_row)] for effect_row in forest.rows]) for forest in every
-    ]
+    effects = (
+        (effect, (number, effect))
+        for number, claim in enumerate(source.answers if source.evidence else [])
+        if data.by_seed(claim) and (effect := row(claim, ""))
+    )
+    return forests(effects)

@@ -1,36 +1,36 @@
 """Arrange effects on a common axis (a forest plot); positions are percentages of the width, so that
 pages can scale them.
 
+A band below shows which verdict other margins would give.
+
 Differences are on a linear axis that includes 0. Deviations of exact claims are on a logarithmic
 axis, because deviations that must be 0 and deviations that must differ from 0 are often fifteen
 orders of magnitude apart.
 """
 
-import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TypeVar
 
 from ablate.config.labels import factor_label
 from ablate.evidence.types import ReportedClaim
-from ablate.metric.table import metric_in_words
+from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import interval
 from ablate.report.selection import PER, bound, contrast
-from ablate.verdict.decision import is_exact
+from ablate.verdict.decision import Decision, is_exact
 from ablate.verdict.kind import KINDS
 from ablate.verdict.wording.details import unit_of
 
+Item = TypeVar("Item")
 LEAST = 1e-17  # stands for 0 on a logarithmic axis; smaller than rounding errors near 1
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TICKS = 5
 AROUND = 0.06  # space at each end of an axis, as a fraction of the range of the values
-ONE_AXIS = (
-    "metric",
-    "kind",
-    "better",
-    "over",
-    "scale",
-)  # fields that must be equal for effects on one axis
+BEYOND = 1.5  # the axis of margins ends at this multiple of the largest margin shown
+# fields that must be equal for effects on one axis
+ONE_AXIS = ("metric", "kind", "better", "over", "scale")
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,9 @@ class Row:
     def bounds(self) -> list[float]:
         """The values (such as margins) with which the effect is compared."""
         _, size = bound(self.claim)
-        if not size:
-            return []
-        return (
-            [size] if self.claim["kind"] == "exact" else [*KINDS[self.claim["kind"]].bounds(size)]
-        )
+        if self.claim["kind"] == "exact":
+            return [size] if size else []
+        return [*KINDS[self.claim["kind"]].bounds(size)] if size else []
 
     @property
     def shade(self) -> tuple[float, float] | None:
@@ -175,18 +173,23 @@ def row(claim: ReportedClaim, place: str) -> Row | None:
     return Row(claim, contrast(claim) if claim["kind"] != "exact" else _subject(claim), place)
 
 
-def forests(rows: Iterable[Row]) -> list[Forest]:
+def forests(drawn: Iterable[tuple[Row | None, Item]]) -> list[tuple[Forest, list[Item]]]:
     """Return forest plots of the effects, one for each group of effects that can share a horizontal
     axis, such as differences in the same metric.
+
+    Each effect comes with an item, such as its verdict. Each plot comes with the items of its
+    effects. An item without an effect is left out.
     """
-    ordered = sorted(rows, key=_axis_of)
-    groups = [list(group_rows) for _, group_rows in itertools.groupby(ordered, _axis_of)]
-    return [Forest(_axis(group), group) for group in groups]
+    ordered = sorted(
+        ((_axis_of(row), row, item) for row, item in drawn if row), key=lambda part: part[0]
+    )
+    groups = [[*group] for _, group in groupby(ordered, lambda part: part[0])]
+    return [(_forest([row for _, row, _ in group]), [x for *_, x in group]) for group in groups]
 
 
-def _axis_of(row_of_axis: Row) -> tuple[str, ...]:
-    fields = dict(row_of_axis.claim)
-    return ("exact",) if row_of_axis.exact else tuple(str(fields[key]) for key in ONE_AXIS)
+def _axis_of(effect: Row) -> tuple[str, ...]:
+    fields = dict(effect.claim)
+    return ("exact",) if effect.exact else tuple(str(fields[key]) for key in ONE_AXIS)
 
 
 def _subject(claim: ReportedClaim) -> list[str]:
@@ -198,14 +201,15 @@ def _subject(claim: ReportedClaim) -> list[str]:
     return [metric_in_words(claim["metric"], claim.get("measures")).named, *contrast(claim)]
 
 
-def _axis(rows: list[Row]) -> Axis:
-    values = [value for effect_row in rows for value in effect_row.values() if math.isfinite(value)]
+def _forest(rows: list[Row]) -> Forest:
+    values = [value for effect in rows for value in effect.values() if math.isfinite(value)]
     if rows[0].exact:
         sizes = [max(abs(value), LEAST) for value in values]
-        return Axis(min(sizes) / 10, max(*sizes, 1e-3) * 10, True, "distance from 0, logarithmic")
+        low, high = min(sizes) / 10, max(*sizes, 1e-3) * 10
+        return Forest(Axis(low, high, True, "distance from 0, logarithmic"), rows)
     low, high = min(*values, 0.0), max(*values, 0.0)
     around = AROUND * (high - low or 1.0)
-    return Axis(low - around, high + around, False, _axis_name(rows[0].claim))
+    return Forest(Axis(low - around, high + around, False, _axis_name(rows[0].claim)), rows)
 
 
 def _axis_name(claim: ReportedClaim) -> str:
@@ -222,3 +226,61 @@ def _axis_name(claim: ReportedClaim) -> str:
     if claim["metric"].endswith("changed"):  # this metric is a difference already
         return name
     return f"{'fall of' if falls else 'difference in'} {name}"
+
+
+@dataclass(frozen=True)
+class Band:
+    """A range of margins with the same verdict; start and width are percentages of the axis."""
+
+    start: float
+    width: float
+    verdict: str
+    label: str  # the verdict with its grade
+
+
+@dataclass(frozen=True)
+class Margins:
+    """The verdicts that a claim would have at all margins from 0 on; for a claim that a condition
+    holds in every case, at all tolerances.
+    """
+
+    which: str  # margin | tolerance
+    planned: float  # the margin or tolerance of the study
+    axis: Axis
+    bands: list[Band]
+    unit: str
+
+    @property
+    def place(self) -> float:
+        """The position of the study's own margin on the axis, in percent."""
+        return self.axis.place(self.planned)
+
+
+def margins(claim: ReportedClaim) -> Margins | None:
+    """Return the ranges of margins with their verdicts; None if every margin gives the same
+    verdict.
+    """
+    turns = claim["sensitivity"]
+    if len(turns) < 2:
+        return None
+    which, planned = bound(claim)
+    starts = [turn["from"] for turn in turns]
+    axis = _axis_of_margins([*starts[1:], planned], claim["kind"] == "exact")
+    ends = [0.0, *(min(100.0, axis.place(start)) for start in starts[1:]), 100.0]
+    bands = [
+        Band(
+            start=start,
+            width=round(end - start, 2),
+            verdict=turn["verdict"],
+            label=str(Decision(turn["verdict"], turn["grade"])),
+        )
+        for (start, end), turn in zip(pairwise(ends), turns, strict=True)
+    ]
+    return Margins(which, planned, axis, bands, metric_of(claim["metric"]).axis)
+
+
+def _axis_of_margins(shown: list[float], log: bool) -> Axis:
+    if not log:
+        return Axis(0.0, BEYOND * max(shown) or 1.0, False, "")
+    sizes = [max(size, LEAST) for size in shown]
+    return Axis(min(sizes) / 100, max(sizes) * 100, True, "")

@@ -1,5 +1,8 @@
 """Define the content of the site, and the addresses of its pages."""
 
+import hashlib
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +14,11 @@ from ablate.ledger.entries import Entry
 from ablate.ledger.places import ORIGINS
 from ablate.ledger.verdicts import Finding, steps_of_claim
 from ablate.progress import track
-from ablate.site.address import anchors, names
-from ablate.site.attention import Kept, kept
-from ablate.site.sentences import Tests, tests
+from ablate.site.data import Kept, Tests, kept, tests
 from ablate.site.source import Source, read
+
+FOREIGN = re.compile(r"[^\w.+=-]+", re.ASCII)
+LONGEST = 80  # largest number of letters in a file name
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,7 @@ class Site:
     def experiments(self) -> dict[Path, str]:
         """The page name of each experiment by its folder: experiments/<name>.html."""
         labels: dict[Path, str] = {}
-        for (
-            folder,
-            source,
-        ) in self.sources.items():  # committed experiments come first and keep their names
+        for folder, source in self.sources.items():  # committed experiments keep their names
             has_name = folder.name.startswith(source.name)
             label = folder.name if has_name else f"{source.name}-{folder.name}"
             again = sum(earlier_label == label for earlier_label in labels.values())
@@ -100,3 +101,29 @@ def gather(entries: list[Entry], warnings: list[str], results: Path) -> Site:
     counted = track(ordered, "reading experiments", len(ordered))
     sources = {folder: read(folder, warnings, folders[folder]) for folder in counted}
     return Site(entries, sources, tests(results), kept(results))
+
+
+def names(texts: Iterable[str]) -> dict[str, str]:
+    """Return a file name for each text: the text itself if it is valid, else a simplified form with
+    a digest.
+    """
+    by_text: dict[str, str] = {}
+    taken: set[str] = set()
+    for text in dict.fromkeys(texts):
+        name = FOREIGN.sub("-", text).strip("-.")[:LONGEST]
+        if name != text or name.casefold() in taken:
+            name = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
+        taken.add(name.casefold())
+        by_text[text] = name
+    return by_text
+
+
+def anchors(texts: Iterable[str]) -> dict[str, str]:
+    """Return an HTML anchor for each text, in lower case, with a number if it would not be
+    unique.
+    """
+    by_text: dict[str, str] = {}
+    for number, text in enumerate(dict.fromkeys(texts), 1):
+        name = FOREIGN.sub("-", text.lower()).strip("-.") or f"part-{number}"
+        by_text[text] = f"{name}-{number}" if name in by_text.values() else name
+    return by_text

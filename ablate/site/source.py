@@ -1,7 +1,8 @@
 """Read the folder of an experiment (verdict, report and results) for the site."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -203,11 +204,10 @@ def _without_study(entry: Entry) -> ReportedClaim:
 
 def _has_form(folder: Path, verdict: Verdict) -> bool:
     """Return whether a verdict has all required fields; verdicts of old versions lack some."""
-    try:
+    with suppress(UserError):
         _check_entries(folder, verdict)
-    except UserError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _check_entries(folder: Path, verdict: Verdict) -> None:
@@ -223,8 +223,7 @@ def _evidence(folder: Path, verdict: Verdict) -> Evidence:
     """
     evidence = Evidence.load(folder, statistics=False)
     _check_entries(folder, verdict)
-    asked = set(_keys(evidence.study["claims"]))
-    if not asked >= set(_keys(verdict["claims"])):
+    if not _keys(evidence.study["claims"]) >= _keys(verdict["claims"]):
         raise UserError(
             f"{folder / 'verdict.json'} has claims that its study lacks: run `ablate judge "
             f"{folder}`"
@@ -232,5 +231,5 @@ def _evidence(folder: Path, verdict: Verdict) -> Evidence:
     return evidence
 
 
-def _keys(questions: Iterable[Question]) -> Iterator[tuple[str, str]]:
-    return ((claim["id"], claim.get("reading", "")) for claim in questions)
+def _keys(questions: Iterable[Question]) -> set[tuple[str, str]]:
+    return {(claim["id"], claim.get("reading", "")) for claim in questions}

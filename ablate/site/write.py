@@ -14,9 +14,10 @@ from ablate.phrases import grouped
 from ablate.progress import track
 from ablate.record.files import writing
 from ablate.report.marks import arm_style, style_names
-from ablate.site import attention, claim, documents, example, ledger, words
+from ablate.site import claim, data, documents, front, guide
 from ablate.site.experiment import answered, files_of
 from ablate.site.model import Site, gather
+from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE
 
 COPIED_FILES = ("ledger.js", "page.js", "drill.js", "experiments.js", "charts.js", "runs.js")
@@ -49,7 +50,7 @@ def _pictures(site: Site) -> Iterator[tuple[str, bytes]]:
         for name, path in source.pictures.items():
             yield f"experiments/{site.experiments[folder]}/{name}.svg", path.read_bytes()
         runs = source.evidence.runs if source.evidence else []
-        for name, path in attention.files(runs, site.attention).items():
+        for name, path in data.files(runs, site.attention).items():
             yield f"data/{name}", path.read_bytes()
 
 
@@ -62,11 +63,11 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
         return templates.get_template(template).render(site=site, root=root, here=here, **context)
 
     texts = [documents.whole(document, site) for document in documents.shown(site)]
-    yield "index.html", page("index.html", **ledger.whole(site))
+    yield "index.html", page("index.html", **front.whole(site))
     yield "documents.html", page("documents.html", rows=texts)
     yield "contradictions.html", page("contradictions.html", pairs=_pairs(site))
     yield "experiments.html", page("experiments.html", **_experiments(site))
-    yield "how-to-read.html", page("how-to-read.html", **example.whole(site))
+    yield "how-to-read.html", page("how-to-read.html", **guide.whole(site))
     for entry in track(site.entries, "writing claims", len(site.entries)):
         name = f"claims/{site.claims[entry.claim.id]}.html"
         yield name, page("claim.html", "../", **claim.whole(entry, site))
@@ -75,7 +76,7 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
     for folder in track(site.sources, "writing experiments", len(site.sources)):
         yield from files_of(folder, site, page)
     yield "style.css", _style()
-    yield "words.js", words.script()
+    yield "words.js", guide.script()
     for name in COPIED_FILES:
         yield name, (files("ablate.site") / "templates" / name).read_text(encoding="utf-8")
 
@@ -91,14 +92,14 @@ def _templates() -> Environment:
     environment.filters |= {
         "date": _date,
         "css": lambda state: state.replace(" ", "-"),
-        "experiments": ledger.experiments,
+        "experiments": front.experiments,
         "detail": detail,
         "grouped": grouped,
         "limits": limits,
         "settings": settings,
-        "terms": words.terms,
+        "terms": guide.terms,
     }
-    environment.globals["again_rule"] = RULE
+    environment.globals |= {"again_rule": RULE, "kinds": KINDS}
     environment.globals["m"] = environment.get_template("macros.html").module
     return environment
 

@@ -24,8 +24,7 @@ from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.parts import is_part
 from ablate.verdict.decision import read_verdict
-from ablate.wandb.names import LOGGER
-from ablate.wandb.note import advise_upload
+from ablate.wandb.note import LOGGER, advise_upload
 
 VERDICT = "verdict.json"
 FILE_WIDTH = 140  # width of a table in a file or a pipe

@@ -20,12 +20,12 @@ from ablate.evidence.seal import FILES
 from ablate.evidence.types import Answer, Spread, Verdict
 from ablate.phrases import name_of
 from ablate.record.files import finite
-from ablate.record.label import cut
+from ablate.report.draw.style import style
 from ablate.report.figures import figures
 from ablate.report.selection import shown
 from ablate.verdict.decision import at_each_budget
-from ablate.wandb.connection import as_tags
-from ablate.wandb.names import ANALYSIS, EVIDENCE, LOGGER, LONGEST_NAME, LONGEST_TITLE
+from ablate.wandb.describe import Names
+from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER
 from ablate.wandb.start import finish, start
 
 CLAIM = (
@@ -67,19 +67,14 @@ def send_analysis(
         Exception: any error of W&B.
     """
     verdict = finite(verdict)
-    ids = (claim["id"][:LONGEST_NAME] for claim in verdict["claims"])
+    names = Names.of(logger)
     run = start(
         logger.mode,
         folder,
         analysis_identity(evidence, folder),
         goes_on=False,
-        project=logger.project,
-        entity=logger.entity,
-        notes=logger.notes,
-        group=cut(logger.group or evidence.name, LONGEST_TITLE),
-        job_type=ANALYSIS,
-        name=f"{logger.name or evidence.name}: analysis",
-        tags=as_tags([*ids, *as_tags(logger.tags)]),
+        **names.arguments(evidence.name, ANALYSIS, [claim["id"] for claim in verdict["claims"]]),
+        name=f"{names.name or evidence.name}: analysis",
         config={
             "study": evidence.study,
             "regime": evidence.regime,
@@ -151,8 +146,6 @@ def _spread(spread: Spread | None) -> tuple[float | None, float | None]:
 
 def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.Image]]:
     """Yield each figure of the report, with its name, as an image on a white background."""
-    from ablate.report.draw.style import style  # imports matplotlib
-
     with style():
         for figure in figures(evidence, verdict):
             file = io.BytesIO()

@@ -15,7 +15,7 @@ import wandb
 from pydantic import ValidationError
 
 from ablate.errors import UserError, first_line
-from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE
+from ablate.wandb.note import LONGEST_NAME, LONGEST_TITLE
 
 Mode = Literal["online", "offline", "shared", "disabled", "dryrun", "run"]  # the modes of W&B
 MODES = ("auto", "online", "offline")

@@ -18,8 +18,7 @@ from ablate.record.label import cut
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure, TrainingParts
 from ablate.wandb.connection import as_tags
-from ablate.wandb.names import LONGEST_NAME, LONGEST_TITLE, STEP
-from ablate.wandb.note import NOTE
+from ablate.wandb.note import LONGEST_NAME, LONGEST_TITLE, NOTE, STEP, Place
 from ablate.wandb.start import finish
 
 BEST = {"higher": "max", "lower": "min"}
@@ -54,6 +53,23 @@ class Names:
         plain = {key: node[key] or None for key in ("entity", "group", "name", "notes")}
         return cls(project=node["project"] or "", tags=tuple(as_tags(node["tags"])), **plain)
 
+    def arguments(self, experiment: str, job: str, claims: list[str]) -> dict[str, object]:
+        """Return project, group and tags as keyword arguments of `wandb.init`.
+
+        Args:
+            experiment: name of the experiment, the default of the group.
+            job: job type of the run.
+            claims: ids of the claims of the study, which are further tags.
+        """
+        return {
+            "project": self.project,
+            "entity": self.entity,
+            "notes": self.notes,
+            "group": cut(self.group or experiment, LONGEST_TITLE),
+            "job_type": cut(job, LONGEST_NAME),
+            "tags": as_tags([*(claim[:LONGEST_NAME] for claim in claims), *self.tags]),
+        }
+
 
 @dataclass(frozen=True)
 class LoggedRun:
@@ -85,31 +101,12 @@ class LoggedRun:
         """Return project, group, names, tags and config of the run, as keyword arguments of
         `wandb.init`.
         """
+        claims = [claim.id for claim in (self.config.study or {}).get("claims", [])]
         return {
-            "project": names.project,
-            "entity": names.entity,
-            "notes": names.notes,
-            "group": cut(names.group or self.config.name, LONGEST_TITLE),
-            "job_type": cut(arm(self.config), LONGEST_NAME),
+            **names.arguments(self.config.name, arm(self.config), claims),
             "name": title(self.config, names.name),
-            "tags": as_tags([*claim_tags(self.config), *names.tags]),
             "config": columns(self),
         }
-
-
-def note_of(run: Run, logged: LoggedRun) -> dict[str, str | None]:
-    """Return the content of wandb.json: the location of a run in W&B, and the run's digests.
-
-    The URL is None until the run is uploaded.
-    """
-    return {
-        "id": run.id,
-        "url": run.url,
-        "project": run.project,
-        "group": run.group,
-        "identity": logged.identity,
-        "training": logged.training,
-    }
 
 
 def conclude(
@@ -126,13 +123,15 @@ def conclude(
     """
     run.summary.update({"training": logged.training, **summary(result)})
     finish(run, failed=result["status"] == "failed", quiet=quiet)
-    folder = Path(result.get("evaluation", logged.folder))
-    write_json(folder / NOTE, note_of(run, logged))
-
-
-def claim_tags(config: DictConfig) -> list[str]:
-    """Return the ids of the claims of a study, as tags."""
-    return [claim.id[:LONGEST_NAME] for claim in (config.study or {}).get("claims", [])]
+    note = {
+        "id": run.id,
+        "url": run.url,  # None until the run is uploaded
+        "project": run.project,
+        "group": run.group,
+        "identity": logged.identity,
+        "training": logged.training,
+    }
+    write_json(Place.of(result, logged.folder).result / NOTE, note)
 
 
 def title(config: DictConfig, given: str | None) -> str:
@@ -202,11 +201,9 @@ def summary(result: CombinedResult | Failure) -> dict[str, object]:
     without the prefix.
     """
     given: Mapping[str, object] = result
-    plain_fields = {key: given[key] for key in PLAIN if key in given}
-    all_metrics = result["metrics"]
-    plain = {
-        name: value for name, value in all_metrics.items() if name.partition("/")[0] not in CURVES
-    }
-    metrics = {f"{RESULT}{name}": value for name, value in all_metrics.items()}
-    seconds = {f"seconds/{phase}": value for phase, value in result["seconds"].items()}
-    return {**plain_fields, **plain, **metrics, **seconds}
+    values = {key: given[key] for key in PLAIN if key in given}
+    for name, value in result["metrics"].items():
+        values[f"{RESULT}{name}"] = value
+        if name.partition("/")[0] not in CURVES:
+            values[name] = value
+    return values | {f"seconds/{phase}": value for phase, value in result["seconds"].items()}

@@ -19,7 +19,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.seal import FILES
 from ablate.verdict.load import load_evidence
 from ablate.wandb.connection import check_environment, has_key, reachable
-from ablate.wandb.names import ANALYSIS, EVIDENCE
+from ablate.wandb.note import ANALYSIS, EVIDENCE
 
 
 def connect() -> Any:

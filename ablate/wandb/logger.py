@@ -8,7 +8,6 @@ metrics in the run's folder are logged again.
 
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated
 
 import wandb
@@ -21,11 +20,12 @@ from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure
 from ablate.train.module import Training
 from ablate.train.run_logger import RunLogger
-from ablate.wandb.connection import MODES, as_tags, check_environment, check_names, settle
+from ablate.wandb.connection import MODES, check_environment, check_names, settle
 from ablate.wandb.describe import LoggedRun, Names, conclude, define_metrics, log_again
 from ablate.wandb.note import Place
-from ablate.wandb.samples import COLUMNS, KEY, translations
 from ablate.wandb.start import start
+
+COLUMNS = ["line", "source", "reference", "hypothesis"]  # of the sample translations
 
 
 class WandbRun(WandbLogger, RunLogger):
@@ -57,14 +57,8 @@ class WandbRun(WandbLogger, RunLogger):
         samples: Annotated[int, Range(0)],
     ) -> None:
         super().__init__(save_dir=save_dir, project=project)
-        self.names = Names(
-            project=project,
-            entity=entity or None,
-            group=group or None,
-            name=name or None,
-            notes=notes or None,
-            tags=tuple(as_tags(tags)),
-        )
+        named = {"project": project, "entity": entity, "group": group, "name": name}
+        self.names = Names.of({**named, "notes": notes, "tags": tags})
         self.samples = samples
         self.wanted = mode
         self.advice = f"to send it to W&B: ablate upload {save_dir}"
@@ -85,7 +79,7 @@ class WandbRun(WandbLogger, RunLogger):
         """Return a sentence with the command that uploads a run whose stored result is used again;
         "" if W&B has the run, or if the run waits on this disk to be uploaded.
         """
-        place = Place(Path(result.get("evaluation", record.folder)), record.folder)
+        place = Place.of(result, record.folder)
         if place.state(self.names.project, self.names.group or record.config.name) != "missing":
             return ""
         return f"This run was done before, and W&B lacks it: ablate upload {record.folder}"
@@ -107,22 +101,18 @@ class WandbRun(WandbLogger, RunLogger):
 
     @rank_zero_only
     def validated(self, task: Training) -> None:
-        """Log translations of the first sentences of validation."""
+        """Log translations of the first sentences of validation, always of the same ones."""
         if self.samples and task.task.generates:
             rows = translations(task, self.samples)
-            self.log_table(KEY, COLUMNS, rows, step=task.global_step)
+            self.log_table("val/translations", COLUMNS, rows, step=task.global_step)
 
     @rank_zero_only
     def show(self, task: Training) -> None:
         """Log pictures of attention maps and position encodings."""
         from ablate.observe.pictures import pictures
 
-        self.experiment.log(
-            {
-                name: wandb.Image(picture)
-                for name, picture in pictures(task.model, task.data, task.device)
-            }
-        )
+        drawn = pictures(task.model, task.data, task.device)
+        self.experiment.log({name: wandb.Image(picture) for name, picture in drawn})
 
     @rank_zero_only
     def end(self, result: CombinedResult | Failure) -> None:
@@ -144,3 +134,17 @@ class WandbRun(WandbLogger, RunLogger):
         except Exception:
             wandb.teardown()  # otherwise it would fail again when this process ends
             raise
+
+
+def translations(task: Training, count: int) -> list[list[int | str]]:
+    """Return a row for each of the first `count` validation lines: line number, source, reference
+    and translation.
+    """
+    batch = task.data.first_lines("validation", count)
+    outputs = task.validation_search(task.model, batch.inputs.src.to(task.device))
+    hypotheses = task.data.tokenizers.tgt.decode_lines(outputs)
+    sources, references = task.data.sources("validation"), task.data.references("validation")
+    return [
+        [line, sources[line], references[line], hypothesis]
+        for line, hypothesis in zip(batch.lines.tolist(), hypotheses, strict=True)
+    ]

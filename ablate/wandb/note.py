@@ -1,15 +1,24 @@
-"""Read where a run is in W&B from the file wandb.json beside its result, without importing W&B."""
+"""Define names in W&B, and read where a run is in W&B from the file wandb.json beside its result.
+
+Nothing here imports W&B.
+"""
 
 import json
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ablate.record.label import cut
 from ablate.record.links import read_links
-from ablate.wandb.names import LONGEST_TITLE
 
+STEP = "trainer/global_step"  # name of the step in Lightning's logger
+ANALYSIS = "analysis"  # job type of the analysis run of a sweep
+EVIDENCE = "evidence"  # type of the artifact of the analysis run
+LONGEST_NAME = 64  # maximum length of a tag or a job type
+LONGEST_TITLE = 128  # maximum length of a run's title
+LOGGER = "ablate.wandb.logger.WandbRun"  # target of logger=wandb in a config
 NOTE = "wandb.json"
 OFFLINE = "wandb/offline-run-*"  # W&B's folder of a run until it is uploaded
 SYNCED = "*.wandb.synced"  # file with which W&B marks an uploaded run
@@ -23,6 +32,11 @@ class Place:
 
     result: Path
     folder: Path
+
+    @classmethod
+    def of(cls, result: Any, folder: Path) -> "Place":
+        """Return the folders of a run from its result, or from the link of a sweep to the run."""
+        return cls(Path(result.get("evaluation", folder)), folder)
 
     @property
     def offline(self) -> list[Path]:
@@ -67,12 +81,8 @@ def advise_upload(sweep: Path, project: str, group: str) -> str:
 
     Runs whose stored results were used again, and runs whose logger failed, were not logged.
     """
-    places = [
-        Place(Path(link.get("evaluation", link["folder"])), Path(link["folder"]))
-        for link in read_links(sweep)
-        if "folder" in link
-    ]
-    states = Counter(place.state(project, group) for place in places)
+    links = [link for link in read_links(sweep) if "folder" in link]
+    states = Counter(Place.of(link, Path(link["folder"])).state(project, group) for link in links)
     reasons = {
         "waiting": "on this disk alone, as W&B was offline",
         "missing": "not logged, as they were reused or their logger failed",

@@ -1,33 +1,91 @@
-"""Upload finished runs to W&B from their folders, with the ids that logging during training would
-use.
+"""Find finished runs, and upload them to W&B from their folders, with the ids and names that
+logging during training would use.
 """
 
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+
+from ablate.config.location import CONF
 from ablate.errors import UserError
+from ablate.evidence.gather import SCREENING
+from ablate.evidence.seal import ABOUT, read_parts
 from ablate.record.composition import recomposed
+from ablate.record.files import check_links
+from ablate.record.links import read_links
+from ablate.record.sealed import RESULT
+from ablate.record.stored import StoredRun, stored_runs
+from ablate.record.types import CombinedResult, Composition, Link, Outcome
 from ablate.wandb.connection import check_environment, check_names, settle
-from ablate.wandb.describe import conclude, define_metrics, log_again
-from ablate.wandb.names import LONGEST_TITLE
-from ablate.wandb.note import Place
-from ablate.wandb.sources import FinishedRun
+from ablate.wandb.describe import LoggedRun, Names, conclude, define_metrics, log_again
+from ablate.wandb.note import LOGGER, LONGEST_TITLE, Place
 from ablate.wandb.start import start
 
+PREFIX = "logger."
 
-def state(run: FinishedRun) -> str:
-    """Return whether W&B has a run: "sent", "waiting" (stored on this disk until it is uploaded),
-    or "missing".
 
-    A run in another project or group counts as missing.
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run with its result, its overrides and option choices, and its settings of
+    logger=wandb.
     """
-    return _place(run).state(run.names.project, run.names.group or run.logged.config.name)
 
+    logged: LoggedRun
+    result: CombinedResult
+    composition: Composition
+    settings: Mapping[str, object]
 
-def _place(run: FinishedRun) -> Place:
-    result = Path(run.result.get("evaluation", run.logged.folder))
-    return Place(result, run.logged.folder)
+    @property
+    def names(self) -> Names:
+        """The project, group, tags and other names that the user sets for the run in W&B."""
+        return Names.of(self.settings)
+
+    @property
+    def place(self) -> Place:
+        """The folders of the run."""
+        return Place.of(self.result, self.logged.folder)
+
+    @property
+    def state(self) -> str:
+        """Whether W&B has the run: "sent", "waiting" (stored on this disk until it is uploaded), or
+        "missing".
+
+        A run in another project or group counts as missing.
+        """
+        return self.place.state(self.names.project, self.names.group or self.logged.config.name)
+
+    def check(self) -> None:
+        """Raise UserError for names that W&B would not accept."""
+        group = self.names.group or self.logged.config.name[:LONGEST_TITLE]
+        check_names(self.names.project, group, self.names.tags)
+
+    def send(self, mode: str) -> str:
+        """Log the run to W&B as its training would have done; return its new state.
+
+        W&B must lack the run. `mode` is online or offline; offline, the run is stored on this disk,
+        ready to be uploaded.
+        """
+        if self.state == "waiting":
+            if mode == "offline":
+                return "waiting"
+            for folder in self.place.offline:  # it has pictures and samples, which records lack
+                subprocess.run([sys.executable, "-m", "wandb", "sync", str(folder)], check=True)
+            return "sent"
+        with recomposed(self.composition):
+            arguments = self.logged.arguments(self.names)
+            folder, identity = self.logged.folder, self.logged.identity
+            run = start(mode, folder, identity, goes_on=False, **arguments)
+            define_metrics(run)
+            log_again(run, folder / "metrics.jsonl")
+            conclude(run, self.logged, self.result, quiet=True)
+        return "waiting" if run.offline else "sent"
 
 
 def settled_mode(wanted: str) -> str:
@@ -44,30 +102,113 @@ def settled_mode(wanted: str) -> str:
     return mode
 
 
-def check(run: FinishedRun) -> None:
-    """Raise UserError for names that W&B would not accept."""
-    group = run.names.group or run.logged.config.name[:LONGEST_TITLE]
-    check_names(run.names.project, group, run.names.tags)
+def find_runs(source: Path) -> Iterator[FinishedRun]:
+    """Yield the finished runs of a folder, without duplicates.
 
+    A run of a sweep gets the group, names and tags of the sweep. If several sweeps in a results
+    folder contain the run, the newest sweep decides.
 
-def send(run: FinishedRun, mode: str) -> str:
-    """Log a finished run to W&B as its training would have done; return its new state.
-
-    Args:
-        run: a run that W&B lacks.
-        mode: online | offline; offline, the run is stored on this disk, ready to be uploaded.
+    Raises:
+        UserError: the folder is not that of a run, of sweeps, or of results; or a record is
+            damaged.
     """
-    if state(run) == "waiting" and mode == "offline":
-        return "waiting"
-    if state(run) == "waiting":
-        for folder in _place(run).offline:  # it has pictures and samples, which records lack
-            subprocess.run([sys.executable, "-m", "wandb", "sync", str(folder)], check=True)
-        return "sent"
-    with recomposed(run.composition):
-        arguments = run.logged.arguments(run.names)
-        folder, identity = run.logged.folder, run.logged.identity
-        logged = start(mode, folder, identity, goes_on=False, **arguments)
-        define_metrics(logged)
-        log_again(logged, run.logged.folder / "metrics.jsonl")
-        conclude(logged, run.logged, run.result, quiet=True)
-    return "waiting" if logged.offline else "sent"
+    check_links(source, source)
+    if (source / RESULT).exists() and (source / "identity.json").exists():
+        yield from (_alone(run) for run in stored_runs(source))
+        return
+    sweeps = sweeps_in(source)
+    if not sweeps and not (source / "runs").is_dir():
+        raise UserError(
+            f"{source} has no runs to upload: name the folder of a run (results/runs/IDENTITY), "
+            "of a sweep (results/sweeps/NAME/TIME), or results"
+        )
+    seen = set()
+    loose = sorted((source / "runs").glob("*/")) if (source / "runs").is_dir() else []
+    runs = (run for sweep in reversed(sweeps) for run in runs_of_sweep(sweep))
+    alone = (_alone(run) for folder in loose for run in stored_runs(folder))
+    for run in (run for part in (runs, alone) for run in part):
+        if run.logged.identity not in seen:
+            seen.add(run.logged.identity)
+            yield run
+
+
+def sweeps_in(folder: Path) -> list[Path]:
+    """Return the folders of all sweeps in a folder (or the folder itself, if it is a sweep), oldest
+    first.
+    """
+    folders = {path.parent for path in folder.rglob("cells") if path.is_dir()}
+    return sorted((path for path in folders if path.name != SCREENING), key=lambda path: path.name)
+
+
+def runs_of_sweep(sweep: Path) -> Iterator[FinishedRun]:
+    """Yield the finished runs of a sweep: its main runs, their shorter budgets, and its tuning
+    runs.
+    """
+    about = read_parts(sweep) if (sweep / ABOUT).exists() else None
+    for link in (*read_links(sweep / SCREENING), *read_links(sweep)):
+        ends: list[Any] = [link["short"]] if "short" in link else []
+        for end in (*ends, link):
+            if "training" in end and (run := _stored(sweep, end)):
+                yield _of_sweep(run, link, about)
+
+
+def settings_of_sweep(sweep: Path) -> dict[str, object]:
+    """Return the settings of logger=wandb that the command of a sweep gave, completed by
+    defaults.
+    """
+    return _defaults() | _given(read_links(sweep)[0]["overrides"])
+
+
+def _stored(sweep: Path, end: Outcome) -> StoredRun | None:
+    """Return the stored run to which a sweep links; None if its folder is missing or its result has
+    changed.
+    """
+    results = sweep.resolve().parents[2]  # the folder of the sweep is RESULTS/sweeps/NAME/TIME
+    folder = results / "runs" / end["training"]
+    folder = folder if folder.is_dir() else Path(end["folder"])
+    runs = stored_runs(folder) if folder.is_dir() else iter(())
+    return next((run for run in runs if run.result["identity"] == end["identity"]), None)
+
+
+def _of_sweep(run: StoredRun, link: Link, about: Any) -> FinishedRun:
+    config = run.config
+    if about is not None:
+        config = cast(DictConfig, OmegaConf.merge(config, {"name": about["name"]}))
+        config.study = None if about["study"] is None else about["study"]
+    groups = {key: cast(str | None, x) for key, x in link["levels"].items() if "/" in key}
+    made: Composition = {
+        "swept": True,
+        "choices": {**run.composition["choices"], **groups},
+        "overrides": link["overrides"],
+    }
+    return _finished(run, config, made, _defaults() | _given(link["overrides"]))
+
+
+def _alone(run: StoredRun) -> FinishedRun:
+    logger: Any = OmegaConf.to_container(run.config, resolve=True)["logger"]  # type: ignore[index,call-overload]
+    settings = logger if logger and logger.get("_target_") == LOGGER else {}
+    return _finished(run, run.config, run.composition, _defaults() | settings)
+
+
+def _finished(
+    run: StoredRun, config: DictConfig, made: Composition, settings: Mapping[str, object]
+) -> FinishedRun:
+    training, identity = run.result["training"], run.result["identity"]
+    logged = LoggedRun(config, run.folder, training, identity, run.parts)
+    return FinishedRun(logged, run.result, made, settings)
+
+
+def _defaults() -> dict[str, object]:
+    """Return the default settings of logger=wandb, including environment variables."""
+    node = OmegaConf.load(CONF / "logger/wandb.yaml")
+    return cast(dict[str, object], OmegaConf.to_container(node, resolve=True))
+
+
+def _given(overrides: list[str]) -> dict[str, object]:
+    """Return the settings of logger=wandb that overrides of a command line set."""
+    words = [word for word in overrides if word.lstrip("+").startswith(PREFIX)]
+    try:
+        parsed = OverridesParser.create().parse_overrides(words)
+    except HydraException as error:
+        raise UserError(f"{' '.join(words)}: {error}") from None
+    return {override.key_or_group.removeprefix(PREFIX): override.value() for override in parsed}

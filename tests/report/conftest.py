@@ -218,12 +218,13 @@ def every(request, tmp_path_factory):
 def report():
     """Make evidence and return its report.md, without figures."""
     from ablate.report.content import content
+    from ablate.report.figures import SECTIONS
     from ablate.report.page import markdown
     from ablate.verdict.conclude import conclude
 
     def write(*arguments, contest=(), **changes):
         made = make_evidence(*arguments, **changes)
-        return markdown(content(made, conclude(made), [], contest))
+        return markdown(content(made, conclude(made), dict.fromkeys(SECTIONS, []), contest))
 
     return write
 

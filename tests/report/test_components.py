@@ -15,7 +15,7 @@ from ablate.report.components import (
     _shows,
     components,
 )
-from ablate.report.draw.components import draw_components
+from ablate.report.draw.rows import draw_components
 from ablate.report.draw.style import style
 from ablate.report.figures import figures
 from ablate.verdict.conclude import conclude

@@ -11,9 +11,9 @@ from matplotlib.text import Text
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
 from ablate.report.draw.curves import table
-from ablate.report.draw.effects import draw_effects
+from ablate.report.draw.lines import line
+from ablate.report.draw.rows import draw_effects
 from ablate.report.draw.style import folded, log_y, looks, style, svg
-from ablate.report.draw.trend import line
 from ablate.report.figures import figures
 from ablate.report.marks import ARMS, panels
 from ablate.verdict.conclude import conclude
@@ -310,7 +310,7 @@ def test_chance_and_bound_of_a_corpus_are_lines_across(evidence):
 
 
 def test_numbers_stand_by_size_and_names_as_the_study_has_them():
-    from ablate.report.draw.levels import draw_levels
+    from ablate.report.draw.lines import draw_levels
 
     def ticks(*levels):
         points = {"one": {level: [1.0] for level in levels}}
@@ -331,7 +331,7 @@ def test_captions_have_the_confidence_level_of_the_claims(evidence):
 
 
 def test_lines_join_levels_by_size_whatever_the_order_of_the_runs():
-    from ablate.report.draw.levels import draw_levels
+    from ablate.report.draw.lines import draw_levels
 
     points = {"relu": {8: [3.0], 1: [1.0], 4: [2.0]}, "gelu": {8: [6.0], 1: [4.0], 4: [5.0]}}
     with style():

@@ -10,9 +10,9 @@ import pytest
 from ablate.config.titles import experiment_title
 from ablate.ledger.annotations import read_questions
 from ablate.report.marks import arm_colours
-from ablate.site.cards import SHOWN, cards, questions
 from ablate.site.claim import clearest, views
-from ablate.site.words import read_words
+from ablate.site.front import CARDS, cards, questions
+from ablate.site.guide import read_words
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.xdist_group("site")
@@ -47,7 +47,7 @@ def test_an_experiment_of_a_user_is_titled_by_its_name(experiment, build, pages,
 def test_cards_show_decided_sentences_that_many_texts_say_one_of_each_experiment(site):
     shown = cards(site)
     experiments = [{f.experiment for f in card.entry.headline.deciding} for card in shown]
-    assert len(shown) == SHOWN
+    assert len(shown) == CARDS
     assert sum(map(len, experiments)) == len(set.union(*experiments))
     assert [card.mentions for card in shown] == sorted((c.mentions for c in shown), reverse=True)
     assert all(card.entry.verdict in ("supported", "refuted", "mixed") for card in shown)

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from ablate.ledger.claims import read_claims
-from ablate.site.address import names
 from ablate.site.forest import Axis, Row
-from ablate.site.ledger import experiments
+from ablate.site.front import experiments
+from ablate.site.model import names
 from ablate.site.source import read as read_source
 from ablate.site.wording import changes
 
@@ -209,7 +209,7 @@ def test_the_curves_of_a_run_are_of_validation_and_of_training(committed):
 
 def test_margins_that_grow_move_verdicts_and_their_own_factor_moves_none(site):
     from ablate.report.selection import bound
-    from ablate.site.scaled import turns
+    from ablate.site.claim import turns
 
     judged = [
         answer for entry in site.entries for answer in map(site.answer, entry.findings) if answer

@@ -10,8 +10,7 @@ from ablate.evidence.folder import Evidence
 from ablate.record.files import write_json
 from ablate.record.label import cut
 from ablate.wandb.analysis import send_analysis, summary
-from ablate.wandb.names import LONGEST_TITLE
-from ablate.wandb.note import NOTE, Place
+from ablate.wandb.note import LONGEST_TITLE, NOTE, Place
 
 LONG = "n" * 200
 KEYS = ("project", "run_group", "job_type", "display_name", "tags")

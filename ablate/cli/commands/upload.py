@@ -20,7 +20,7 @@ from ablate.cli.parser import FOLDER, TEXT, Parser, one_of, several
 from ablate.errors import UserError, class_and_line
 
 if TYPE_CHECKING:
-    from ablate.wandb.sources import FinishedRun
+    from ablate.wandb.upload import FinishedRun
 
 FIRST = "reading the records"
 FOLDERS = (
@@ -51,14 +51,14 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: a folder has no runs, a record is damaged, or W&B does not accept a name.
         SystemExit: W&B failed; the status is 1.
     """
-    from ablate.wandb.upload import check, settled_mode
+    from ablate.wandb.upload import settled_mode
 
     folders = [_existing(source) for source in arguments.source]
     given = {key: value for key in SETTINGS if (value := getattr(arguments, key))}
     mode = settled_mode(arguments.mode)
     runs = _runs(folders, given)
     for finished in runs:
-        check(finished)
+        finished.check()
     if not runs:
         print("There are no finished runs to upload.")
         return
@@ -87,19 +87,17 @@ def _runs(folders: list[Path], given: dict[str, object]) -> list["FinishedRun"]:
     """Return the finished runs in all folders, without duplicates; `given` overrides their W&B
     settings.
     """
-    from ablate.wandb.sources import find_runs
+    from ablate.wandb.upload import find_runs
 
     runs = {run.logged.identity: run for folder in folders for run in find_runs(folder)}
     return [replace(run, settings={**run.settings, **given}) for run in runs.values()]
 
 
 def _send(runs: list["FinishedRun"], mode: str) -> None:
-    from ablate.wandb.upload import send, state
-
-    lacking = [run for run in runs if state(run) != "sent"]
+    lacking = [run for run in runs if run.state != "sent"]
     ends = []
     for number, run in enumerate(lacking, 1):
-        ends.append(send(run, mode))
+        ends.append(run.send(mode))
         print(f"{number}/{len(lacking)} {run.logged.folder.name}: {SAID[ends[-1]]}", flush=True)
     if already := len(runs) - len(lacking):
         print(f"W&B had {already} of the {len(runs)} runs before.")
@@ -121,7 +119,7 @@ def _send_analyses(folders: list[Path], given: dict[str, object], mode: str) -> 
     from ablate.sweep.evidence import from_folder
     from ablate.verdict.conclude import conclude
     from ablate.wandb.analysis import send_analysis
-    from ablate.wandb.sources import settings_of_sweep
+    from ablate.wandb.upload import settings_of_sweep
 
     for sweep in folders:
         if (sweep / "cells").is_dir() and (sweep / "verdict.json").exists():

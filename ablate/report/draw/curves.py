@@ -11,15 +11,13 @@ from matplotlib.figure import Figure
 from ablate.metric.table import metric_of
 from ablate.report.draw.style import (
     Look,
-    legend_height,
     log_y,
     looks,
     name_lines,
     nameable,
-    rows,
+    rows_of_arms,
     share_legend,
 )
-from ablate.report.marks import panels
 
 METRICS = ("val/nll", "val/bleu")
 MARKED = 20  # largest number of points of a line with markers
@@ -37,11 +35,9 @@ def draw_curves(curves: dict[str, list[Curve]], of: Sequence[str] = METRICS) -> 
         curves: for each arm, the learning curve of each seed.
         of: keys of the metrics.
     """
-    groups = panels(list(curves))
     metrics = [m for m in of if any(m in curve for arm in curves.values() for curve in arm)]
-    figure, parts = rows([HEIGHT + (not nameable(arms)) * legend_height(arms) for arms in groups])
-    for row, arms in zip(parts, groups, strict=True):
-        axes = row.subplots(1, len(metrics), squeeze=False)[0]
+    figure, rows = rows_of_arms(list(curves), HEIGHT, len(metrics), named=True)
+    for row, axes, arms in rows:
         for panel, metric in zip(axes, metrics, strict=True):
             _draw_panel(panel, metric, arms, curves)
         ends = _ends(arms, curves, metrics[-1])
@@ -84,14 +80,9 @@ def _draw_arm(
 ) -> None:
     low, mean, high = (f(values, axis=0) for f in (np.nanmin, np.nanmean, np.nanmax))
     axes.fill_between(steps, low, high, color=look.colour, alpha=0.18, linewidth=0)
+    marker = look.marker if len(steps) <= MARKED else ""
     axes.plot(
-        steps,
-        mean,
-        color=look.colour,
-        linestyle=look.line,
-        marker=look.marker if len(steps) <= MARKED else "",
-        markersize=4,
-        label=arm,
+        steps, mean, color=look.colour, linestyle=look.line, marker=marker, markersize=4, label=arm
     )
 
 

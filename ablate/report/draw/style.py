@@ -20,7 +20,7 @@ from matplotlib.figure import Figure, FigureBase, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from scour.scour import scourString
 
-from ablate.report.marks import ARM_COLOURS, ARMS
+from ablate.report.marks import ARM_COLOURS, ARMS, INK, panels
 
 CLIP_PATH = re.compile(r'(?<=<clipPath id=")\w+(?=")')
 TAG = re.compile(r"<[^>]*>")
@@ -42,14 +42,11 @@ ROOT = {
     "stroke-linejoin": "round",
 }  # attributes that all elements share
 WIDTH = 6.0  # width of a figure in inches
-INK = "#222"  # colour of text and axes in SVG files; HTML pages replace it by their text colour
 GRID = "#bbbbbb"
 HANDLE, LETTER = 0.55, 0.075  # inches: symbol of a legend entry, and one letter
 LINE = 0.19  # height of a legend line in inches
-SPAN, TICKS = (
-    1000,
-    6,
-)  # widest logarithmic axis with ticks between powers of ten, and ticks per power
+SPAN = 1000  # widest logarithmic axis with ticks between powers of ten
+TICKS = 6  # ticks per power of ten
 FEW, SHORT = 4, 20  # largest number of arms named at the ends of their lines, and letters of a name
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
@@ -121,14 +118,33 @@ def stack(heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
     return figure, list(axes[:, 0])
 
 
-def rows(heights: Sequence[float]) -> tuple[Figure, list[SubFigure]]:
-    """Return a figure with rows; each row can have several panels and a legend.
+def rows_of_arms(
+    arms: Sequence[str],
+    height: float,
+    columns: int = 1,
+    *,
+    sharey: bool = False,
+    named: bool = False,
+) -> tuple[Figure, list[tuple[SubFigure, list[Axes], list[str]]]]:
+    """Return a figure with a row of panels for each group of arms, with room for a legend.
 
-    `heights` are the heights of the rows in inches.
+    Args:
+        arms: all arms; a row has few enough for one panel.
+        height: height of the panels in inches.
+        columns: number of panels side by side.
+        sharey: whether the panels of a row share their y-axis.
+        named: whether lines are named at their ends instead of in a legend, if they are few.
+
+    Returns:
+        the figure; and for each row its part of the figure, its panels and its arms.
     """
+    groups = panels(arms)
+    legends = [0.0 if named and nameable(group) else legend_height(group) for group in groups]
+    heights = [height + legend for legend in legends]
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
-    parts = figure.subfigures(len(heights), squeeze=False, height_ratios=list(heights))
-    return figure, list(parts[:, 0])
+    parts = figure.subfigures(len(heights), squeeze=False, height_ratios=heights)[:, 0]
+    axes = [list(part.subplots(1, columns, squeeze=False, sharey=sharey)[0]) for part in parts]
+    return figure, list(zip(parts, axes, groups, strict=True))
 
 
 def share_legend(figure: FigureBase, axes: Iterable[Axes], names: Sequence[str]) -> None:

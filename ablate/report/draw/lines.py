@@ -1,0 +1,276 @@
+"""Draw a metric against the levels of a factor, a number, a layer or a tuned hyperparameter.
+
+Every run has a mark, and a line for each arm joins the means or the medians.
+"""
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ablate.config.labels import arm_label, factor_label, option_name
+from ablate.evidence.types import Levels, ReportedClaim
+from ablate.metric.table import metric_in_words, metric_of
+from ablate.record.label import value_text
+from ablate.report.draw.style import (
+    folded,
+    legend_height,
+    log_y,
+    looks,
+    name_lines,
+    rows_of_arms,
+    share_legend,
+    stack,
+)
+from ablate.report.marks import ARM_COLOURS, ARMS, INK
+
+HEIGHT = 3.0  # height of a figure with one panel in inches
+LAYERS, TUNING = 2.2, 2.4  # height of a row of panels in inches
+# width of the space for the marks of all lines; the distance of two levels or layers is 1
+ASIDE, ASIDE_OF_LAYERS = 0.16, 0.5
+TICK = 14  # largest number of letters in a line of a tick label
+ROOM = 90  # number of letters that fit side by side below the axis
+
+Points = dict[str, dict[object, list[float]]]  # for each line and level, the values of all seeds
+# for each arm and layer number, the norms of all seeds
+Norms = dict[str, dict[int, list[float]]]
+
+
+def draw_levels(label: str, factor: str, points: Points, limits: dict[str, float]) -> Figure:
+    """Draw lines through the means over seeds, labelled at their ends or, if there are many, in a
+    legend.
+
+    Args:
+        label: label of the metric, for the y-axis.
+        factor: config key of the factor on the x-axis.
+        points: values to draw, by line and level.
+        limits: y values of horizontal lines by name, such as the score of chance.
+    """
+    many = len(points) > ARMS
+    below = legend_height(list(points)) if many else 0.0
+    figure, (axes,) = stack([HEIGHT + below])
+    levels = _ordered(dict.fromkeys(level for line in points.values() for level in line))
+    places = dict(zip(levels, _places(axes, levels, factor), strict=True))
+    ends = _draw_lines(axes, points, places)
+    if many:
+        share_legend(figure, [axes], list(points))
+    elif len(points) > 1:
+        name_lines(axes, ends)
+    for name, value in limits.items():
+        axes.axhline(value, color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.annotate(name, (0.01, value), xycoords=("axes fraction", "data"), va="bottom")
+    axes.set_ylabel(folded(label))
+    return figure
+
+
+def _ordered(levels: Iterable[object]) -> list[object]:
+    """Return the levels in ascending order if all of them are numbers, else in the given order."""
+    in_order = list(levels)
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in in_order)
+    return sorted(in_order, key=lambda x: float(str(x))) if numbers else in_order
+
+
+def _places(axes: Axes, levels: Sequence[object], factor: str) -> list[int]:
+    """Place the levels at equal distances on the x-axis, label the axis, and return the
+    positions.
+    """
+    at = list(range(len(levels)))
+    width = min(TICK, ROOM // max(1, len(levels)))
+    names = [option_name(factor, level) or _text(level) for level in levels]
+    axes.set_xticks(at, [_tick(name, width) for name in names])
+    axes.set_xlim(-0.5, len(levels) - 0.5)
+    axes.set_xlabel(factor_label(factor))
+    axes.grid(axis="x", visible=False)
+    return at
+
+
+def _text(level: object) -> str:
+    """Return a level of a factor as a label of the axis; texts have no quotes."""
+    return level if isinstance(level, str) else value_text(level)
+
+
+def _tick(level: str, width: int) -> str:
+    """Return the label of a level, wrapped to lines of at most `width` letters."""
+    return folded(level.replace("_", "_ "), width).replace("_ ", "_")
+
+
+def _draw_lines(axes: Axes, points: Points, places: dict[object, int]) -> dict[str, float]:
+    """Draw a line for each combination of the other factors' levels, and return the last y value of
+    each line by the line's name.
+
+    If there is only one combination, and the levels on the x-axis are names, the means of these
+    levels are not joined.
+
+    Args:
+        axes: the panel.
+        points: values to draw, by line and level.
+        places: position of each level on the x-axis.
+    """
+    names = len(points) == 1 and all(isinstance(level, str | bool) for level in places)
+    alone = {"marker": "_", "markersize": 24, "markeredgewidth": 1.6}
+    ends = {}
+    for number, (name, look) in enumerate(looks(list(points)).items()):
+        aside = _aside(number, len(points), ASIDE)
+        values_of = points[name]
+        line = {
+            place + aside: values_of[level] for level, place in places.items() if level in values_of
+        }
+        seeds = [(x, value) for x, values in line.items() for value in values]
+        axes.plot(*zip(*seeds, strict=True), look.marker, color=look.colour, alpha=0.45, ms=4)
+        means = [fmean(values) for values in line.values()]
+        how = {**alone, "linestyle": ""} if names else {"linestyle": look.line}
+        axes.plot([*line], means, color=look.colour, label=name, **how)
+        ends[name] = means[-1]
+    return ends
+
+
+def place_of(level: Any) -> object:
+    """Return a level in a form that can be a key of a dictionary: a list or a mapping as text, any
+    other level unchanged.
+    """
+    return value_text(level) if isinstance(level, list | dict) else level
+
+
+def line_of(levels: Levels, factor: str, where: Levels) -> str:
+    """Return the name of the line to which a run belongs: the labels of its levels of other
+    factors.
+
+    Args:
+        levels: the run's level of each factor.
+        factor: the factor on the x-axis, which is left out.
+        where: levels that all runs in the figure share, which are left out.
+    """
+    return arm_label({k: v for k, v in levels.items() if k != factor and k not in where})
+
+
+def _aside(number: int, count: int, width: float) -> float:
+    """Return how far the marks of a line are moved aside, so that no line hides another.
+
+    Args:
+        number: number of the line, from 0.
+        count: number of lines.
+        width: width of the space for the marks of all lines.
+    """
+    return width * ((number + 0.5) / count - 0.5)
+
+
+def draw_layers(when: str, stacks: dict[str, Norms]) -> Figure:
+    """Draw a panel for each stack (encoder, decoder) with the gradient norm in each layer.
+
+    Each seed has a mark, and a line goes through the medians of each arm.
+
+    Args:
+        when: first | last, the training step.
+        stacks: for each stack, the norms of all seeds by arm and layer.
+    """
+    arms = list(dict.fromkeys(arm for norms in stacks.values() for arm in norms))
+    figure, rows = rows_of_arms(arms, LAYERS, len(stacks), sharey=True)
+    for row, axes, arms in rows:
+        for panel, (name, norms) in zip(axes, stacks.items(), strict=True):
+            _draw_layers(panel, arms, norms)
+            panel.set_xlabel(f"{name} layer (number from the input)")
+            panel.set_ylabel(f"gradient norm,\n{when} step (L2)")
+        share_legend(row, axes, arms)
+    return figure
+
+
+def _draw_layers(axes: Axes, arms: Sequence[str], norms: Norms) -> None:
+    for number, (arm, look) in enumerate(looks(arms).items()):
+        if arm not in norms:
+            continue
+        aside = _aside(number, len(arms), ASIDE_OF_LAYERS)
+        layers = norms[arm]
+        medians = [median(seeds) for seeds in layers.values()]
+        axes.plot(list(layers), medians, color=look.colour, linestyle=look.line)
+        points = [(layer + aside, norm) for layer, seeds in layers.items() for norm in seeds]
+        axes.plot(
+            *zip(*points, strict=True), look.marker, color=look.colour, markersize=4,
+            alpha=0.7, label=arm,
+        )  # fmt: skip
+    log_y(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def draw_tuning(key: str, metric: str, arms: dict[str, list[tuple[float, float]]]) -> Figure:
+    """Draw the scores of tuning runs against the values of a hyperparameter.
+
+    Args:
+        key: config key of the hyperparameter.
+        metric: key of the validation metric.
+        arms: for each arm, value and score of every tuning run.
+    """
+    figure, rows = rows_of_arms(list(arms), TUNING)
+    for row, (axes,), group in rows:
+        for arm, look in looks(group).items():
+            values, scores = np.array(arms[arm], dtype=float).T
+            tried = np.unique(values)
+            means = [scores[values == value].mean() for value in tried]
+            axes.plot(values, scores, look.marker, color=look.colour, alpha=0.35, markersize=3.5)
+            line, marker = look.line, look.marker
+            axes.plot(tried, means, color=look.colour, linestyle=line, marker=marker, label=arm)
+        _label(axes, key, metric, sorted({x for arm in group for x, _ in arms[arm]}))
+        share_legend(row, [axes], group)
+    return figure
+
+
+def _label(axes: Axes, key: str, metric: str, values: list[float]) -> None:
+    if values[0] > 0:
+        axes.set_xscale("log")
+        axes.minorticks_off()
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.set_xlabel(key)
+    axes.set_ylabel(metric_of(metric).axis)
+
+
+def draw_trend(claim: ReportedClaim, points: list[tuple[float, float]]) -> Figure:
+    """Draw the runs and the fitted line of a trend claim; `points` are (level, value) of every
+    run.
+    """
+    scale, effect = claim["scale"], claim["effect"]
+    figure, (axes,) = stack([HEIGHT])
+    levels, values = np.array(points, dtype=float).T
+    axes.plot(levels, values, "o", color=ARM_COLOURS[0], alpha=0.8, label="one run")
+    if effect is not None:
+        slope = effect if claim["better"] == "higher" else -effect
+        ends = np.array([levels.min(), levels.max()])
+        axes.plot(*line(scale, levels, values, slope, ends), color=INK, label="fitted line")
+    if scale != "linear":
+        axes.set_xscale("log")
+        axes.set_xticks(sorted(set(levels)), [f"{level:g}" for level in sorted(set(levels))])
+        axes.minorticks_off()
+    if scale == "log_log":
+        log_y(axes)
+    axes.set_xlabel(
+        f"{factor_label(claim['over'])} ({'linear' if scale == 'linear' else 'logarithmic'} axis)"
+    )
+    axes.set_ylabel(folded(metric_in_words(claim["metric"], claim.get("measures")).axis))
+    axes.legend()
+    return figure
+
+
+def line(
+    scale: str,
+    levels: Float[np.ndarray, " runs"],
+    values: Float[np.ndarray, " runs"],
+    slope: float,
+    ends: Float[np.ndarray, " points"],
+) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
+    """Return points on the line with a given slope through the means of x and y (the least-squares
+    line).
+
+    Args:
+        scale: linear | log | log_log, the scale on which the line is straight.
+        levels: x of each run.
+        values: y of each run.
+        slope: the slope.
+        ends: x values at which the line is computed.
+    """
+    x, at = (levels, ends) if scale == "linear" else (np.log2(levels), np.log2(ends))
+    y = np.log2(values) if scale == "log_log" else values
+    fitted = y.mean() + slope * (at - x.mean())
+    return ends, 2**fitted if scale == "log_log" else fitted
