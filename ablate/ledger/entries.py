@@ -10,18 +10,19 @@ from pathlib import Path
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.ledger.annotations import (
+from ablate.ledger.claims import (
+    Claim,
     NotTestableReason,
+    read_claims,
+    read_documents,
     read_real_text,
     read_standings,
     read_unasked,
 )
-from ablate.ledger.claims import Claim, read_claims, read_documents
-from ablate.ledger.family import with_family
 from ablate.ledger.gone import Gone, missing_evidence
 from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
 from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
-from ablate.ledger.verdicts import Finding, collect, latest
+from ablate.ledger.verdicts import Finding, collect, latest, with_family
 
 TESTED = "tested"
 OUTSIDE = "Outside the ledger"
@@ -88,9 +89,7 @@ class Entry:
 
     @property
     def _origins(self) -> set[str]:
-        return {verdict.origin for verdict in self.findings} | {
-            verdict.origin for verdict in self.gone
-        }
+        return {finding.origin for finding in self.findings} | {lost.origin for lost in self.gone}
 
     def _headline(self, origin: str) -> Headline:
         gone = [missing for missing in self.gone if missing.origin == origin]
@@ -140,19 +139,15 @@ def read_entries(
     gone, damaged = missing_evidence(experiments, results)
     origins = ONLY.get(only, ORIGINS)
     wanted = [item for item in findings if item.origin in origins]
-    entries = join(
-        read_claims(),
-        with_family(latest(wanted)),
-        [item for item in gone if item.origin in origins],
-    )
+    lost = [item for item in gone if item.origin in origins]
+    entries = join(read_claims(), with_family(latest(wanted)), lost)
     claim_ids = {entry.claim.id for entry in entries}
     warnings += damaged + [
         f"{item.claim}: {item}".removeprefix(": ") for item in gone if item.claim not in claim_ids
     ]
     if only == "own":
-        entries = [
-            replace(entry, standing=None) for entry in entries if entry.findings or entry.gone
-        ]
+        asked = (entry for entry in entries if entry.findings or entry.gone)
+        entries = [replace(entry, standing=None) for entry in asked]
     return entries, warnings
 
 

@@ -3,16 +3,21 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import astuple
 
 from ablate.ledger.entries import Entry
 from ablate.ledger.headline import Headline
 from ablate.ledger.verdicts import Finding
 from ablate.record.files import finite
 
-VERDICT = (
-    *("origin", "experiment", "reading", "verdict", "grade", "metric", "effect", "low", "high"),
+# fields of a finding that are exported under their own names
+FINDING = (
+    *("origin", "experiment", "reading", "verdict", "grade", "metric", "effect"),
     *("kind", "data", "model", "scale", "steps", "exploratory", "ledger_wide"),
+)
+VERDICT = (
+    *(*FINDING[:7], "low", "high", *FINDING[7:]),
     *("replication", "stated_at", "remark", "tested_as", "sentence", "folder"),
 )
 CLAIM = (
@@ -51,36 +56,32 @@ def as_csv(entries: Iterable[Entry]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, (*CLAIM, *VERDICT), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(row for entry in entries for row in _rows(entry))
+    for entry in entries:
+        verdicts: list[dict[str, object]] = [_verdict(finding) for finding in entry.findings]
+        writer.writerows(_claim(entry) | verdict for verdict in verdicts or [{}])
     return text.getvalue()
-
-
-def _rows(entry: Entry) -> Iterator[dict[str, object]]:
-    claim = _claim(entry)
-    for finding in entry.findings:
-        yield claim | _verdict(finding)
-    if not entry.findings:
-        yield claim
 
 
 def _claim(entry: Entry) -> dict[str, object]:
     claim = entry.claim
     values = (
-        *(claim.id, claim.statement, claim.document, claim.section, claim.also_in, claim.kind),
-        *(claim.factors, claim.metric, claim.group, entry.headline.word, entry.headline.on),
-        *(entry.origin, entry.standing.why if entry.standing else ""),
+        *astuple(claim),
+        *(entry.headline.word, entry.headline.on, entry.origin),
+        entry.standing.why if entry.standing else "",
     )
     return dict(zip(CLAIM, values, strict=True))
 
 
 def _verdict(finding: Finding) -> dict[str, object]:
     low, high = finding.interval or (None, None)
-    values = (
-        *(finding.origin, finding.experiment, finding.reading, finding.verdict, finding.grade),
-        *(finding.metric, finding.effect, low, high, finding.kind, finding.data, finding.model),
-        *(finding.scale, finding.steps, finding.exploratory, finding.ledger_wide),
-        finding.again["replication"] if finding.again else "",
-        *((finding.asked.at, finding.asked.remark) if finding.asked else ("", "")),
-        *(finding.statement, finding.sentence, str(finding.report.parent)),
-    )
-    return dict(zip(VERDICT, values, strict=True))
+    values = {
+        **{name: getattr(finding, name) for name in FINDING},
+        **{"low": low, "high": high},
+        "replication": finding.again["replication"] if finding.again else "",
+        "stated_at": finding.asked.at if finding.asked else "",
+        "remark": finding.asked.remark if finding.asked else "",
+        "tested_as": finding.statement,
+        "sentence": finding.sentence,
+        "folder": str(finding.report.parent),
+    }
+    return {name: values[name] for name in VERDICT}

@@ -14,7 +14,7 @@ from ablate.evidence.analysis_log import ANALYSIS_LOG, Sweep, in_order, read_lin
 from ablate.evidence.manifest import KeptStudy, digest_of_runs, read_manifest
 from ablate.evidence.seal import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.ledger import places
-from ablate.ledger.annotations import read_readings
+from ablate.ledger.claims import read_readings
 from ablate.ledger.places import COMMITTED, KEPT, LOCAL, SWEEP, VERDICT
 
 
@@ -125,11 +125,7 @@ def _missing_sweeps(results: Path) -> Iterator[Gone]:
     lines = in_order(line for log in logs for line in read_lines(log))
     begun = {line.folder: line for line in lines if isinstance(line, Sweep)}
     looked = {line.folder for line in lines if not isinstance(line, Sweep)}
-    there = [
-        sweep_line
-        for sweep_line in begun.values()
-        if (results / sweep_line.folder / VERDICT).exists()
-    ]
+    there = [line for line in begun.values() if (results / line.folder / VERDICT).exists()]
     lost = [begun[folder] for folder in looked & begun.keys() if begun[folder] not in there]
     kept = _kept_sweeps() if lost else set()
     for sweep in sorted(lost, key=lambda sweep_line: sweep_line.time):

@@ -30,10 +30,10 @@ from itertools import product
 from ablate.config.labels import arm_label, level_label, option_label
 from ablate.config.location import CONF
 from ablate.ledger.gone import Gone
-from ablate.ledger.verdicts import VERDICTS, Finding
+from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 
-SUPPORTED, REFUTED, INCONCLUSIVE = VERDICTS
 MIXED, UNDECIDED = "mixed", "undecided"
 NOT_TESTABLE, NOT_TESTED = "not testable", "not tested"
 HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
@@ -337,11 +337,7 @@ def _place(finding: Finding, compared: Sequence[Finding]) -> str:
 
 
 def _name(key: str) -> str:
-    return NOUNS.get(key, f"the {_last(key)}")
-
-
-def _last(key: str) -> str:
-    return key.rpartition("/")[2]
+    return NOUNS.get(key, f"the {key.rpartition('/')[2]}")
 
 
 def _strongest_contrast(counted: Counted) -> str:

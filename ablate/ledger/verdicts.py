@@ -1,7 +1,18 @@
-"""Collect the verdicts of all experiments, and select the newest ones."""
+"""Collect the verdicts of all experiments, select the newest ones, and correct them for multiple
+tests over the whole ledger.
+
+A study corrects only for its own claims. Among a hundred studies without any true effect, some
+verdicts would still be decisive. A family of tests consists of all verdicts of one origin that can
+be wrong by chance, over claims, experiments and settings: all except exact verdicts. There are
+three origins: committed verdicts, the user's experiments and the user's sweeps. So no verdict of
+the user affects committed verdicts. The p-values of a family are those of each claim alone, and
+already account for interim analyses. Holm's correction over them bounds the probability that any
+verdict of the family is false. A verdict has one p-value for "supported" and one for "refuted", but
+is only one member of the family; the smaller p-value represents it (ablate.stats.holm).
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -11,15 +22,25 @@ from ablate.errors import UserError
 from ablate.evidence.questions import shared_levels
 from ablate.evidence.registration import departures
 from ablate.evidence.types import Entry, Levels, Regime, Verdict
-from ablate.ledger.annotations import Reading, read_readings
+from ablate.ledger.claims import Reading, read_readings
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
 from ablate.phrases import grouped
 from ablate.progress import track
-from ablate.verdict.decision import at_each_budget, needs_no_training, read_verdict, was_trained
+from ablate.stats.holm import adjust
+from ablate.verdict.decision import (
+    INCONCLUSIVE,
+    REFUTED,
+    SUPPORTED,
+    at_each_budget,
+    needs_no_training,
+    read_verdict,
+    side,
+    was_trained,
+)
 from ablate.verdict.replication import Replication
 from ablate.verdict.replication_file import asked_again, read_contest
 
-VERDICTS = ("supported", "refuted", "inconclusive")
+VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
 Pairs = tuple[tuple[str, str], ...]
 # Config keys whose levels are part of every setting, with the names that settings use for them.
 NAMED = {
@@ -158,7 +179,7 @@ def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], lis
     files = list(verdict_files(experiments, results))
     for origin, path in track(files, "reading verdicts", len(files)):
         try:
-            findings += [replace(finding, origin=origin) for finding in _read(path)]
+            findings += list(_read(path, origin))
         except UserError as error:
             warnings.append(f"{error}; its verdicts were passed over")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -188,26 +209,19 @@ def latest(all_findings: list[Finding]) -> dict[str, list[Finding]]:
 def _order(findings: list[Finding]) -> list[Finding]:
     ordered = sorted(findings, key=lambda finding: finding.regime)
     by_origin = [[finding for finding in ordered if finding.origin == origin] for origin in ORIGINS]
-    return [finding for group in by_origin for finding in _without_smoke(group) or group]
+    real = [[finding for finding in group if finding.scale != SMOKE] for group in by_origin]
+    return [finding for pair in zip(real, by_origin, strict=True) for finding in pair[0] or pair[1]]
 
 
-def _without_smoke(findings: list[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.scale != SMOKE]
-
-
-def _read(path: Path) -> list[Finding]:
+def _read(path: Path, origin: str) -> Iterator[Finding]:
     whole = read_verdict(path)
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
     departed, contest = _departed(path.parent, whole), read_contest(path.parent)
-    findings = []
     for claim in at_each_budget(whole["claims"]):
         finding = _finding(claim, whole, report, departed)
-        again, asked = (
-            asked_again(claim, contest),
-            read_readings().get((finding.claim, finding.reading)),
-        )
-        findings.append(replace(finding, again=again, asked=asked))
-    return findings
+        again = asked_again(claim, contest)
+        asked = read_readings().get((finding.claim, finding.reading))
+        yield replace(finding, origin=origin, again=again, asked=asked)
 
 
 def _departed(folder: Path, verdict: Verdict) -> bool:
@@ -329,3 +343,53 @@ def _budget(claim: Entry) -> str:
     long = claim["steps"] != claim["short"]["steps"]
     still = ", still learning" if long and claim["learning"]["still"] else ""
     return f"{grouped(claim['steps'])} steps{still}"
+
+
+def with_family(claims: dict[str, list[Finding]]) -> dict[str, list[Finding]]:
+    """Return the verdicts on every claim, each with the verdict after Holm's correction.
+
+    The corrected verdict is in `ledger_wide`. Exact verdicts have none.
+    """
+    tested = [f for findings in claims.values() for f in findings if f.p]
+    corrected: dict[int, Finding] = {}  # by the `id()` of the given objects
+    for origin in ORIGINS:
+        family = [finding for finding in tested if finding.origin == origin]
+        adjusted = adjust([finding.p for finding in family], [finding.alpha for finding in family])
+        for finding, p in zip(family, adjusted, strict=True):
+            corrected[id(finding)] = replace(finding, ledger_wide=side(p, finding.alpha))
+    return {name: [corrected.get(id(f), f) for f in findings] for name, findings in claims.items()}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How a correction for multiple tests changes the verdicts of a family.
+
+    Args:
+        tested: number of verdicts with a test.
+        decided: number of these verdicts that are supported or refuted without the correction.
+        by_holm: number of decided verdicts that the correction makes undecided.
+    """
+
+    tested: int
+    decided: int
+    by_holm: int
+
+    def __str__(self) -> str:
+        """Return a sentence on how many verdicts remain after the correction, for the summary of
+        the ledger (the list of all claims with their verdicts).
+        """
+        return (
+            f"With a correction for testing all {self.tested} statistical claims at once, "
+            f"{self.decided - self.by_holm} of {self.decided} verdicts remain (Holm)."
+        )
+
+
+def changes(findings: Iterable[Finding]) -> Changes:
+    """Return how Holm's correction changes the verdicts of a family."""
+    tested = [finding for finding in findings if finding.p]
+    decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
+    return Changes(
+        len(tested),
+        len(decided),
+        sum(finding.ledger_wide != finding.verdict for finding in decided),
+    )

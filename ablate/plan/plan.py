@@ -1,7 +1,7 @@
 """Compose and check a sweep, and estimate its cost and power before it starts."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,9 +15,10 @@ from ablate.evidence.folder import Evidence, Rows
 from ablate.evidence.gather import statistics_of
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Levels, Run, Study
+from ablate.phrases import name_of
 from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise
-from ablate.plan.power import Sensitivity, name_of, reason, sensitivities
+from ablate.plan.power import Sensitivity, reason, sensitivities
 from ablate.plan.registry import Row, RunSignature
 from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
@@ -117,7 +118,11 @@ class Plan:
 
         Every arm must have an estimate.
         """
-        return wall(map(_each, (self.screening, self.arms)), self.at_once)
+        stages = (
+            chain.from_iterable([arm.cost.seconds] * arm.left for arm in stage if arm.cost)
+            for stage in (self.screening, self.arms)
+        )
+        return wall(stages, self.at_once)
 
     def with_seeds(self, seeds: int) -> "Plan":
         """Return the plan of the same sweep with another number of seeds."""
@@ -135,10 +140,6 @@ class Plan:
         """
         numbers, seconds = range(1, MOST_SEEDS + 1), 60.0 * minutes
         return bisect_right(numbers, seconds, key=lambda seeds: self.with_seeds(seeds).wall)
-
-
-def _each(arms: Sequence[Arm]) -> Iterator[float]:
-    return chain.from_iterable([arm.cost.seconds] * arm.left for arm in arms if arm.cost)
 
 
 def make(sweep: Composed) -> Plan:
@@ -240,18 +241,11 @@ def priced(planned: Plan, earlier: Sequence[Row]) -> Plan:
     def with_cost(arm: Arm) -> Arm:
         trains = planned.tuned != "" or arm.kin.arm not in trained
         trained.add(arm.kin.arm)
-        estimate = cost(
-            *(arm.kin, arm.steps, arm.validations, arm.asked, earlier),
-            tests=arm.tests,
-            trains=trains,
-        )
-        return replace(arm, cost=estimate)
+        of_arm = (arm.kin, arm.steps, arm.validations, arm.asked, earlier)
+        return replace(arm, cost=cost(*of_arm, tests=arm.tests, trains=trains))
 
-    return replace(
-        planned,
-        screening=[*map(with_cost, planned.screening)],
-        arms=[*map(with_cost, planned.arms)],
-    )
+    screening, arms = ([*map(with_cost, s)] for s in (planned.screening, planned.arms))
+    return replace(planned, screening=screening, arms=arms)
 
 
 def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
@@ -265,12 +259,9 @@ def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
     whole = [row for row in past_rows if not row.sample]
     regimes = {arm.kin.regime for arm in planned.arms}
     same = [row for row in whole if row.kin.regime in regimes]
-    metrics = {claim["metric"] for claim in study["claims"]}
+    noises = {claim["metric"]: noise(same, claim["metric"]) for claim in study["claims"]}
     levels: list[Levels] = [arm.cell.levels for arm in planned.arms]
-    earlier = _earlier(planned, study, whole)
-    return sensitivities(
-        study, levels, planned.seeds, earlier, {m: noise(same, m) for m in metrics}
-    )
+    return sensitivities(study, levels, planned.seeds, _earlier(planned, study, whole), noises)
 
 
 def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:
@@ -291,16 +282,13 @@ def _earlier(planned: Plan, study: Study, rows: Sequence[Row]) -> Evidence:
     arms: dict[str, list[Arm]] = {}
     for arm in planned.arms:
         arms.setdefault(arm.kin.arm, []).append(arm)
-    matching = [
-        (row, arm)
-        for row in rows
-        for arm in arms.get(row.kin.arm, [])
-        if arm.asked is None or arm.asked in row.tested or not row.tested
-    ]
     runs: list[Run] = []
     statistics: dict[str, dict[str, Rows]] = {}
+    matching = [(row, arm) for row in rows for arm in arms.get(row.kin.arm, [])]
     for row, arm in matching:
         test = row.tested.get(arm.asked or "")
+        if arm.asked is not None and test is None and row.tested:
+            continue
         with suppress(UserError):  # damaged records are skipped; their runs will be repeated
             if test is not None:
                 statistics[test.identity] = statistics_of(test.folder)

@@ -43,15 +43,9 @@ class Sensitivity:
     one_way: str = ""  # why the claim can have only one outcome, judging by earlier runs
 
     @property
-    def name(self) -> str:
-        """The id of the claim, with its reading in brackets if it has one."""
-        return name_of(self.claim)
-
-
-def name_of(claim: Claim) -> str:
-    """Return the id of a claim, with its reading in brackets if it has one."""
-    reading = claim.get("reading")
-    return f"{claim['id']} ({reading})" if reading else claim["id"]
+    def is_unknown(self) -> bool:
+        """Whether neither the smallest effect nor the number of seeds is known."""
+        return self.least is None and self.plan is None
 
 
 def sensitivities(
@@ -70,13 +64,16 @@ def sensitivities(
         earlier: earlier runs of the same arms.
         regime: noise of each metric in this setting; None if unknown.
     """
-    uncertain = [claim for claim in study["claims"] if claim["kind"] != "exact"]
+    claims = study["claims"]
+    uncertain = max(1, sum(claim["kind"] != "exact" for claim in claims))
     planned = _planned(study, arms, seeds)
-    seen = [
-        _sensitivity(claim, planned, earlier, regime.get(claim["metric"]), max(1, len(uncertain)))
-        for claim in study["claims"]
+    return [
+        replace(
+            _sensitivity(claim, planned, earlier, regime.get(claim["metric"]), uncertain),
+            one_way=reason(claim, earlier),
+        )
+        for claim in claims
     ]
-    return [replace(sight, one_way=reason(sight.claim, earlier)) for sight in seen]
 
 
 def reason(claim: Claim, earlier: Evidence) -> str:
@@ -105,7 +102,7 @@ def _sensitivity(
     kind, alpha = kind_of(claim), claim["alpha"] / claims
     if claim["kind"] == "exact":
         return Sensitivity(claim, None, Plan(0.0, 1), "every case is checked")
-    estimate, noise = _estimate_and_source(claim, planned, earlier, regime)
+    estimate, noise = _estimate(claim, planned, earlier, regime)
     if estimate is None or not kind.planned(estimate):
         return Sensitivity(claim, None, None, noise)
     plan = kind.seeds_needed(claim, estimate, alpha).get(SUPPORTED)
@@ -113,7 +110,7 @@ def _sensitivity(
     return Sensitivity(claim, least, plan, noise)
 
 
-def _estimate_and_source(
+def _estimate(
     claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None
 ) -> tuple[Any, str]:
     """Return an estimate for planning the claim, and the source of the noise.
@@ -126,12 +123,6 @@ def _estimate_and_source(
     if claim["metric"] in UNSTABLE:
         first, second = (len(side.every) for side in sides(claim, planned)[:2])
         return Rates(0, first, 0, second), "if no run of the other arm fails"
-    return _estimate(claim, planned, earlier, regime)
-
-
-def _estimate(
-    claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None
-) -> tuple[Estimate | None, str]:
     arms = sides(claim, planned)
     pairs = _pairs(arms)
     if pairs < 2:

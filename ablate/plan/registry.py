@@ -26,13 +26,8 @@ from ablate.record.types import Environment, Metrics, Result, TrainingParts
 
 SEEDS = ("seed", "replicate")
 SIZES = ("d_model", "d_head", "d_ff", "n_layers", "n_decoder_layers")
-WHOLE = (
-    "batch",
-    "threads",
-    "products",
-    "tokenizer",
-    "probe",
-)  # nodes of the config that determine the size
+# nodes of the config that determine the size
+WHOLE = ("batch", "threads", "products", "tokenizer", "probe")
 SAMPLES = "samples"  # folder inside the results, with runs that were only timed, by variant
 FIRST = 0.2  # fraction of a run at its start that is not timed, as it also allocates and compiles
 
@@ -123,17 +118,14 @@ def rows(results: Path, tuned: str = "") -> list[Row]:
     Damaged runs are skipped here; a sweep that needs such a run reports it. Runs that differ in the
     config key `tuned` belong to the same arm.
     """
-    whole = [_row(folder, tuned) for folder in sorted(results.glob("runs/*/"))]
-    short = [
-        (_row(folder, tuned), folder.parents[1].name)
-        for folder in sorted(results.glob(f"{SAMPLES}/*/runs/*/"))
-    ]
-    timed = [
-        replace(row, sample=True, kin=replace(row.kin, variant=variant))
-        for row, variant in short
+    whole = [(folder, "") for folder in sorted(results.glob("runs/*/"))]
+    short = [(f, f.parents[1].name) for f in sorted(results.glob(f"{SAMPLES}/*/runs/*/"))]
+    read = ((_row(folder, tuned), variant) for folder, variant in (*whole, *short))
+    return [
+        replace(row, sample=True, kin=replace(row.kin, variant=variant)) if variant else row
+        for row, variant in read
         if row is not None
     ]
-    return [*(row for row in whole if row is not None), *timed]
 
 
 def _row(folder: Path, tuned: str) -> Row | None:

@@ -1,14 +1,22 @@
-"""Format the plan of a sweep as text."""
+"""Format the plan of a sweep as text and as plain data, and warn before a sweep starts about claims
+that, judging by earlier runs, it cannot decide.
+"""
 
 import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+from omegaconf import DictConfig
 
 from ablate.evidence.looks import planned_looks
 from ablate.metric.table import metric_of
-from ablate.phrases import listed
-from ablate.plan.plan import Arm, Plan
+from ablate.phrases import counted, listed, name_of
+from ablate.plan.plan import Arm, Plan, doubts, of_cells
 from ablate.plan.power import Sensitivity
+from ablate.plan.registry import rows
 from ablate.sweep.cell import plain_study
+from ablate.sweep.launch import Planned
 from ablate.sweep.parts import is_part
 from ablate.verdict.kind import kind_of
 
@@ -37,9 +45,9 @@ def _cells(planned: Plan) -> str:
     first = sum(arm.cells for arm in planned.screening)
     tuned = f", after {first} that choose {planned.tuned}" if first else ""
     most = max(arm.cells for arm in planned.arms)
-    each = f"{'up to ' * (cells < most * arms)}{most} seed{'s' * (most > 1)} each"
-    counted = f"{cells} runs of {arms} arm{'s' * (arms > 1)}, {each}{tuned}"
-    return f"{planned.config.name}: {counted}; {done} are done"
+    each = f"{'up to ' * (cells < most * arms)}{counted(most, 'seed')} each"
+    runs = f"{cells} runs of {counted(arms, 'arm')}, {each}{tuned}"
+    return f"{planned.config.name}: {runs}; {done} are done"
 
 
 def _table(planned: Plan) -> str:
@@ -63,7 +71,7 @@ def _tuning_line(name: str, arms: list[Arm], tuned: str) -> tuple[str, ...]:
     costs = [arm.cost for arm in arms if arm.cost]
     timed = len(costs) == len(arms)
     seconds = sum(cost.seconds for cost in costs) / len(arms)
-    tried = f"{len(arms)} value{'s' * (len(arms) > 1)} of {tuned}"
+    tried = f"{counted(len(arms), 'value')} of {tuned}"
     return (
         f"{name}, {tried}" if name else tried,
         str(sum(arm.cells for arm in arms)),
@@ -83,10 +91,10 @@ def _costs(planned: Plan) -> list[str]:
     free = shutil.disk_usage(_existing(Path(planned.config.paths.results))).free
     disk = f"disk: at most {planned.needed / 1e9:.2f} GB, {free / 1e9:.1f} GB are free"
     if planned.seconds is None:
-        arms = len(planned.unknown)
+        arms = counted(len(planned.unknown), "arm")
         return [
-            f"time: unknown for {arms} arm{'s' * (arms > 1)}, because results/ has no similar run "
-            "from a machine like this; with sample=true, the command times a few training steps",
+            f"time: unknown for {arms}, because results/ has no similar run from "
+            "a machine like this; with sample=true, the command times a few training steps",
             disk,
         ]
     return [
@@ -127,31 +135,22 @@ def _sensitivities(seen: list[Sensitivity]) -> list[str]:
     if not seen:
         return []
     head = "For each claim, the smallest effect that has 80 % power, and the seeds that are needed:"
-    doubts = dict.fromkeys(
-        f"{sensitivity.name}: {sensitivity.one_way}" for sensitivity in seen if sensitivity.one_way
-    )
-    warnings = ["", WARNING, *(f"  {doubt}" for doubt in doubts)] if doubts else []
-    return ["", head, *_sensitivity_lines(seen), *warnings]
+    reasons = dict.fromkeys(f"  {name_of(s.claim)}: {s.one_way}" for s in seen if s.one_way)
+    return ["", head, *_sensitivity_lines(seen), *(["", WARNING, *reasons] if reasons else [])]
 
 
 def _sensitivity_lines(seen: list[Sensitivity]) -> list[str]:
     """Return a line for each claim; claims with the same unknown variation share one line."""
-    unknown = [s.noise for s in seen if s.least is None and s.plan is None]
+    unknown = [s.noise for s in seen if s.is_unknown]
     shared = [reason for reason in dict.fromkeys(unknown) if unknown.count(reason) > 1]
-    lines = [
-        f"  {_sensitivity_line(s)}"
-        for s in seen
-        if s.least is not None or s.plan is not None or s.noise not in shared
-    ]
-    return [
-        *lines,
-        *(f"  unknown for {unknown.count(reason)} claims: {reason}" for reason in shared),
-    ]
+    lines = [_sensitivity_line(s) for s in seen if not (s.is_unknown and s.noise in shared)]
+    lines += [f"unknown for {unknown.count(reason)} claims: {reason}" for reason in shared]
+    return [f"  {line}" for line in lines]
 
 
 def _sensitivity_line(sensitivity: Sensitivity) -> str:
     claim = sensitivity.claim
-    name = f"{sensitivity.name}, {claim['kind']}"
+    name = f"{name_of(claim)}, {claim['kind']}"
     if sensitivity.least is None and claim["kind"] == "stability" and sensitivity.plan:
         return f"{name}: no difference, the seeds are too few; {_needs(sensitivity)}"
     if sensitivity.least is None:
@@ -163,11 +162,11 @@ def _sensitivity_line(sensitivity: Sensitivity) -> str:
 
 
 def _needs(sensitivity: Sensitivity) -> str:
-    if sensitivity.plan is None:
-        return "the claim names no effect to plan for"
-    if sensitivity.plan.seeds is None:
-        return kind_of(sensitivity.claim).beyond_most_seeds
     plan = sensitivity.plan
+    if plan is None:
+        return "the claim names no effect to plan for"
+    if plan.seeds is None:
+        return kind_of(sensitivity.claim).beyond_most_seeds
     return f"if the true effect is {plan.effect:g}, {plan.seeds} seeds decide it"
 
 
@@ -186,16 +185,11 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
         f"\nIn {minutes} minutes: {planned.seeds} seeds of every arm, {duration(planned.wall)} "
         f"(budget.seeds={planned.seeds}, or seed=range({planned.seeds}) where seeds are listed)."
     ]
+    most = planned.seeds
     short = dict.fromkeys(
-        sensitivity.name
-        for sensitivity in seen
-        if sensitivity.plan is not None and not _reached(sensitivity, planned)
+        name_of(s.claim) for s in seen if s.plan and (s.plan.seeds or most + 1) > most
     )
-    unknown = dict.fromkeys(
-        sensitivity.name
-        for sensitivity in seen
-        if sensitivity.least is None and sensitivity.plan is None
-    )
+    unknown = dict.fromkeys(name_of(s.claim) for s in seen if s.is_unknown)
     if short:
         lines.append(f"With less than 80 % power, these seeds decide: {', '.join(short)}.")
     if unknown and planned.seeds == 1:
@@ -205,7 +199,72 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
     return "\n".join(lines)
 
 
-def _reached(sensitivity: Sensitivity, planned: Plan) -> bool:
-    return (
-        sensitivity.plan is None or (sensitivity.plan.seeds or planned.seeds + 1) <= planned.seeds
-    )
+def say_doubts(config: DictConfig, planned: Planned) -> None:
+    """Print each claim that can have only one outcome, judging by earlier runs, to stderr.
+
+    Each claim is printed with the reason: both arms are at an end of the metric's scale, an arm has
+    never learned, or the margin is larger than the distance of the baseline from the end of the
+    scale. The sweep runs anyway.
+    """
+    if planned.study is None:
+        return
+    plan = of_cells(config, planned)
+    if lines := doubts(plan, rows(Path(config.paths.results), plan.tuned)):
+        print("\n  ".join([f"{config.name}: {WARNING}", *lines]), file=sys.stderr, flush=True)
+
+
+def as_data(planned: Plan, seen: Sequence[Sensitivity]) -> dict[str, object]:
+    """Return the plan of a sweep, with the sensitivity of each claim, as plain data.
+
+    Times are in seconds, and unknown values are None. `core_seconds` counts the time of a run for
+    each of its threads. `tuned` is the config key that the screening runs tune, or "". `bytes` is
+    the disk space that the sweep needs.
+    """
+    return {
+        "name": planned.config.name,
+        "seeds": planned.seeds,
+        "tuned": planned.tuned,
+        "screening": [*map(_arm_data, planned.screening)],
+        "arms": [*map(_arm_data, planned.arms)],
+        "core_seconds": planned.seconds,
+        "wall_seconds": None if planned.seconds is None else planned.wall,
+        "bytes": planned.needed,
+        "claims": [*map(_claim_data, seen)],
+    }
+
+
+def _arm_data(arm: Arm) -> dict[str, object]:
+    """Return an arm of a planned sweep as plain data.
+
+    `cells` is the number of runs, and `done` the number of runs that earlier runs already cover.
+    `seconds_each` is the estimated time of a run, and `known_by` says where the estimate comes
+    from.
+    """
+    return {
+        "name": arm.name,
+        "cells": arm.cells,
+        "done": arm.done,
+        "seconds_each": arm.cost.seconds if arm.cost else None,
+        "known_by": arm.cost.known_by if arm.cost else None,
+    }
+
+
+def _claim_data(sight: Sensitivity) -> dict[str, object]:
+    """Return a claim of a planned study as plain data.
+
+    `reading` distinguishes claims with the same id; "" if the claim has none.
+    `least_effect` is the smallest effect that the sweep detects with power 0.8. `seeds_needed` is
+    the number of seeds that decide the claim with this power. `noise` is the source of the assumed
+    run-to-run variation. `doubt` says why the claim can have only one outcome; "" if it can have
+    several.
+    """
+    return {
+        "id": sight.claim["id"],
+        "reading": sight.claim.get("reading") or "",
+        "kind": sight.claim["kind"],
+        "metric": sight.claim["metric"],
+        "least_effect": sight.least,
+        "seeds_needed": sight.plan.seeds if sight.plan else None,
+        "noise": sight.noise,
+        "doubt": sight.one_way,
+    }

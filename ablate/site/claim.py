@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ablate.evidence.types import Band, ReportedClaim
-from ablate.ledger.annotations import Pair
+from ablate.ledger.claims import Pair
 from ablate.ledger.entries import Entry
 from ablate.ledger.headline import MIXED, headline
 from ablate.ledger.verdicts import Finding

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from ablate.ledger.annotations import Question, read_questions
-from ablate.ledger.claims import KINDS
+from ablate.ledger.claims import KINDS, Question, read_questions
 from ablate.ledger.entries import FILTERS, Entry, count, titles
-from ablate.ledger.family import changes
 from ablate.ledger.headline import HEADLINES, MIXED
 from ablate.ledger.places import COMMITTED
-from ablate.ledger.verdicts import Finding
+from ablate.ledger.verdicts import Finding, changes
 from ablate.site.claim import View, clearest, turns, views
 from ablate.site.documents import places, shown
 from ablate.site.forest import Forest, forests

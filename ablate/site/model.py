@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ablate.evidence.types import ReportedClaim
-from ablate.ledger.annotations import Pair, read_pairs
-from ablate.ledger.claims import Document, read_documents
+from ablate.ledger.claims import Document, Pair, read_documents, read_pairs
 from ablate.ledger.entries import Entry
 from ablate.ledger.places import ORIGINS
 from ablate.ledger.verdicts import Finding, steps_of_claim

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.ledger.entries import Entry
-from ablate.ledger.wording import detail, limits, settings
+from ablate.ledger.text import detail, limits, settings
 from ablate.phrases import grouped
 from ablate.progress import track
 from ablate.record.files import writing

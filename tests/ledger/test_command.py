@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ablate.ledger.annotations import read_standings
-from ablate.ledger.claims import read_claims
+from ablate.ledger.claims import read_claims, read_standings
 from ablate.ledger.entries import read_entries
-from ablate.ledger.summary import summary
-from ablate.ledger.table import lines
+from ablate.ledger.text import lines, summary
 from ablate.report.marks import MARKS
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

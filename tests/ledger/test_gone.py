@@ -12,8 +12,7 @@ from ablate.evidence.analysis_log import ANALYSIS_LOG, Analysis, Sweep, write
 from ablate.evidence.folder import Evidence
 from ablate.evidence.manifest import MANIFEST, read_manifest
 from ablate.ledger.entries import read_entries
-from ablate.ledger.summary import summary
-from ablate.ledger.wording import bounds
+from ablate.ledger.text import bounds, summary
 from ablate.record.files import seal
 from ablate.verdict.load import load_evidence
 

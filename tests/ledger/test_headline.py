@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from ablate.config.location import CONF
-from ablate.ledger.annotations import Reading, read_real_text, read_unasked
-from ablate.ledger.claims import read_claims
+from ablate.ledger.claims import Reading, read_claims, read_real_text, read_unasked
 from ablate.ledger.entries import Entry, read_entries
 from ablate.ledger.headline import Headline, distance, headline, is_artificial
 from ablate.ledger.places import PROJECT
+from ablate.ledger.text import bounds, detail, limits, marked
 from ablate.ledger.verdicts import Finding, collect
-from ablate.ledger.wording import bounds, detail, limits, marked
 
 PLAIN = "Pre-LN translates better than Post-LN."
 FINDING = Finding(

@@ -4,11 +4,10 @@ from collections import defaultdict
 
 import pytest
 
-from ablate.ledger.annotations import read_readings, read_unasked
-from ablate.ledger.claims import read_claims, read_documents
+from ablate.ledger.claims import read_claims, read_documents, read_readings, read_unasked
 from ablate.ledger.entries import join, read_entries
 from ablate.ledger.places import PROJECT
-from ablate.ledger.table import lines
+from ablate.ledger.text import lines
 from ablate.ledger.verdicts import collect, latest
 
 ENTRIES = read_readings()

@@ -9,11 +9,9 @@ import pytest
 
 from ablate.evidence.registration import form, registration_hash
 from ablate.evidence.seal import write_about
-from ablate.ledger.annotations import STANDINGS, read_standings
-from ablate.ledger.claims import read_claims
+from ablate.ledger.claims import STANDINGS, read_claims, read_standings
 from ablate.ledger.entries import OUTSIDE, count, join
-from ablate.ledger.summary import summary
-from ablate.ledger.table import lines
+from ablate.ledger.text import lines, summary
 from ablate.ledger.verdicts import collect, latest
 
 CLAIM = "preln_solves_gradient_problem"

@@ -9,13 +9,12 @@ from omegaconf import OmegaConf
 
 from ablate.evidence.folder import Evidence
 from ablate.plan.cost import Cost
-from ablate.plan.export import as_data
 from ablate.plan.noise import Noise
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import sensitivities
 from ablate.plan.registry import RunSignature
 from ablate.plan.wording import _sensitivities as format_sensitivities
-from ablate.plan.wording import solved
+from ablate.plan.wording import as_data, solved
 from ablate.stats.estimate import Estimate
 from ablate.stats.estimate import estimate as estimate_of
 from ablate.sweep.cell import Cell

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ablate.config.titles import experiment_title
-from ablate.ledger.annotations import read_questions
+from ablate.ledger.claims import read_questions
 from ablate.report.marks import arm_colours
 from ablate.site.claim import clearest, views
 from ablate.site.front import CARDS, cards, questions

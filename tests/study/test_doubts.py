@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.plan import doubts
+from ablate.plan import wording
 from ablate.plan.power import reason
 from ablate.sweep.launch import Planned
 from ablate.sweep.preflight import Checked
@@ -44,9 +44,9 @@ def test_earlier_runs_say_which_claims_would_stay_undecided(
 def test_they_are_printed_once_before_the_first_run(monkeypatch, capsys, tmp_path, lines, study):
     config = OmegaConf.create({"name": "mine", "paths": {"results": str(tmp_path)}})
     planned = Planned([], [], study, Checked({}, 0, {}), {})
-    monkeypatch.setattr(doubts, "of_cells", lambda *_: SimpleNamespace(tuned=""))
-    monkeypatch.setattr(doubts, "doubts", lambda *_: lines)
-    doubts.say_doubts(config, planned)
+    monkeypatch.setattr(wording, "of_cells", lambda *_: SimpleNamespace(tuned=""))
+    monkeypatch.setattr(wording, "doubts", lambda *_: lines)
+    wording.say_doubts(config, planned)
     printed = capsys.readouterr().err
     assert bool(printed) == bool(lines and study is not None)
     assert all(line in printed for line in lines if study is not None)

@@ -48,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the summary, or the claims that match the filters."""
     from ablate.ledger.entries import FILTERS, pick, read_entries
-    from ablate.ledger.summary import summary
+    from ablate.ledger.text import summary
 
     entries, warnings = read_entries(arguments.experiments, arguments.results, arguments.only)
     for warning in warnings:
@@ -83,7 +83,7 @@ def _print_list(picked: "list[Entry]", entries: "list[Entry]", *, whole: bool) -
     from rich.text import Text
 
     from ablate.console import make_console
-    from ablate.ledger.table import lines, totals
+    from ablate.ledger.text import lines, totals
 
     console = make_console()
     width = console.width if sys.stdout.isatty() else None

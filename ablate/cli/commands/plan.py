@@ -48,13 +48,11 @@ def run(arguments: argparse.Namespace) -> None:
         return
     with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         plans = _plans(arguments)
-    if arguments.json:
-        from ablate.plan.export import as_data
+    from ablate.plan.wording import as_data, format_plan, solved
 
+    if arguments.json:
         print(json.dumps({name: as_data(*made) for name, made in plans.items()}, indent=1))
         return
-    from ablate.plan.wording import format_plan, solved
-
     print(format_plan(*plans["plan"]))
     if "fitting" in plans:
         plan, claims = plans["fitting"]
