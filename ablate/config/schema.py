@@ -11,11 +11,14 @@ from typing import Annotated, Any, get_type_hints
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
-from ablate.config.limits import PAIRS, Count, NotEmpty, OneOf, Range, Seed, Size
+from ablate.config.limits import PAIRS, Count, NotEmpty, OneOf, Range, Seed
 from ablate.config.study import USUAL, Claim, Levels, Match, Published, Screen, Shown, Study, Tune
 
 Component = dict[str, Any]
 TYPES: dict[Any, Any] = {Levels: dict[str, Any]}  # replacements of types that OmegaConf rejects
+
+
+Tokens = Annotated[int, Range(2, 2**31 - 1)]  # room for a token and EOS
 
 
 @dataclass
@@ -23,9 +26,9 @@ class Batching:
     """Settings of the batches: their size in tokens, and the sentences in them."""
 
     # maximum size of a training batch per device: sentences * tokens of the longest sentence
-    tokens: Size = 4096
+    tokens: Tokens = 4096
     # maximum size of a validation or test batch: sentences * tokens of the longest sentence
-    eval_tokens: Size = 8192
+    eval_tokens: Tokens = 8192
     # whether a training batch has sentences of similar lengths; false: random, with more padding
     bucket: bool = True
     # whether a test batch has sentences of similar lengths; false: random, with more padding
@@ -33,7 +36,7 @@ class Batching:
     # number of padding columns added to the sources of every test batch; training is not affected
     test_padding: Annotated[int, Range(0, 4096)] = 0
     # maximum tokens of a source or target, EOS counted; longer ones are skipped or truncated
-    max_length: Size = 256
+    max_length: Tokens = 256
     # treatment of a training pair that is longer than `max_length`: skip or truncate it
     too_long: Annotated[str, OneOf(("skip", "truncate"))] = "skip"
     # language models: join all texts and cut them into contexts of this many tokens; null: each

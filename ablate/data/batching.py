@@ -69,16 +69,9 @@ class Batches(Sampler[Rows]):
     @abstractmethod
     def __len__(self) -> int: ...
 
-    def __iter__(self) -> Iterator[Rows]:
-        return self._from(self.skip)
-
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, which may determine the order; Lightning calls this before each epoch."""
         self.epoch = epoch
-
-    @abstractmethod
-    def _from(self, first: int) -> Iterator[Rows]:
-        """Yield the batches of this rank, starting with batch number `first`."""
 
 
 class FormedBatches(Batches):
@@ -88,10 +81,8 @@ class FormedBatches(Batches):
 
     def __init__(self, sizes: Sizes, tokens: int, bucket: bool, rank: Rank):
         super().__init__(rank)
-        self._sizes = sizes
-        self._tokens = tokens
-        self._bucket = bucket
-        self._mine: PackedBatches | None = None
+        self._sizes, self._tokens, self._bucket = sizes, tokens, bucket
+        self._formed: int | None = None  # epoch of the batches in `_mine`
 
     def __len__(self) -> int:
         return len(self._batches().spans)
@@ -100,14 +91,15 @@ class FormedBatches(Batches):
     def form(self) -> PackedBatches:
         """Return the batches of all ranks; every rank gets the same number of batches."""
 
-    def _from(self, first: int) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[Rows]:
         rows, spans = self._batches()
-        return (rows[start:end].astype(np.int64) for start, end in spans[first:])
+        return (rows[start:end].astype(np.int64) for start, end in spans[self.skip :])
 
     def _batches(self) -> PackedBatches:
-        if self._mine is None:
+        if self._formed != self.epoch:
             rows, spans = self.form()
             self._mine = PackedBatches(rows, spans[self.rank.index :: self.rank.world_size])
+            self._formed = self.epoch
         return self._mine
 
 
@@ -122,12 +114,6 @@ class TrainingBatches(FormedBatches):
     def __init__(self, sizes: Sizes, tokens: int, bucket: bool, seed: int, rank: Rank):
         super().__init__(sizes, tokens, bucket, rank)
         self._seed = seed
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch; Lightning calls this before each epoch."""
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self._mine = None
 
     def form(self) -> PackedBatches:
         """Return the batches of all ranks in this epoch, shuffled."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from ablate.data.documents import Documents, Segment, segments_of
 from ablate.data.pairs import SPLITS, Corpus, Pairs, check_split
@@ -270,13 +270,7 @@ class Field(Sequence[str]):
     def __len__(self) -> int:
         return self._length
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-
-    def __getitem__(self, at: int | slice) -> str | list[str]:
+    def __getitem__(self, at: Any) -> Any:
         return self._all[at]
 
     @cached_property

@@ -1,12 +1,10 @@
-"""Turn line numbers into padded batches, with a data loader that can stop and resume."""
+"""Turn line numbers into padded batches, with a loader that can stop and resume."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch.utils.data import DataLoader, Dataset
 
 from ablate.data.batch import Batch, Collate
 from ablate.data.batching import Batches, Rows
@@ -14,8 +12,8 @@ from ablate.data.token_ids import TokenIds
 from ablate.data.vocabulary import EOS, PAD
 
 
-class Examples(Dataset[Batch]):
-    """The lines of a split as a dataset; indexing with line numbers returns a Batch.
+class Examples:
+    """The lines of a split; indexing with line numbers returns a Batch.
 
     Args:
         src: token ids of the sources.
@@ -38,12 +36,9 @@ class Examples(Dataset[Batch]):
         collate: Collate,
         seed: int,
     ):
-        self._src = src
-        self._tgt = tgt
-        self._max_length = max_length
-        self._columns = columns
-        self._collate = collate
-        self._seed = seed
+        self._src, self._tgt = src, tgt
+        self._max_length, self._columns = max_length, columns
+        self._collate, self._seed = collate, seed
         self.epoch = 0
 
     def __getitem__(self, lines: Rows) -> Batch:
@@ -71,51 +66,55 @@ def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int6
     return ids
 
 
-class EvaluationLoader(DataLoader[Batch]):
-    """A data loader of the batches of a split, in a fixed order."""
+class EvaluationLoader:
+    """An iterable of the batches of a split, in a fixed order.
 
-    def __init__(self, examples: Any, batches: Batches, seed: int):
-        super().__init__(
-            examples,
-            sampler=batches,
-            batch_size=None,  # the sampler yields complete batches
-            generator=torch.Generator().manual_seed(seed),  # leaves the global generator untouched
-        )
+    It is no DataLoader of torch, because a sampler yields complete batches, and no process works
+    for it.
+    """
+
+    batch_sampler = None  # Lightning asks for it wherever there is a sampler
+
+    def __init__(self, examples: Any, sampler: Batches):
+        self.examples, self.sampler = examples, sampler
+
+    def __len__(self) -> int:
+        return len(self.sampler)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return (self.examples[rows] for rows in self.sampler)
 
 
 class TrainingLoader(EvaluationLoader):
-    """A data loader of training batches, whose position can be stored in a checkpoint.
+    """An iterable of training batches, whose position can be stored in a checkpoint.
 
     The position is the number of batches yielded in this epoch; it is 0 after the last batch. An
     iteration starts at the position given to `load_state_dict` if the epoch is still the same, and
     otherwise at the first batch.
     """
 
-    def __init__(self, examples: Any, batches: Batches, seed: int):
-        super().__init__(examples, batches, seed)
-        self._examples = examples
-        self._training_batches = batches
+    def __init__(self, examples: Any, sampler: Batches):
+        super().__init__(examples, sampler)
         self._position = 0
         self._resume_at: dict[str, int] | None = None
 
-    def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Batch]:
         # This method is a generator, so it starts when the first batch is requested. The epoch is
         # set by then.
-        epoch = self._training_batches.epoch
+        epoch = self.examples.epoch = self.sampler.epoch
         state, self._resume_at = self._resume_at, None
         first = state["position"] if state is not None and state["epoch"] == epoch else 0
-        self._training_batches.skip = first
-        self._examples.epoch = epoch
+        self.sampler.skip = first
         for done, batch in enumerate(super().__iter__(), start=first + 1):
             self._position = done % len(self)
             yield batch
 
     def state_dict(self) -> dict[str, int]:
         """Return the current epoch and position."""
-        return {"epoch": self._training_batches.epoch, "position": self._position}
+        return {"epoch": self.sampler.epoch, "position": self._position}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Make the next iteration start at the position in `state`."""
-        self._training_batches.set_epoch(state["epoch"])
+        self.sampler.set_epoch(state["epoch"])
         self._position = state["position"]
         self._resume_at = state

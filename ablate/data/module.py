@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,14 @@ import pytorch_lightning as pl
 
 from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Collate
-from ablate.data.batching import EvaluationBatches, Rank, Rows, Sizes, TrainingBatches, numbered
+from ablate.data.batching import (
+    Batches,
+    EvaluationBatches,
+    Rank,
+    Sizes,
+    TrainingBatches,
+    numbered,
+)
 from ablate.data.cache import TokenCache, open_cache, splits_of
 from ablate.data.documents import TextLength
 from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader, padded
@@ -23,7 +30,6 @@ from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.record.types import Fingerprints
 
-TOO_LONG = ("skip", "truncate")
 CHUNK = 4096  # sentences processed at a time
 
 
@@ -41,9 +47,6 @@ class TextData(pl.LightningDataModule):
     Call `prepare` first. In training, pairs with more than `batch.max_length` tokens on a side
     (including EOS) are skipped or truncated, depending on `batch.too_long`. Evaluation keeps every
     sentence: its ids are truncated, but its reference text is not.
-
-    Raises:
-        UserError: `batch` has an invalid value.
     """
 
     def __init__(
@@ -57,7 +60,6 @@ class TextData(pl.LightningDataModule):
         seed: int,
     ):
         super().__init__()
-        _check(batch)
         self._corpus = corpus
         self._scheme = scheme
         self._splits = splits_of(corpus, scheme)
@@ -66,7 +68,7 @@ class TextData(pl.LightningDataModule):
         self._cache_dir = Path(cache_dir)
         self._seed = seed
         self._text: dict[str, Pairs] = {}
-        self._used: dict[str, Sizes] = {}
+        self._used: dict[tuple[str, bool], Sizes] = {}
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -116,13 +118,10 @@ class TextData(pl.LightningDataModule):
         Raises:
             UserError: text, vocabulary size or token budgets are not usable.
         """
-        if not len(self._sizes("train").rows):
-            raise UserError(
-                f"batch.max_length={self._batch.max_length} with batch.too_long=skip leaves no "
-                "training pair; make it longer, or truncate."
-            )
-        self._check_longest("train", "tokens", self._batch.tokens, self._sizes("train"))
-        self._check_evaluations()
+        self._check_train()
+        for split in self._splits:
+            if split != "train":
+                self.check_evaluation(split)
 
     def check_evaluation(self, split: str) -> None:
         """Raise UserError unless a split can be scored; create its token ids or load them from the
@@ -131,8 +130,9 @@ class TextData(pl.LightningDataModule):
         Raises:
             UserError: the split is empty, or the token budget is not usable.
         """
-        self._refuse_empty(split)
-        self._check_longest(split, "eval_tokens", self._batch.eval_tokens, self._sizes(split))
+        if not self._cache.length(split).bytes:  # texts may be empty
+            raise UserError(f"{split} has no text to score models on; give text for {split}.")
+        self._check_longest(split, "eval_tokens", tested=True)
 
     def check_test(self, split: str) -> None:
         """Raise UserError unless the text of a split can be used for a test.
@@ -148,11 +148,7 @@ class TextData(pl.LightningDataModule):
                 "both numbers must be equal and at least 1"
             )
         self.groups(split)
-        self._check_longest(split, "eval_tokens", self._batch.eval_tokens, self._whole(split))
-
-    def setup(self, stage: str | None = None) -> None:
-        """Call `prepare`; Lightning's Trainer calls this hook before it asks for data loaders."""
-        self.prepare()
+        self._check_longest(split, "eval_tokens", tested=True)
 
     @property
     def tokenizers(self) -> Tokenizers:
@@ -172,7 +168,13 @@ class TextData(pl.LightningDataModule):
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """Number of pairs, skipped pairs and truncated pairs of each split."""
-        return {split: self._count(split) for split in self._splits}
+        counts = {}
+        for split in self._splits:
+            too_long = self._too_long(split)
+            cut = int(too_long.sum())
+            skipped, truncated = (cut, 0) if self._skips(split) else (0, cut)
+            counts[split] = Counts(len(too_long), skipped, truncated)
+        return counts
 
     def describe(self, split: str) -> str:
         """Return a phrase with the number of pairs of a split, and how many of these pairs are
@@ -249,13 +251,13 @@ class TextData(pl.LightningDataModule):
         Raises:
             UserError: there are fewer batches than ranks.
         """
-        batch, rank = self._batch, self._rank()
-        batches = TrainingBatches(
-            self._sizes("train"), batch.tokens, batch.bucket, self._seed, rank
-        )
-        if not len(batches):
-            raise self._too_few(rank)
-        return TrainingLoader(self._examples("train"), batches, self._seed)
+        loader = TrainingLoader(*self._training())
+        if not len(loader):
+            raise UserError(
+                f"batch.tokens={self._batch.tokens} gives fewer training batches than the "
+                f"{self._rank.world_size} devices; make it smaller, or use fewer devices."
+            )
+        return loader
 
     def val_dataloader(self) -> EvaluationLoader:
         """Return a data loader of the validation batches of this process (rank)."""
@@ -272,7 +274,8 @@ class TextData(pl.LightningDataModule):
 
     def first_lines(self, split: str, count: int) -> Batch:
         """Return the first `count` lines of a split, or all if there are fewer, as a batch."""
-        return self._examples(split)[np.arange(min(count, len(self._whole(split).rows)))]
+        rows = self._sizes(split, tested=True).rows[:count]
+        return self._examples(split)[rows.astype(np.int64)]
 
     def longest(self, split: str, *, tested: bool = False) -> tuple[int, int]:
         """Return the lengths in tokens (including EOS) of the longest source and the longest target
@@ -280,7 +283,7 @@ class TextData(pl.LightningDataModule):
 
         With `tested`, pairs that training skips are included.
         """
-        sizes = self._whole(split) if tested else self._sizes(split)
+        sizes = self._sizes(split, tested=tested)
         return int(sizes.src.max()), int(sizes.tgt.max())
 
     @cached_property
@@ -292,25 +295,26 @@ class TextData(pl.LightningDataModule):
             self._text[split] = self._corpus.read(split)
         return self._text[split]
 
+    @property
     def _rank(self) -> Rank:
         if self.trainer is None:
             return Rank(0, 1)
         return Rank(self.trainer.global_rank, self.trainer.world_size)
 
-    def _too_few(self, rank: Rank) -> UserError:
-        return UserError(
-            f"batch.tokens={self._batch.tokens} gives fewer training batches than the "
-            f"{rank.world_size} devices; make it smaller, or use fewer devices."
-        )
-
     def _ids(self, split: str) -> tuple[TokenIds, TokenIds]:
         check_split(split, self._splits)
         return self._cache.split(split)
 
+    def _training(self) -> tuple[Any, Batches]:
+        """Return the training examples, and the sampler of their batches."""
+        batch, sizes = self._batch, self._sizes("train")
+        batches = TrainingBatches(sizes, batch.tokens, batch.bucket, self._seed, self._rank)
+        return self._examples("train"), batches
+
     def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:
-        sizes, rank = self._whole(split), self._rank()
-        batches = EvaluationBatches(sizes, self._batch.eval_tokens, bucket, rank)
-        return EvaluationLoader(self._examples(split, padding), batches, self._seed)
+        sizes = self._sizes(split, tested=True)
+        batches = EvaluationBatches(sizes, self._batch.eval_tokens, bucket, self._rank)
+        return EvaluationLoader(self._examples(split, padding), batches)
 
     def _examples(self, split: str, padding: int = 0) -> Examples:
         return Examples(
@@ -321,55 +325,37 @@ class TextData(pl.LightningDataModule):
             seed=self._seed,
         )
 
-    def _lengths(self, split: str, at_most: int) -> list[Rows]:
-        """Return the lengths of sources and targets in tokens (including EOS); larger lengths are
-        replaced by `at_most`.
-        """
-        return [ids.lengths(at_most) for ids in self._ids(split)]
-
-    def _whole(self, split: str) -> Sizes:
-        """Return the line numbers of all pairs of a split, and their source and target lengths in
-        tokens after truncation.
-        """
-        src, tgt = self._lengths(split, self._batch.max_length)
-        return Sizes(numbered(len(src)), src, tgt)
-
     def _too_long(self, split: str) -> npt.NDArray[np.bool_]:
         limit = self._batch.max_length
-        return np.maximum(*self._lengths(split, limit + 1)) > limit
+        return np.maximum(*(ids.lengths(limit + 1) for ids in self._ids(split))) > limit
 
     def _skips(self, split: str) -> bool:
         return split == "train" and self._batch.too_long == "skip"
 
-    def _sizes(self, split: str) -> Sizes:
-        """Return the line numbers of the pairs of a split that are not skipped, and their source
-        and target lengths in tokens after truncation.
+    def _sizes(self, split: str, *, tested: bool = False) -> Sizes:
+        """Return the line numbers of the pairs of a split, and their source and target lengths in
+        tokens after truncation; with `tested`, also of pairs that training skips.
         """
-        if split not in self._used:
-            sizes = self._whole(split)
-            if self._skips(split):
+        skips = self._skips(split) and not tested
+        if (split, skips) not in self._used:
+            src, tgt = (ids.lengths(self._batch.max_length) for ids in self._ids(split))
+            sizes = Sizes(numbered(len(src)), src, tgt)
+            if skips:
                 keep = ~self._too_long(split)
-                sizes = Sizes(sizes.rows[keep], sizes.src[keep], sizes.tgt[keep])
-            self._used[split] = sizes
-        return self._used[split]
+                sizes = Sizes(sizes.rows[keep], src[keep], tgt[keep])
+            self._used[split, skips] = sizes
+        return self._used[split, skips]
 
-    def _check_evaluations(self) -> None:
-        for split in self._splits:
-            if split != "train":
-                self.check_evaluation(split)
+    def _check_train(self) -> None:
+        if not len(self._sizes("train").rows):
+            raise UserError(
+                f"batch.max_length={self._batch.max_length} with batch.too_long=skip leaves no "
+                "training pair; make it longer, or truncate."
+            )
+        self._check_longest("train", "tokens")
 
-    def _refuse_empty(self, split: str) -> None:
-        if not self._cache.length(split).bytes:  # texts may be empty
-            raise UserError(f"{split} has no text to score models on; give text for {split}.")
-
-    def _count(self, split: str) -> Counts:
-        too_long = self._too_long(split)
-        n_too_long = int(too_long.sum())
-        skipped, truncated = (n_too_long, 0) if self._skips(split) else (0, n_too_long)
-        return Counts(len(too_long), skipped, truncated)
-
-    def _check_longest(self, split: str, key: str, tokens: int, sizes: Sizes) -> None:
-        longest = int(sizes.width.max())
+    def _check_longest(self, split: str, key: str, *, tested: bool = False) -> None:
+        longest, tokens = max(self.longest(split, tested=tested)), getattr(self._batch, key)
         if tokens < longest:
             raise UserError(
                 f"batch.{key} is {tokens}, but the longest sentence of {split} has {longest} "
@@ -387,13 +373,3 @@ class TextData(pl.LightningDataModule):
             counts += np.bincount(ids.ravel(), minlength=self.tgt_vocab)
         counts[PAD] = 0
         return counts
-
-
-def _check(batch: Batching) -> None:
-    if batch.too_long not in TOO_LONG:
-        raise UserError(
-            f"batch.too_long is {batch.too_long!r}; it must be {' or '.join(TOO_LONG)}."
-        )
-    for key, least in {"max_length": 2, "tokens": 2, "eval_tokens": 2, "test_padding": 0}.items():
-        if getattr(batch, key) < least:
-            raise UserError(f"batch.{key} is {getattr(batch, key)}; it must be {least} or more.")

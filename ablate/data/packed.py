@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch.utils.data import Dataset
 
 from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Ids
 from ablate.data.batching import Batches, Rank, Rows
-from ablate.data.loader import EvaluationLoader, TrainingLoader
+from ablate.data.loader import EvaluationLoader
 from ablate.data.module import Counts, TextData
 from ablate.data.permutation import Permutation
 from ablate.data.token_ids import TokenIds
@@ -39,9 +38,8 @@ STRETCHES = 4096
 Pack = Callable[[Ids, Rows], Batch]
 
 
-class Contexts(Dataset[Batch]):
-    """A dataset of the contexts of a split; a context is indexed by the position of its first
-    token.
+class Contexts:
+    """The contexts of a split; a context is indexed by the position of its first token.
 
     Args:
         ids: the stream of tokens.
@@ -51,11 +49,9 @@ class Contexts(Dataset[Batch]):
     """
 
     def __init__(self, ids: TokenIds, context: int, *, ring: bool, pack: Pack) -> None:
-        self._ids = ids
-        self._context = context
-        self._ring = ring
-        self._pack = pack
-        self._stretch = -(-ids.tokens // (STRETCHES * context)) * context
+        self._ids, self._context, self._ring, self._pack = ids, context, ring, pack
+        self.tokens = ids.tokens
+        self._stretch = -(-self.tokens // (STRETCHES * context)) * context
         self.epoch = 0  # set by `TrainingLoader`; unused, because contexts draw no random numbers
 
     def __getitem__(self, starts: Rows) -> Batch:
@@ -63,7 +59,7 @@ class Contexts(Dataset[Batch]):
         ids = self._ids.stream(starts - 1, self._context + 1).astype(np.int64)
         if not self._ring:
             places = starts[:, None] + np.arange(-1, self._context)
-            ids[places >= self._ids.tokens] = PAD
+            ids[places >= self.tokens] = PAD
         return self._pack(ids, starts // self._stretch)
 
 
@@ -87,12 +83,12 @@ class TrainingContexts(Batches):
     def __len__(self) -> int:
         return self._contexts // self._size // self.rank.world_size
 
-    def _from(self, first: int) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[Rows]:
         random = np.random.default_rng([self._seed, self.epoch])
         start = random.integers(self._tokens)
         order = Permutation(self._contexts, random)
         world = self.rank.world_size
-        for block in range(first, len(self), BLOCK):
+        for block in range(self.skip, len(self), BLOCK):
             batches = np.arange(block, min(block + BLOCK, len(self))) * world + self.rank.index
             places = batches[:, None] * self._size + np.arange(self._size)
             yield from (start + order(places.ravel()).reshape(places.shape) * self._context) % (
@@ -112,9 +108,9 @@ class EvaluationContexts(Batches):
     def __len__(self) -> int:
         return -(-self._tokens // (self._context * self._size * self.rank.world_size))
 
-    def _from(self, first: int) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[Rows]:
         stride = self._context * self._size
-        for number in range(first, len(self)):
+        for number in range(self.skip, len(self)):
             start = (number * self.rank.world_size + self.rank.index) * stride
             yield np.arange(start, min(start + stride, self._tokens), self._context)
 
@@ -142,14 +138,8 @@ class PackedData(TextData):
                 f"{max(1, batch.tokens // self._context) * self._context}."
             )
 
-    def prepare(self) -> None:
-        """Create the vocabulary and token ids, or load them from the cache, and check the text
-        length.
-
-        Raises:
-            UserError: the training text is shorter than a context, another split is empty, or the
-                vocabulary size is not usable.
-        """
+    def _check_train(self) -> None:
+        """Raise UserError if the training text is shorter than a context."""
         tokens = self._ids("train")[1].tokens
         if tokens < self._context:
             raise UserError(
@@ -157,16 +147,9 @@ class PackedData(TextData):
                 f"tokens (an end token for each document included); set it to at most {tokens}, "
                 "or give more text."
             )
-        self._check_evaluations()
 
-    def check_evaluation(self, split: str) -> None:
-        """Create the token ids of a split or load them from the cache; text of any length except 0
-        can be scored.
-
-        Raises:
-            UserError: the split is empty.
-        """
-        self._refuse_empty(split)
+    def _check_longest(self, split: str, key: str, *, tested: bool = False) -> None:
+        """Accept text of any length."""
 
     @cached_property
     def counts(self) -> dict[str, Counts]:
@@ -201,29 +184,21 @@ class PackedData(TextData):
 
     def first_lines(self, split: str, count: int) -> Batch:
         """Return the first contexts of a split, at most `count`, as a batch."""
-        starts = np.arange(0, self._ids(split)[1].tokens, self._context)
-        return self._contexts(split, ring=False)[starts[:count]]
+        contexts = self._contexts(split)
+        return contexts[np.arange(0, contexts.tokens, self._context)[:count]]
 
-    def train_dataloader(self) -> TrainingLoader:
-        """Return a data loader of the training batches of this process (rank).
-
-        Raises:
-            UserError: there are fewer batches than ranks.
-        """
-        rank, size = self._rank(), self._batch.tokens // self._context
-        tokens = self._ids("train")[1].tokens
-        batches = TrainingContexts(tokens, self._context, size, self._seed, rank)
-        if not len(batches):
-            raise self._too_few(rank)
-        return TrainingLoader(self._contexts("train", ring=True), batches, self._seed)
+    def _training(self) -> tuple[Any, Batches]:
+        """Return the training contexts, and the sampler of their batches."""
+        contexts, size = self._contexts("train", ring=True), self._batch.tokens // self._context
+        batches = TrainingContexts(contexts.tokens, self._context, size, self._seed, self._rank)
+        return contexts, batches
 
     def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:
-        size = max(1, self._batch.eval_tokens // self._context)
-        tokens = self._ids(split)[1].tokens
-        batches = EvaluationContexts(tokens, self._context, size, self._rank())
-        return EvaluationLoader(self._contexts(split, ring=False), batches, self._seed)
+        contexts, size = self._contexts(split), max(1, self._batch.eval_tokens // self._context)
+        batches = EvaluationContexts(contexts.tokens, self._context, size, self._rank)
+        return EvaluationLoader(contexts, batches)
 
-    def _contexts(self, split: str, *, ring: bool) -> Contexts:
+    def _contexts(self, split: str, *, ring: bool = False) -> Contexts:
         return Contexts(self._ids(split)[1], self._context, ring=ring, pack=self._pack)
 
     def _target_counts(self, split: str) -> npt.NDArray[np.int64]:

@@ -17,17 +17,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, SupportsIndex, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ablate.data.gzipped import unpacked
 from ablate.data.pairs import Pairs
 from ablate.errors import UserError
 
 BLOCK = 1 << 20  # bytes checked at a time
 CHUNK = 10_000  # lines read at a time
+PACKED = 1 << 16  # bytes of a gzip file unpacked at a time
+RATIO = 100  # largest unpacked size over packed size; text has 3 to 10, and gzip can reach 1,000
+ALWAYS = 1 << 24  # bytes; gzip files that unpack to less are always accepted
 MARK = "\ufeff"  # U+FEFF, the byte-order mark
 ATTRIBUTION = re.compile(r"CC[- ](BY|0)", re.IGNORECASE)
 
@@ -39,13 +41,7 @@ class LazyLines(Sequence[str]):
     def read(self, start: int, stop: int) -> list[str]:
         """Return the lines `start` to `stop - 1`; `stop` must be above `start`."""
 
-    @overload
-    def __getitem__(self, at: SupportsIndex) -> str: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-
-    def __getitem__(self, at: SupportsIndex | slice) -> str | list[str]:
+    def __getitem__(self, at: Any) -> Any:
         rows = range(len(self))[at]
         if isinstance(rows, int):
             return self.read(rows, rows + 1)[0]
@@ -120,6 +116,26 @@ class Chosen(LazyLines):
         rows = self._rows[start:stop]
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
         return [line for run in runs for line in self._lines[int(run[0]) : int(run[-1]) + 1]]
+
+
+def unpacked(path: Path, name: str) -> Iterator[bytes]:
+    """Yield the content of a gzip file.
+
+    Raises:
+        UserError: the content is suspiciously large for text; `name` identifies the file in the
+            message.
+        OSError, EOFError, zlib.error: the file cannot be read, or is not a complete gzip file.
+    """
+    most, size = max(ALWAYS, RATIO * path.stat().st_size), 0
+    with gzip.open(path) as packed:
+        while chunk := packed.read(PACKED):
+            size += len(chunk)
+            if size > most:
+                raise UserError(
+                    f"{name} unpacks to more than {RATIO} times its size, which text hardly does: "
+                    "if it is text, unpack it before"
+                )
+            yield chunk
 
 
 @contextmanager

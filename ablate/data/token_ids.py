@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ablate.data.documents import Segment, TextLength
-from ablate.data.on_disk import Integers, OnDisk
 from ablate.data.tokenizer import Tokenizer
 from ablate.data.vocabulary import EOS, UNK
 from ablate.progress import Work
@@ -28,6 +28,42 @@ CHARACTERS = 1 << 15  # a chunk ends after the segment that reaches this number 
 PART = 1 << 17  # lengths computed at a time
 OFFSET = np.dtype(np.int64)
 NARROW = 1 << 16  # vocabularies up to this size fit 16 bits
+
+Integers = npt.NDArray[np.integer[Any]]
+
+
+class OnDisk:
+    """An array of numbers in a memory-mapped file, of which only the needed parts are read.
+
+    Mapped pages count as resident memory while the kernel has room for them, but the pages are not
+    private: processes share them, and the kernel drops them when memory is needed. Pickling this
+    object stores only the path and the number type.
+    """
+
+    def __init__(self, path: Path, dtype: npt.DTypeLike):
+        self.path = path
+        self.dtype = np.dtype(dtype)
+
+    def __len__(self) -> int:
+        return self.path.stat().st_size // self.dtype.itemsize
+
+    def take(self, starts: Integers, counts: Integers) -> Integers:
+        """Return `counts[i]` numbers from each position `starts[i]`, concatenated."""
+        before = counts.cumsum() - counts
+        return self._all[np.arange(counts.sum()) + np.repeat(starts - before, counts)]
+
+    def at(self, places: Integers) -> Integers:
+        """Return the numbers at the given positions, in the shape of `places`."""
+        return self._all[places]
+
+    @cached_property
+    def _all(self) -> Integers:
+        if not len(self):  # an empty file cannot be mapped
+            return np.empty(0, self.dtype)
+        return np.asarray(np.memmap(self.path, self.dtype, "r"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnDisk, (self.path, self.dtype)
 
 
 class TokenIds:

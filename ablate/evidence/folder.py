@@ -36,8 +36,7 @@ from ablate.evidence.seal import (
     write_about,
 )
 from ablate.evidence.types import Regime, Registration, Run, Study
-from ablate.record.arrays import write_arrays
-from ablate.record.files import finite, write_bytes
+from ablate.record.files import finite, write_arrays, write_bytes
 
 Rows = Int[np.ndarray, "sentences 10"]
 Groups = Int[np.ndarray, " sentences"]

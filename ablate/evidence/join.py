@@ -35,7 +35,7 @@ from ablate.evidence.looks import matches_planned_analysis, seeds_of, split_clai
 from ablate.evidence.piece import Piece, is_part, key_of
 from ablate.evidence.types import Asked, Registration, Run
 from ablate.phrases import listed, name_of
-from ablate.record.commit import CHANGED
+from ablate.record.environment import CHANGED
 
 OF_ONE_PART = (
     "seed=",

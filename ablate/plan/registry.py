@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from ablate.errors import UserError
 from ablate.evidence.registration import digest
+from ablate.record.environment import processor
 from ablate.record.part import RESULTS
 from ablate.record.sealed import read_sealed
-from ablate.record.training import processor
 from ablate.record.types import Environment, Metrics, Result, TrainingParts
 
 SEEDS = ("seed", "replicate")

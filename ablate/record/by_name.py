@@ -4,29 +4,32 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
+from ablate.record.arm import distinct_levels
 from ablate.record.files import unfinished
-from ablate.record.label import cut, digest
+from ablate.record.label import cut, digest, words_of
+from ablate.record.training import Record
 
 BY_NAME = "by-name"
 UNREADABLE = re.compile(r"[^\w.+=,-]+")
 LONGEST = 200  # characters; file systems allow 255 bytes
 
 
-def link(results: Path, folder: Path, name: str, words: Sequence[str]) -> None:
-    """Create a link with a readable name to the folder of a run, and replace an earlier link.
+def link_by_name(record: Record, *, short: bool) -> None:
+    """Create a readable symbolic link to a run's folder, named by the experiment, the arm and the
+    seed, and replace an earlier link.
 
+    The link of a tuning run also names the tuned values. `short` adds the word "short" to the name.
     Nothing happens if the file system does not support links, or if the name is taken by something
     that is not a link.
-
-    Args:
-        results: folder of all results.
-        folder: folder of the run.
-        name: name of the experiment.
-        words: levels of the run, followed by its seed.
     """
-    place = results / BY_NAME / UNREADABLE.sub("_", name) / _short(words)
+    config, folder = record.config, record.folder
+    if not record.writes:
+        return
+    levels = distinct_levels(config, tuned=not config.test_splits)
+    replicate = f"{config.replicate}." if config.replicate else ""
+    words = [*words_of(levels, "="), *(["short"] if short else []), f"{replicate}{config.seed}"]
+    place = record.results / BY_NAME / UNREADABLE.sub("_", config.name) / _short(words)
     private = unfinished(place)
     with suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -15,12 +15,16 @@ import os
 import platform
 import re
 import shutil
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablate.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 FILE_NAME = re.compile(r"\w[\w .+=,-]*")
 WANDB = "wandb"  # W&B's folder: its logs are links to other folders, and only W&B reads them
@@ -95,6 +99,21 @@ def check_writable(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         trial.touch()
         trial.unlink()
+
+
+def write_arrays(path: Path, arrays: "dict[str, np.ndarray]") -> None:
+    """Write named arrays as an .npz file, atomically and with reproducible bytes."""
+    import numpy as np  # readers of verdicts do not need it
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.lib.format.write_array(content, array, allow_pickle=False)
+            # without a date, so that the bytes are reproducible
+            member = zipfile.ZipInfo(f"{name}.npy")
+            file.writestr(member, content.getvalue(), zipfile.ZIP_LZMA)
+    write_bytes(path, packed.getvalue())
 
 
 def write_text(path: Path, text: str) -> None:

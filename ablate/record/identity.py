@@ -61,10 +61,8 @@ UNEXECUTED = (
     *(f"ablate.config.{name}" for name in ("precision", "warmup", "settle", "notice")),
     *(
         f"ablate.train.{name}"
-        for name in ("compatibility", "evaluate", "lengths", "test_inputs", "progress", "summary")
+        for name in ("compatibility", "evaluate", "progress", "summary", "tracking", "guard")
     ),
-    *(f"ablate.train.{name}" for name in ("tracking", "record_logger", "tensorboard")),
-    *(f"ablate.train.{name}" for name in ("guard", "run_logger")),
 )
 
 

@@ -1,18 +1,28 @@
 """Define the folder in which a training run, or one of its evaluations, stores its results."""
 
+import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import yaml
+from omegaconf import DictConfig
 from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.errors import UserError
-from ablate.record.files import clear_unfinished, seal, write_json, write_text, writing
-from ablate.record.identity import digest
+from ablate.record import identity
+from ablate.record.files import (
+    clear_unfinished,
+    seal,
+    write_arrays,
+    write_json,
+    write_text,
+    writing,
+)
 from ablate.record.sealed import RESULT, digests, read_result
 from ablate.record.types import EvaluationParts, Result, TrainingParts
 
@@ -32,7 +42,7 @@ class RecordFolder:
 
     def __init__(self, parent: Path, parts: TrainingParts | EvaluationParts) -> None:
         self.parts: TrainingParts | EvaluationParts = parts
-        self.identity = digest(parts)
+        self.identity = identity.digest(parts)
         self.folder = parent / self.identity
         self.seconds: dict[str, float] = {}
         self.writes = getattr(rank_zero_only, "rank", 0) == 0
@@ -126,3 +136,69 @@ class RecordFolder:
         if self.writes:
             write_json(self.folder / RESULT, seal(result))
         return cast(Result, result)
+
+
+class EvaluationRecord(RecordFolder):
+    """The folder of one evaluation, inside the folder of its training run.
+
+    results/runs/<training identity>/tests/<identity>/
+        config.yaml     the config keys that affect only testing
+        identity.json   everything from which the identity, a hash, is computed
+        test.hyp        translations, one line per sentence
+        test.stats.npz  statistics of each sentence
+        samples.json    texts that a language model generated
+        result.json     status and scores; exists only when the evaluation has ended
+    """
+
+    parts: EvaluationParts
+    kept = (*RecordFolder.kept, "*.hyp", "*.stats.npz", "samples.json")
+
+    def __init__(
+        self, config: DictConfig, training: RecordFolder, tests: Mapping[str, str]
+    ) -> None:
+        parts = identity.evaluation_parts(config, training.identity, tests)
+        super().__init__(training.folder / "tests", parts)
+
+    def begin(self) -> None:
+        """Start to measure time, empty the folder of the evaluation, and write the config and the
+        identity of the evaluation into the folder.
+        """
+        self._start()
+        if self.writes:
+            self.clear()
+            self.describe(self.parts["config"])
+
+    def keep(
+        self,
+        split: str,
+        lines: list[str],
+        statistics: dict[str, np.ndarray],
+        groups: Sequence[str] | None = None,
+    ) -> None:
+        """Save the translations of a split (if there are any) and its statistics.
+
+        Args:
+            split: name of the split.
+            lines: translations, one per sentence; empty for a task without translations.
+            statistics: arrays with one row per sentence, by name.
+            groups: name of the group of each sentence, if the corpus defines groups.
+        """
+        if not self.writes:
+            return
+        arrays = dict(statistics)
+        if groups is not None:
+            arrays["groups"] = np.unique(list(groups), return_inverse=True)[1]
+        if lines:
+            write_text(self.folder / f"{split}.hyp", "".join(f"{line}\n" for line in lines))
+        write_arrays(self.folder / f"{split}.stats.npz", arrays)
+
+    def keep_samples(self, texts: list[str]) -> None:
+        """Save texts that the model generated."""
+        if self.writes:
+            write_json(self.folder / "samples.json", texts)
+
+    def samples(self) -> list[str]:
+        """Return the texts that the model generated; an empty list if there are none."""
+        path = self.folder / "samples.json"
+        texts: list[str] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        return texts

@@ -13,14 +13,10 @@ results/runs/<identity>/
                        (`ablate.record.files`); exists only when training has ended
 """
 
-import functools
 import hashlib
-import importlib.metadata
 import json
 import os
-import platform
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -31,9 +27,8 @@ from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.record import identity
-from ablate.record.commit import source_commit
-from ablate.record.composition import composition
-from ablate.record.evaluation import EvaluationRecord
+from ablate.record.arm import composition
+from ablate.record.environment import environment
 from ablate.record.files import (
     append_line,
     check_links,
@@ -44,9 +39,9 @@ from ablate.record.files import (
 )
 from ablate.record.links import LOGGER_FAILURES
 from ablate.record.lock import acquire
-from ablate.record.part import RecordFolder
+from ablate.record.part import EvaluationRecord, RecordFolder
 from ablate.record.stored import join_results
-from ablate.record.types import CombinedResult, Environment, Fingerprints, Result, TrainingParts
+from ablate.record.types import CombinedResult, Fingerprints, Result, TrainingParts
 
 
 class Record(RecordFolder):
@@ -155,7 +150,8 @@ class Record(RecordFolder):
             check_writable(self.evaluation.folder.parent)
         plain: Any = OmegaConf.to_container(self.config, resolve=True)
         self.describe(plain)
-        write_json(self.folder / "environment.json", {**environment(), "corpus": self.corpus})
+        about = {**environment(), "composition": composition(), "corpus": self.corpus}
+        write_json(self.folder / "environment.json", about)
 
     def __enter__(self) -> "Record":
         return self
@@ -224,34 +220,3 @@ class Record(RecordFolder):
         """Remove checkpoints, which are needed only during training."""
         if self.writes:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
-
-
-def environment() -> Environment:
-    """Return the command, machine and versions that produced the numbers of a run."""
-    return {
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "system": platform.system(),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "commit": source_commit(),
-        "packages": packages(),
-        "composition": composition(),
-    }
-
-
-@functools.cache
-def processor() -> str:
-    """Return the name of the processor as the system reports it."""
-    cpu_info = Path("/proc/cpuinfo")  # exists only on Linux
-    lines = cpu_info.read_text(encoding="utf-8").splitlines() if cpu_info.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
-
-
-@functools.cache
-def packages() -> dict[str, str]:
-    """Return the versions of all installed packages."""
-    named = ((d.metadata["Name"], d.version) for d in importlib.metadata.distributions())
-    return {name: version for name, version in named if name}

@@ -59,7 +59,7 @@ class Environment(TypedDict):
     system: str
     processor: str
     cores: int | None
-    commit: str | None  # of this package's source (ablate.record.commit)
+    commit: str | None  # of this package's source (ablate.record.environment)
     packages: dict[str, str]  # versions
     composition: NotRequired[Composition]  # not in older records
     corpus: NotRequired[str]  # files and size; not in older records

@@ -22,12 +22,12 @@ from ablate.seeding import seed_of
 from ablate.sweep.apart import check_apart
 from ablate.sweep.arms import Built, check_arms
 from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed
+from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.job import Job
-from ablate.train.lengths import check_lengths
 from ablate.train.memory import name_largest_numbers
 from ablate.train.prepare import build_model, prepare_data
 from ablate.train.resolve import resolve
-from ablate.train.test_inputs import check_inputs, introduce
+from ablate.train.summary import introduce
 from ablate.train.tracking import check_loggers
 
 # Size of a checkpoint in multiples of the weights: the weights and two Adam moments.

@@ -12,9 +12,8 @@ import ablate.train.resolve
 import ablate.train.run
 import ablate.wandb.logger  # noqa: F401
 from ablate.process import exempt_imports
-from ablate.record.commit import source_commit
+from ablate.record.environment import packages, source_commit
 from ablate.record.identity import ENTRY_MODULES, source_hashes
-from ablate.record.training import packages
 
 source_hashes([*ENTRY_MODULES])  # cached here, because hashing the source takes a third of a second
 packages()

@@ -5,7 +5,7 @@ A task defines what a model reads, what it predicts, and how its predictions are
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +19,8 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.metric.table import Metric
 from ablate.model.base import Model
 from ablate.search.base import Search
+
+T = TypeVar("T")
 
 
 class Text(NamedTuple):
@@ -184,10 +186,10 @@ def tensors(*arrays: Any) -> list[Tensor]:
     return [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]
 
 
-def of_all_processes(rows: dict[int, Any]) -> list[dict[int, Any]]:
-    """Return the rows of every process; all processes must call this function."""
+def of_all_processes(part: dict[T, Any]) -> list[dict[T, Any]]:
+    """Return the `part` of every process; all processes must call this function."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return [rows]
+        return [part]
     parts: list[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(parts, rows)
+    torch.distributed.all_gather_object(parts, part)
     return parts

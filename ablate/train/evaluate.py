@@ -12,10 +12,10 @@ from ablate.record.training import Record
 from ablate.record.types import Result
 from ablate.search.sampling import Sampling
 from ablate.seeding import seed_of
+from ablate.train.generate import make_writer
 from ablate.train.job import Job
 from ablate.train.module import Training
 from ablate.train.prepare import make_model
-from ablate.train.writer import make_writer
 
 SAMPLES, TOKENS = 3, 200
 SAMPLING = Sampling(temperature=0.8, top=None)

@@ -29,27 +29,18 @@ class Training(pl.LightningModule):
     not finite.
     """
 
-    def __init__(
-        self,
-        job: Job,
-        model: Model,
-        data: TextData,
-    ) -> None:
+    def __init__(self, job: Job, model: Model, data: TextData) -> None:
         super().__init__()
+        self.job, self.task = job, job.task
+        self.loss = job.loss  # a module, whose tensors Lightning moves to the device
         self.model = model
         self.data = data
-        self.task = task = job.task
-        self.loss = job.loss
-        self.optimizer = job.optimizer
-        self.schedule = job.schedule
-        self.validation_search = job.validation_search
-        self.search = job.search
         language = data.languages[1]
         # A dictionary hides these modules from Lightning. For true 16 and 64 bits, Lightning would
         # cast them to that precision, but the sums of scores must keep their types.
         self._evaluations = {
-            "validation": task.evaluation(language, thorough=False),
-            "test": task.evaluation(language, thorough=True),
+            "validation": job.task.evaluation(language, thorough=False),
+            "test": job.task.evaluation(language, thorough=True),
         }
         self.split = "test"  # the split that `trainer.test` runs on
         self.diverged = False
@@ -70,8 +61,8 @@ class Training(pl.LightningModule):
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Return the optimiser, and the schedule that sets its learning rate before every step."""
-        optimizer = make_optimizer(self.optimizer, self)
-        factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: self.schedule(done + 1))
+        optimizer, rate = make_optimizer(self.job.optimizer, self), self.job.schedule
+        factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: rate(done + 1))
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": factor, "interval": "step"},
@@ -151,15 +142,12 @@ class Training(pl.LightningModule):
         optimizer.zero_grad()
 
     def on_validation_epoch_start(self) -> None:
-        """Move the sums of the validation scores to the model's device, and pass the texts of the
-        split to the object that computes the scores.
-        """
-        self.validation.to(self.device)
-        self.validation.begin(self._text("validation"))
+        """Prepare the object that computes the scores of validation."""
+        self._begin(self.validation, "validation")
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Score the references of a batch, and the translations that the search outputs."""
-        self._evaluate(batch, self.validation, "validation", self.validation_search)
+        self._evaluate(batch, self.validation, self.job.validation_search)
 
     def on_validation_epoch_end(self) -> None:
         """Log the scores of validation, such as val/nll."""
@@ -168,14 +156,11 @@ class Training(pl.LightningModule):
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
         """Score the references of a batch, and the translations that the search outputs."""
-        self._evaluate(batch, self.evaluation, self.split, self.search)
+        self._evaluate(batch, self.evaluation, self.job.search)
 
     def on_test_epoch_start(self) -> None:
-        """Reset the sums of the test scores, which may still hold an earlier split, and pass the
-        texts of the tested split to the object that computes the scores.
-        """
-        self.evaluation.to(self.device).reset()
-        self.evaluation.begin(self._text(self.split))
+        """Prepare the object that computes the scores of the tested split."""
+        self._begin(self.evaluation, self.split)
 
     def on_test_epoch_end(self) -> None:
         """Log the scores of the tested split."""
@@ -191,18 +176,19 @@ class Training(pl.LightningModule):
         if every and (self.trainer.global_step + 1) % every == 0:
             self.log_dict(values)
 
-    def _evaluate(self, batch: Batch, into: Evaluation, split: str, search: Search) -> None:
-        if len(batch.lines):
-            into.update(self.model, batch, search, self._text(split))
+    def _begin(self, evaluation: Evaluation, split: str) -> None:
+        """Move the sums of an evaluation to the model's device, reset them, because they may hold
+        an earlier split, and pass the texts of the split to the evaluation.
+        """
+        self._text = text_of(self.data, split)
+        evaluation.to(self.device).reset()
+        evaluation.begin(self._text)
 
-    def _text(self, split: str) -> Text:
-        data = self.data
-        return Text(data.tokenizers, data.languages, data.references(split), data.length(split))
+    def _evaluate(self, batch: Batch, into: Evaluation, search: Search) -> None:
+        if len(batch.lines):
+            into.update(self.model, batch, search, self._text)
 
     def _conclude(self, evaluation: Evaluation, prefix: str) -> None:
-        if self.trainer.sanity_checking:
-            evaluation.reset()
-            return
         scores = {f"{prefix}/{name}": value for name, value in evaluation.compute().items()}
         self.measured.update(scores)
         # Every process has the same totals, so Lightning need not reduce them.
@@ -213,5 +199,8 @@ class Training(pl.LightningModule):
             },
             prog_bar=prefix == "val",
         )
-        if evaluation is self.validation:
-            evaluation.reset()
+
+
+def text_of(data: TextData, split: str) -> Text:
+    """Return the references of a split, and further data that scores need."""
+    return Text(data.tokenizers, data.languages, data.references(split), data.length(split))

@@ -2,7 +2,6 @@
 validation.
 """
 
-import sys
 import time
 from datetime import timedelta
 from typing import Any
@@ -18,13 +17,6 @@ from ablate.data.vocabulary import PAD
 
 SHOWN = {"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"}
 SPEED = "train/tokens_per_second"
-
-
-def progress_callbacks(*, shown: bool) -> list[Callback]:
-    """Return the callbacks that measure the speed of a run and, if `shown`, print its progress."""
-    pace = Pace()
-    displays: list[Callback] = [StepBar(pace) if sys.stderr.isatty() else StepLines(pace)]
-    return [pace, *(displays if shown else [])]
 
 
 class Pace(Callback):
@@ -74,12 +66,6 @@ class Pace(Callback):
             self._seconds, self._since = 0.0, now
             module.log(SPEED, self.speed)
 
-    def left(self, trainer: pl.Trainer) -> timedelta:
-        """Return the estimated time until the last step, including validations."""
-        done = max(1, trainer.global_step - self._first)
-        seconds = (time.perf_counter() - self._begun) / done
-        return timedelta(seconds=round(seconds * (trainer.max_steps - trainer.global_step)))
-
     def values(self, trainer: pl.Trainer) -> dict[str, str]:
         """Return the latest loss metrics, the learning rate and the speed as text, by short
         names.
@@ -90,82 +76,77 @@ class Pace(Callback):
         return {**values, "lr": f"{trainer.optimizers[0].param_groups[0]['lr']:.3g}", **speed}
 
 
-class StepLines(Callback):
-    """A callback that prints a line at every validation, for output that goes to a file."""
-
-    def __init__(self, pace: Pace) -> None:
-        self.pace = pace
+class Lines(Pace):
+    """A `Pace` that prints a line at every validation, for output that goes to a file."""
 
     def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Print step, metrics, learning rate, speed and remaining time."""
+        """Print step, metrics, learning rate, speed, and the estimated time until the last step,
+        including validations.
+        """
+        super().on_validation_end(trainer, module)
         if trainer.state.fn != TrainerFn.FITTING:
             return
-        values = "  ".join(f"{name} {value}" for name, value in self.pace.values(trainer).items())
+        values = "  ".join(f"{name} {value}" for name, value in self.values(trainer).items())
+        done = max(1, trainer.global_step - self._first)
+        seconds = (time.perf_counter() - self._begun) / done
+        left = timedelta(seconds=round(seconds * (trainer.max_steps - trainer.global_step)))
         step = f"step {trainer.global_step:,} of {trainer.max_steps:,}"
-        print(f"{step}  {values}  {self.pace.left(trainer)} left", flush=True)
+        print(f"{step}  {values}  {left} left", flush=True)
 
 
-class StepBar(Callback):
-    """A progress bar of optimiser steps; Lightning's own progress bar counts batches of an
-    epoch.
+class Bar(Pace):
+    """A `Pace` with a progress bar of optimiser steps, and a second bar of batches during an
+    evaluation; Lightning's own progress bar counts batches of an epoch.
     """
-
-    def __init__(self, pace: Pace) -> None:
-        self.pace = pace
 
     def on_fit_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Open the progress bar."""
         total = trainer.max_steps if trainer.max_steps > 0 else None
         self.steps = tqdm(total=total, desc="training", unit=" steps", dynamic_ncols=True)
 
-    def on_train_batch_end(
-        self,
-        trainer: pl.Trainer,
-        module: pl.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
+    def on_train_batch_end(self, trainer: pl.Trainer, *arguments: Any) -> None:
         """Move the progress bar to the current step, and show the latest loss metrics, the learning
         rate and the speed beside it.
         """
-        self.steps.set_postfix(self.pace.values(trainer), refresh=False)
+        super().on_train_batch_end(trainer, *arguments)
+        self.steps.set_postfix(self.values(trainer), refresh=False)
         self.steps.update(trainer.global_step - self.steps.n)
 
-    def on_fit_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
+    def on_fit_end(self, *arguments: Any) -> None:
         """Close the progress bar, and leave its last state on the terminal."""
-        self.steps.close()
-
-    def on_exception(
-        self, trainer: pl.Trainer, module: pl.LightningModule, exception: BaseException
-    ) -> None:
-        """Close the progress bar, so that the terminal stays usable."""
         if hasattr(self, "steps"):
             self.steps.close()
 
+    def on_exception(self, *arguments: Any) -> None:
+        """Close the progress bar, so that the terminal stays usable."""
+        self.on_fit_end()
+
     def on_validation_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Open a second progress bar for the batches of validation."""
-        self._evaluate("validation", sum(map(int, trainer.num_val_batches)))
+        super().on_validation_start(trainer, module)
+        self._open("validation", trainer.num_val_batches)
 
     def on_test_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Open a second progress bar for the batches of a test."""
-        self._evaluate("test", sum(map(int, trainer.num_test_batches)))
+        self._open("test", trainer.num_test_batches)
+
+    def _open(self, name: str, batches: list[int | float]) -> None:
+        total = sum(map(int, batches))
+        self.batches = tqdm(total=total, desc=name, unit=" batches", leave=False)
 
     def on_validation_batch_end(self, *arguments: Any) -> None:
-        """Advance the progress bar of validation by a batch."""
+        """Advance the second progress bar by a batch."""
         self.batches.update()
 
     def on_test_batch_end(self, *arguments: Any) -> None:
-        """Advance the progress bar of the test by a batch."""
+        """Advance the second progress bar by a batch."""
         self.batches.update()
 
     def on_validation_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Remove the progress bar of validation."""
+        """Remove the second progress bar."""
+        super().on_validation_end(trainer, module)
         self.batches.close()
 
-    def on_test_end(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
-        """Remove the progress bar of the test."""
+    def on_test_end(self, *arguments: Any) -> None:
+        """Remove the second progress bar."""
         self.batches.close()
-
-    def _evaluate(self, name: str, total: int) -> None:
-        self.batches = tqdm(total=total, desc=name, unit=" batches", leave=False)

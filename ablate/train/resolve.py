@@ -18,6 +18,12 @@ from ablate.train.job import Job
 from ablate.train.tracking import Loggers
 from ablate.train.trainer import check_trainer, hush_lightning
 
+# config nodes of the components that a job has under the same name
+COMPONENTS = (
+    *("task", "initial", "adapt", "loss", "optimizer", "schedule", "validation_search"),
+    *("search", "trainer", "probe", "measure"),
+)
+
 
 def resolve(config: DictConfig) -> Job:
     """Return the job of a config.
@@ -46,17 +52,7 @@ def construct_job(config: DictConfig) -> Job:
         model=get_class(config.model["_target_"]),
         corpus=construct(config.data),
         scheme=construct(config.tokenizer),
-        task=construct(config.task),
-        initial=construct(config.initial),
-        adapt=construct(config.adapt),
-        loss=construct(config.loss),
-        optimizer=construct(config.optimizer),
-        schedule=construct(config.schedule),
-        validation_search=construct(config.validation_search),
-        search=construct(config.search),
-        trainer=construct(config.trainer),
-        probe=construct(config.probe),
-        measure=construct(config.measure),
+        **{name: construct(config[name]) for name in COMPONENTS},
         metrics={str(name): construct(node) for name, node in config.metric.items()},
         callbacks=construct_callbacks(config),
         loggers=construct_loggers(config.logger),

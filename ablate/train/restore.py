@@ -1,4 +1,4 @@
-"""Load the model of a finished run from its folder, as a translator or for other uses."""
+"""Load the model of a finished run from its folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,14 +9,12 @@ import torch
 import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from torch.nn.utils.rnn import pad_sequence
 
 from ablate.config.construct import BuildError, construct
 from ablate.config.hints import unknown
 from ablate.config.schema import Batching
 from ablate.config.trust import check_targets
 from ablate.data.tokenizer import Tokenizers
-from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError, first_line
 from ablate.model.base import Model
 from ablate.model.build import build
@@ -26,39 +24,6 @@ from ablate.record.sealed import read_result
 from ablate.record.weights import load_weights
 from ablate.search.base import Search
 from ablate.task.base import Task
-
-
-@dataclass(frozen=True)
-class Translator:
-    """A trained translation model with its vocabularies and its decoding search."""
-
-    model: Model
-    tokenizers: Tokenizers
-    search: Search
-    max_length: int
-    device: str
-
-    def cuts(self, lines: list[str]) -> list[bool]:
-        """Return, for each line, whether it has more tokens than the model can read and will lose
-        its end.
-        """
-        rows = self.tokenizers.src.encode_batch(lines)
-        return [len(row) >= self.max_length for row in rows]
-
-    def __call__(self, lines: list[str]) -> list[str]:
-        """Return a translation of each line; a blank line stays blank.
-
-        As in tests, a sentence of more than `max_length` tokens (with EOS) is cut to this length.
-        """
-        real = [i for i, line in enumerate(lines) if line.strip()]
-        if not real:
-            return [""] * len(lines)
-        ids = self.tokenizers.src.encode_batch([lines[i] for i in real])
-        rows = [torch.tensor([*row[: self.max_length - 1], EOS]) for row in ids]
-        src = pad_sequence(rows, batch_first=True, padding_value=PAD).to(self.device)
-        translations = self.tokenizers.tgt.decode_lines(self.search(self.model, src))
-        by_line = dict(zip(real, translations, strict=True))
-        return [by_line.get(i, "") for i in range(len(lines))]
 
 
 @dataclass(frozen=True)
@@ -124,25 +89,6 @@ def restore(
     except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device
         raise UserError(f"device={device} cannot be used here: {first_line(error)}") from None
     return Restored(folder, config, model.eval(), tokenizers, task, search, device)
-
-
-def translator_of(run: Restored) -> Translator:
-    """Return the translator of a finished run that was loaded from its folder.
-
-    Raises:
-        UserError: the run did not train a translation model.
-    """
-    if not run.task.generates:
-        raise UserError(
-            f"checkpoint is {str(run.folder)!r}, whose task translates nothing: "
-            + (
-                "use `ablate generate` for a language model"
-                if run.task.writes
-                else "give the folder of a run with task=translation"
-            )
-        )
-    max_length = run.config.batch.max_length
-    return Translator(run.model, run.tokenizers, run.search, max_length, run.device)
 
 
 def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) -> DictConfig:

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import pytorch_lightning as pl
 import torch
-import torch.distributed
 from lightning_fabric.plugins import TorchCheckpointIO
 from pytorch_lightning.callbacks import Checkpoint
 from pytorch_lightning.trainer.states import TrainerFn
 
 from ablate.record.files import read_tensors, write_tensors
 from ablate.record.training import Record
+from ablate.task.base import of_all_processes
 from ablate.train.interruption import Interruption
 from ablate.train.module import Training
 
@@ -206,11 +206,7 @@ def random_of_all_ranks(trainer: pl.Trainer) -> list[dict[str, torch.Tensor]]:
     mine = {"cpu": torch.get_rng_state()}
     if trainer.strategy.root_device.type == "cuda":
         mine["cuda"] = torch.cuda.get_rng_state()
-    states: list[Any] = [mine]
-    if trainer.world_size > 1:
-        states = [None] * trainer.world_size
-        torch.distributed.all_gather_object(states, mine)
-    return states
+    return of_all_processes(mine)
 
 
 def restore_random(state: dict[str, torch.Tensor]) -> None:

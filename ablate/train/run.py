@@ -15,23 +15,20 @@ from ablate.model.product import choose_products
 from ablate.optimizer.base import make_optimizer
 from ablate.probe.base import Probe
 from ablate.process import keep_memory
-from ablate.record.arm import distinct_levels
-from ablate.record.by_name import link
-from ablate.record.label import words_of
+from ablate.record.by_name import link_by_name
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Outcome, Result, WithShortBudget
 from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
 from ablate.train.budgets import HandOver, Longer
+from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.evaluate import evaluate
 from ablate.train.interruption import Interruption
 from ablate.train.job import Job
-from ablate.train.lengths import check_lengths
 from ablate.train.module import Training
 from ablate.train.prepare import make_model, parameters, prepare_data
 from ablate.train.resume import Saved, StateKeeper, last_saved
-from ablate.train.summary import announce, conclude
-from ablate.train.test_inputs import check_inputs, introduce
+from ablate.train.summary import announce, conclude, introduce
 from ablate.train.tracking import Tracking, advise_reused, check_loggers
 from ablate.train.trainer import make_trainer
 from ablate.train.weights import WeightKeeper
@@ -137,20 +134,6 @@ def trained_before(record: Record, model: Model) -> Result | None:
         return None
     record.weights_digest = trained["weights"]
     return trained
-
-
-def link_by_name(record: Record, *, short: bool) -> None:
-    """Create a readable symbolic link to the run's folder, named by the experiment, the arm and the
-    seed.
-
-    The link of a tuning run also names the tuned values. `short` adds the word "short" to the name.
-    """
-    config = record.config
-    replicate = f"{config.replicate}." if config.replicate else ""
-    words = words_of(distinct_levels(config, tuned=not config.test_splits), "=")
-    if record.writes:
-        name = [*words, *(["short"] if short else []), f"{replicate}{config.seed}"]
-        link(record.results, record.folder, config.name, name)
 
 
 def measure_untrained(probe: Probe, model: Model, record: Record) -> CombinedResult:

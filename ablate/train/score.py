@@ -8,8 +8,8 @@ from ablate.data.module import TextData
 from ablate.data.pairs import Corpus
 from ablate.data.tokenizer import Given
 from ablate.errors import UserError
-from ablate.task.base import Text
-from ablate.train.compatibility import check_sources
+from ablate.train.compatibility import READ, check_sources
+from ablate.train.module import text_of
 from ablate.train.prepare import make_data
 from ablate.train.restore import Restored
 
@@ -24,8 +24,8 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     """
     data = evaluation_data(run, corpus, split, cache_dir)
     task = run.task
-    text = Text(data.tokenizers, data.languages, data.references(split), data.length(split))
-    if doubt := task.evaluation(data.languages[1], thorough=False).doubt(text.references[:1000]):
+    text = text_of(data, split)
+    if doubt := task.evaluation(data.languages[1], thorough=False).doubt(text.references[:READ]):
         print(f"warning, {split}: {doubt}", flush=True)
     pairs, _, cut = data.counts[split]
     if cut:

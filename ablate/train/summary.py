@@ -1,4 +1,4 @@
-"""Print the description of a run at its start and its result at its end."""
+"""Print the description of a run and of its data at the start, and the result at the end."""
 
 import resource
 import sys
@@ -10,12 +10,26 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ablate.config.notice import say_once
 from ablate.console import make_console
 from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Outcome, WithShortBudget
+from ablate.train.compatibility import READ
+from ablate.train.job import Job
+
+
+def introduce(job: Job, data: TextData) -> None:
+    """Print, once per process, which corpus is read, its size, which of its splits are taken from
+    the training text, and a warning for each test split whose scores would be meaningless.
+    """
+    say_once("; ".join(filter(None, [f"corpus: {data.about}", data.division])))
+    evaluation = job.task.evaluation(data.languages[1], thorough=False)
+    for split in job.config.test_splits if job.probe is None else ():
+        if reason := evaluation.doubt(data.references(split)[:READ]):
+            say_once(f"warning, {split}: {reason}")
 
 
 @rank_zero_only

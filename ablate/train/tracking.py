@@ -2,6 +2,7 @@
 names.
 """
 
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -10,17 +11,52 @@ import pytorch_lightning as pl
 from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.config.construct import building
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure
 from ablate.train.guard import GuardedLogger
+from ablate.train.guard import RunLogger as RunLogger
 from ablate.train.job import Job
 from ablate.train.module import Training
-from ablate.train.record_logger import RecordLogger
-from ablate.train.run_logger import RunLogger
+from ablate.train.progress import SPEED
 
 Loggers = Mapping[str, Callable[..., Logger]]  # factories, by their keys in the config
+# the lines of a repeated run are equal except for their times, so these metrics are left out
+LEFT_OUT = ("epoch", SPEED)
+
+
+class RecordLogger(Logger):
+    """A logger that appends metrics to the file metrics.jsonl in the run's folder.
+
+    Every run has this logger, whatever the config sets for `logger`.
+    """
+
+    def __init__(self, record: Record, steps_done: Callable[[], int]) -> None:
+        super().__init__()
+        self.record, self.steps_done = record, steps_done
+
+    @property
+    def name(self) -> str:
+        """The logger's name."""
+        return "record"
+
+    @property
+    def version(self) -> str:
+        """The run's identity, a digest of its config."""
+        return self.record.identity
+
+    @rank_zero_only
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        """Append the metrics to the file as a JSON line."""
+        values = {k: float(v) for k, v in metrics.items() if k not in LEFT_OUT}
+        self.record.log(values, self.steps_done())
+
+    def log_hyperparams(
+        self, params: dict[str, object] | Namespace, *args: Any, **kwargs: Any
+    ) -> None:
+        """Do nothing: the run's folder already contains the config."""
 
 
 class Tracking(Callback):
@@ -33,26 +69,29 @@ class Tracking(Callback):
 
     def __init__(self, loggers: Loggers, record: Record) -> None:
         self.record = record
-        self.record_logger = RecordLogger(record)
-        self._guarded = [
+        self._trainer: pl.Trainer | None = None
+        guarded: list[Any] = [
             GuardedLogger(
                 _label(key, make),
                 partial(make, save_dir=str(record.folder)),
                 record.note_logger_failure,
+                self.steps_done,
             )
             for key, make in loggers.items()
         ]
-        guarded: list[Any] = self._guarded
-        self.loggers: list[Logger] = [self.record_logger, *guarded]
+        self.loggers: list[Logger] = [RecordLogger(record, self.steps_done), *guarded]
         self._run_loggers = [logger for logger in guarded if isinstance(logger, RunLogger)]
 
-    def count_by(self, steps_done: Callable[[], int]) -> None:
-        """Set the function that returns the number of optimiser steps, the x-axis of logged
-        values.
+    def steps_done(self) -> int:
+        """Return the number of optimiser steps, the x-axis of logged values.
+
+        Lightning's own numbers count from 0 during training and from 1 afterwards.
         """
-        self.record_logger.steps_done = steps_done
-        for logger in self._guarded:
-            logger.steps_done = steps_done
+        return self._trainer.global_step if self._trainer else 0
+
+    def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """Store the trainer, which counts the steps."""
+        self._trainer = trainer
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Let the loggers log samples of the model's output."""
@@ -71,9 +110,13 @@ class Tracking(Callback):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        result = None if error else self.record.stored_result()
+        result: CombinedResult | Failure | None = None if error else self.record.stored_result()
+        if result is None:
+            text = f"{type(error).__name__}: {error}" if error else "no result was written"
+            seconds = self.record.seconds
+            result = {"status": "failed", "error": text, "metrics": {}, "seconds": seconds}
         for logger in self._run_loggers:
-            logger.end(result or failure(error, self.record))
+            logger.end(result)
 
 
 def _kind(make: Callable[..., Logger]) -> Any:
@@ -114,12 +157,3 @@ def advise_reused(loggers: Loggers, record: Record, result: CombinedResult) -> N
             logger: Any = make(save_dir=str(record.folder))
             if advice := logger.advise_reused(record, result):
                 print(advice, flush=True)
-
-
-def failure(error: BaseException | None, record: Record) -> Failure:
-    """Return the result of a run that was ended by an error, in the form that loggers receive.
-
-    `error` is None if the run ended without a result and without an exception.
-    """
-    text = f"{type(error).__name__}: {error}" if error else "no result was written"
-    return {"status": "failed", "error": text, "metrics": {}, "seconds": record.seconds}

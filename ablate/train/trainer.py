@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import warnings
 
 import pytorch_lightning as pl
@@ -16,7 +17,7 @@ from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 from ablate.config.construct import building
 from ablate.errors import UserError
 from ablate.train.job import Job
-from ablate.train.progress import progress_callbacks
+from ablate.train.progress import Bar, Lines, Pace
 from ablate.train.resume import AtomicCheckpointIO
 from ablate.train.tracking import Tracking
 
@@ -33,13 +34,13 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
     config = job.config
     callbacks = [*callbacks, tracking, *job.callbacks.values()]
     if config.patience is not None:
-        callbacks = [*callbacks, EarlyStopping("val/nll", patience=config.patience)]
+        callbacks.append(EarlyStopping("val/nll", patience=config.patience))
     shown = config.trainer.enable_progress_bar and tracking.record.writes
-    callbacks = [*callbacks, *progress_callbacks(shown=shown)]
+    callbacks.append((Bar if sys.stderr.isatty() else Lines)() if shown else Pace())
     # ablate resumes interrupted runs itself; on SLURM's signal Lightning would requeue them too
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     with building("trainer", config.trainer):
-        trainer = job.trainer(
+        return job.trainer(
             logger=tracking.loggers,
             callbacks=callbacks,
             plugins=[AtomicCheckpointIO(), *slurm],
@@ -49,8 +50,6 @@ def make_trainer(job: Job, tracking: Tracking, callbacks: list[Callback]) -> pl.
             num_sanity_val_steps=0,
             use_distributed_sampler=False,
         )
-    tracking.count_by(lambda: trainer.global_step)
-    return trainer
 
 
 def check_trainer(job: Job) -> None:

@@ -18,8 +18,8 @@ from ablate.config.limits import OneOf, Range
 from ablate.errors import UserError
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure
+from ablate.train.guard import RunLogger
 from ablate.train.module import Training
-from ablate.train.run_logger import RunLogger
 from ablate.wandb.connection import MODES, check_environment, check_names, settle
 from ablate.wandb.describe import LoggedRun, Names, conclude, define_metrics, log_again
 from ablate.wandb.note import Place
@@ -141,7 +141,7 @@ def translations(task: Training, count: int) -> list[list[int | str]]:
     and translation.
     """
     batch = task.data.first_lines("validation", count)
-    outputs = task.validation_search(task.model, batch.inputs.src.to(task.device))
+    outputs = task.job.validation_search(task.model, batch.inputs.src.to(task.device))
     hypotheses = task.data.tokenizers.tgt.decode_lines(outputs)
     sources, references = task.data.sources("validation"), task.data.references("validation")
     return [

@@ -17,7 +17,7 @@ from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.seal import ABOUT, read_parts
-from ablate.record.composition import recomposed
+from ablate.record.arm import recomposed
 from ablate.record.files import check_links
 from ablate.record.links import read_links
 from ablate.record.sealed import RESULT

@@ -154,7 +154,7 @@ def decode(
     if weights != "-":
         task.model.load_state_dict(torch.load(weights, weights_only=True))
     task.model.eval()
-    search = task.validation_search if greedy else task.search
+    search = task.job.validation_search if greedy else task.job.search
     sources = data.sources("test")
     encoded = data.tokenizers.src.encode_batch(sources)
     order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))

@@ -282,8 +282,9 @@ def test_what_cannot_be_adapted_is_refused_in_a_sentence(level, settings, messag
 @pytest.mark.slow
 def test_a_lora_run_trains_goes_on_and_is_restored(compose, small):
     from ablate.train.resolve import resolve
-    from ablate.train.restore import restore, translator_of
+    from ablate.train.restore import restore
     from ablate.train.run import run
+    from ablate.train.translate import translate
 
     settings = [*small, "adapt=lora", "adapt.rank=2"]
     result = run(resolve(compose(*settings)))
@@ -293,7 +294,7 @@ def test_a_lora_run_trains_goes_on_and_is_restored(compose, small):
     again = run(resolve(other))
     assert again["training"] == result["training"]
     assert again["metrics"]["test/nll"] == result["metrics"]["test/nll"]
-    translator = translator_of(restore(Path(result["folder"]), {}, [], "cpu", 1))
-    assert len(translator(["ba de gi"])) == 1
-    query = translator.model.encoder.layers[0].self_attention.query
+    restored = restore(Path(result["folder"]), {}, [], "cpu", 1)
+    assert len(translate(restored, ["ba de gi"])[0]) == 1
+    query = restored.model.encoder.layers[0].self_attention.query
     assert query.parametrizations.weight[0].b.abs().max() > 0  # trained, and not as drawn

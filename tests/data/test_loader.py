@@ -70,7 +70,7 @@ def loader(store):
 
     def make() -> TrainingLoader:
         pairs = examples(store, lines, lines, 99)
-        return TrainingLoader(pairs, TrainingBatches(sizes, 24, True, 7, Rank(0, 1)), 7)
+        return TrainingLoader(pairs, TrainingBatches(sizes, 24, True, 7, Rank(0, 1)))
 
     return make
 

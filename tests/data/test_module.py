@@ -59,7 +59,6 @@ def test_what_a_run_asks_for(prepared):
     assert list(data.sources("validation")) == [src for src, _ in PAIRS[:6]]
     assert list(data.references("test")) == [*(tgt for _, tgt in PAIRS[-3:]), LONG[1]]
     data.prepare()
-    data.setup("fit")
 
 
 def test_vocabularies_are_learned_from_train_only(prepared):
@@ -172,11 +171,6 @@ def test_a_joint_vocabulary(prepared):
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        (dict(too_long="drop"), r"batch\.too_long is 'drop'; it must be skip or truncate"),
-        (dict(max_length=1), r"batch\.max_length is 1; it must be 2 or more"),
-        (dict(tokens=0), r"batch\.tokens is 0"),
-        (dict(eval_tokens=-1), r"batch\.eval_tokens is -1"),
-        (dict(test_padding=-1), r"batch\.test_padding is -1; it must be 0 or more"),
         (dict(max_length=3), r"batch\.max_length=3 .* leaves no training pair"),
         (dict(tokens=6), r"batch\.tokens is 6, but the longest sentence of train has 7 tokens"),
         (dict(eval_tokens=11), r"eval_tokens is 11, but the longest .* of test has 12 tokens"),

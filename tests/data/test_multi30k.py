@@ -117,7 +117,7 @@ def test_a_full_disk_is_not_blamed_on_the_network(tmp_path, monkeypatch):
     def fill(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("ablate.data.download.shutil.copyfileobj", fill)
+    monkeypatch.setattr("ablate.data.multi30k.shutil.copyfileobj", fill)
     with (
         server(packed()) as (url, _),
         pytest.raises(UserError, match="cannot be written: No space"),

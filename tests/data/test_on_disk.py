@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from ablate.data.on_disk import OnDisk
+from ablate.data.token_ids import OnDisk
 
 NUMBERS = np.arange(1000, dtype=np.uint16) * 7
 

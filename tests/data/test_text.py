@@ -192,10 +192,10 @@ def test_empty_lines_at_the_end_are_no_sentences(tmp_path, end):
 
 
 def test_a_gzip_bomb_is_refused_before_it_fills_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("ablate.data.gzipped.ALWAYS", 1 << 20)
+    monkeypatch.setattr("ablate.data.text.ALWAYS", 1 << 20)
     bomb = tmp_path / "bomb.gz"
     bomb.write_bytes(gzip.compress(b"a" * (1 << 23)))  # 1,000 times as small
     with pytest.raises(UserError, match=r"bomb\.gz unpacks to more than 100 times its size"):
         read_lines(bomb)
-    monkeypatch.setattr("ablate.data.gzipped.ALWAYS", 1 << 23)
+    monkeypatch.setattr("ablate.data.text.ALWAYS", 1 << 23)
     assert len(read_lines(bomb)) == 1

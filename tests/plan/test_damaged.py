@@ -5,7 +5,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.gather import read_rows
-from ablate.record.arrays import write_arrays
+from ablate.record.files import write_arrays
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import pytest
 
 from ablate.plan.noise import noise
 from ablate.plan.registry import RunSignature, rows
-from ablate.record.arrays import write_arrays
-from ablate.record.files import seal, write_json
-from ablate.record.training import processor
+from ablate.record.environment import processor
+from ablate.record.files import seal, write_arrays, write_json
 
 PARTS = {
     "data": "text",

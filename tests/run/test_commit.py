@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from ablate.record import commit
+from ablate.record import environment
 
 NO_COMMIT = ["-c", "user.name=a", "-c", "user.email=a@b"]
 
@@ -21,9 +21,9 @@ def repository(tmp_path, monkeypatch):
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     git("init")
-    monkeypatch.setattr(commit, "PACKAGE", package)
-    monkeypatch.setattr(commit, "CONF", package / "conf")
-    monkeypatch.setattr(commit, "source_commit", commit.source_commit.__wrapped__)
+    monkeypatch.setattr(environment, "PACKAGE", package)
+    monkeypatch.setattr(environment, "CONF", package / "conf")
+    monkeypatch.setattr(environment, "source_commit", environment.source_commit.__wrapped__)
     return git
 
 
@@ -37,24 +37,24 @@ def test_a_clean_checkout_has_its_commit_whatever_lies_beside_the_package(reposi
     number = committed(repository)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "notes").touch()
-    assert commit.source_commit() == number
+    assert environment.source_commit() == number
 
 
 @pytest.mark.parametrize("file", ["__init__.py", "new.py", "conf/new.yaml"])
 def test_changed_files_are_told(repository, tmp_path, file):
     number = committed(repository)
     (tmp_path / "ablate" / file).write_text("a = 1\n")
-    assert commit.source_commit() == f"{number}+changes"
+    assert environment.source_commit() == f"{number}+changes"
 
 
 def test_a_package_installed_inside_another_repository_has_no_commit(repository, tmp_path):
     (tmp_path / "notes").touch()
     repository("add", "notes")
     repository("commit", "-m", "theirs")
-    assert commit.source_commit() is None
+    assert environment.source_commit() is None
 
 
 def test_without_git_there_is_no_commit(repository, monkeypatch):
     committed(repository)
     monkeypatch.setenv("PATH", "")
-    assert commit.source_commit() is None
+    assert environment.source_commit() is None

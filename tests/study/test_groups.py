@@ -9,7 +9,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import statistics_of
 from ablate.evidence.sentence_scores import by_group
-from ablate.record.arrays import write_arrays
+from ablate.record.files import write_arrays
 from ablate.report.selection import claims as with_details
 from ablate.verdict.conclude import conclude
 from lab.calibration.stress import of_groups

@@ -208,7 +208,7 @@ def test_settings_that_cannot_work_are_no_failure():
 def test_a_disk_that_is_full_for_the_thread_of_tensorboard_is_one_warning(
     monkeypatch, tmp_path, capfd
 ):
-    from ablate.train.tensorboard import tensorboard
+    from ablate.train.guard import tensorboard
 
     def refuse(self, data):
         raise OSError(28, "No space left on device")

@@ -18,8 +18,7 @@ def make(tmp_path):
     from ablate.model.base import Model
     from ablate.search.sampling import Sampling
     from ablate.task.language_model import LanguageModel
-    from ablate.train.generate import separator_of
-    from ablate.train.writer import Writer
+    from ablate.train.generate import Writer, separator_of
 
     class Recorder(Model):
         """A model that stores the tokens that it reads, and always generates the same token."""

@@ -2,11 +2,13 @@ import io
 import re
 import subprocess
 import sys
+from pathlib import Path
 from unittest.mock import create_autospec
 
 import pytest
 import torch
 import yaml
+from omegaconf import OmegaConf
 
 from ablate.cli.main import main
 from ablate.data.scheme.byte import Byte
@@ -14,8 +16,10 @@ from ablate.data.tokenizer import Tokenizers
 from ablate.model.base import Model
 from ablate.record.files import write_tensors
 from ablate.search.base import Search
-from ablate.train.restore import Translator
-from ablate.train.translate import translate as translate_stream
+from ablate.task.base import Task
+from ablate.train.restore import Restored
+from ablate.train.translate import translate as translate_lines
+from ablate.train.translate import translate_stream
 
 HARM = "harm"  # what foreign code would leave in the folder of a run
 
@@ -40,6 +44,15 @@ def translate(monkeypatch, capfdbinary, tmp_path):
     return call
 
 
+def echo(max_length):
+    """A restored run whose search returns the tokens of the source."""
+    tokenizers = Tokenizers.train(Byte(joint=True), (["a"], ["a"]))
+    model, search, task = (create_autospec(kind, instance=True) for kind in (Model, Search, Task))
+    search.side_effect = lambda model, src: src.tolist()
+    config = OmegaConf.create({"batch": {"max_length": max_length}})
+    return Restored(Path("run"), config, model, tokenizers, task, search, "cpu")
+
+
 def text_of(lines) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
@@ -61,11 +74,7 @@ def test_one_translation_a_line_in_order(translate, finished, lines):
 
 
 def test_a_translation_with_a_line_feed_stays_on_its_line():
-    tokenizers = Tokenizers.train(Byte(joint=True), (["a"], ["a"]))
-    model, search = (create_autospec(kind, instance=True) for kind in (Model, Search))
-    search.side_effect = lambda model, src: src.tolist()
-    translator = Translator(model, tokenizers, search, 9, "cpu")
-    assert translator(["a\nb", "", "c"]) == ["a b", "", "c"]
+    assert translate_lines(echo(9), ["a\nb", "", "c"]) == (["a b", "", "c"], [False] * 3)
 
 
 @pytest.mark.parametrize(
@@ -104,23 +113,10 @@ def test_windows_line_ends_and_a_last_line_without_end_are_read(translate, finis
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
 @pytest.mark.parametrize("inside", ["\u2028", "\x85", "\x0c", "\r", "\ufeff"])
 def test_standard_input_is_read_as_any_text(tmp_path, mark, end, inside):
-    read = []
-
-    class Echo:
-        max_length = 9
-
-        def cuts(self, lines):
-            return [False] * len(lines)
-
-        def __call__(self, lines):
-            read.extend(lines)
-            return lines
-
-    translator = Echo()
     text = f"a{inside}b\nsecond\nthird".encode()
     with open(tmp_path / "translations", "wb") as target:
-        translate_stream(translator, 2, io.BytesIO(mark + text + end), target)
-    assert read == [f"a{inside}b", "second", "third"]
+        translate_stream(echo(99), 2, io.BytesIO(mark + text + end), target)
+    assert (tmp_path / "translations").read_bytes() == text + b"\n"
 
 
 def test_search_settings_can_be_replaced(translate, finished, lines):

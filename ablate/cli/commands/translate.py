@@ -47,10 +47,10 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the run cannot be used, a line is not UTF-8, or there is no input or output.
     """
     check_open("translate")
-    from ablate.train.restore import restore, translator_of  # only now: it imports torch
-    from ablate.train.translate import translate
+    from ablate.train.restore import restore  # only now: they import torch
+    from ablate.train.translate import translate_stream
 
     settings = (arguments.search, arguments.trust, arguments.device, arguments.threads)
-    translator = translator_of(restore(arguments.checkpoint, *settings))
     batch = 1 if sys.stdin.isatty() else arguments.batch
-    translate(translator, batch, sys.stdin.buffer, sys.stdout.buffer)
+    restored = restore(arguments.checkpoint, *settings)
+    translate_stream(restored, batch, sys.stdin.buffer, sys.stdout.buffer)

@@ -1,0 +1,79 @@
+"""Describe the command, machine and versions of a run, with the git commit of this package's
+source.
+"""
+
+import functools
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+from ablate.config.location import CONF, PACKAGE
+from ablate.record.types import Environment
+
+# appended to a commit if files of the package or its configs have changed since
+CHANGED = "+changes"
+SECONDS = 5  # time limit for git
+
+
+def environment() -> Environment:
+    """Return the command, machine and versions that produced the numbers of a run."""
+    return {
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "commit": source_commit(),
+        "packages": packages(),
+    }
+
+
+@functools.cache
+def processor() -> str:
+    """Return the name of the processor as the system reports it."""
+    cpu_info = Path("/proc/cpuinfo")  # exists only on Linux
+    lines = cpu_info.read_text(encoding="utf-8").splitlines() if cpu_info.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+@functools.cache
+def packages() -> dict[str, str]:
+    """Return the versions of all installed packages."""
+    named = ((d.metadata["Name"], d.version) for d in importlib.metadata.distributions())
+    return {name: version for name, version in named if name}
+
+
+@functools.cache
+def source_commit() -> str | None:
+    """Return the commit of this package, followed by `CHANGED` if files differ from the commit.
+
+    Return None if git does not track these files: an installed package may be inside the repository
+    of another project.
+    """
+    if not _git("ls-files", "__init__.py"):
+        return None
+    changed = _git("status", "--porcelain", "--", str(PACKAGE), str(CONF))
+    commit = _git("rev-parse", "HEAD")
+    return commit and commit + CHANGED * bool(changed)
+
+
+def _git(*words: str) -> str:
+    """Return the output of a git command in the folder of this package; "" if the command fails."""
+    command = ["git", "-C", str(PACKAGE), *words]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="backslashreplace",
+            timeout=SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
