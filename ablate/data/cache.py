@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
@@ -135,60 +136,49 @@ def _build(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
-    lengths: dict[str, TextLength] = {}
-    if isinstance(scheme, Given):  # existing vocabularies need no training text
-        vocabularies = scheme.tokenizers
-        vocabularies.save(folder)
-    else:
-        words = long_words(corpus) if scheme.learns_words else ()
-        for doubt in (*doubts(corpus), *words):
-            print(f"warning, {doubt}", flush=True)
-        vocabularies, lengths["train"] = _write_train(folder, corpus, scheme)
-    for split in splits_of(corpus, scheme):
-        if split not in lengths:
-            lengths[split] = _write_split(folder, corpus, split, vocabularies)
+    read = functools.cache(corpus.read)
+    # existing vocabularies need no training text
+    vocabularies = scheme.tokenizers if isinstance(scheme, Given) else _learn(corpus, scheme, read)
+    vocabularies.save(folder)
+    lengths = {
+        split: _write_split(folder, corpus, split, vocabularies, read)._asdict()
+        for split in splits_of(corpus, scheme)
+    }
     files = {
         path.name: {"size": path.stat().st_size, "sha256": digest_of(path)}
         for path in sorted(folder.iterdir())
     }
-    numbers = {split: length._asdict() for split, length in lengths.items()}
-    manifest = seal({"files": files, "lengths": numbers})
+    manifest = seal({"files": files, "lengths": lengths})
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
-def _write_train(folder: Path, corpus: Corpus, scheme: Scheme) -> tuple[Tokenizers, TextLength]:
-    """Write the vocabularies and the training split; return the vocabularies, and the size of the
-    target text.
+def _learn(corpus: Corpus, scheme: Scheme, read: Callable[[str], Pairs]) -> Tokenizers:
+    """Return the vocabularies of the training text, after printing what is suspicious in it."""
+    words = long_words(corpus) if scheme.learns_words else ()
+    for doubt in (*doubts(corpus), *words):
+        print(f"warning, {doubt}", flush=True)
+    if not isinstance(corpus, Documents):
+        return Tokenizers.train(scheme, read("train"))
+    if not scheme.joint:
+        raise UserError(
+            "tokenizer.joint is false, but documents have no sources, so there is only one "
+            "vocabulary; choose tokenizer.joint=true."
+        )
+    return Tokenizers.train(scheme, ([], SegmentTexts(corpus, "train")), documents=True)
+
+
+def _write_split(
+    folder: Path, corpus: Corpus, split: str, both: Tokenizers, read: Callable[[str], Pairs]
+) -> TextLength:
+    """Write both sides of a split with the vocabularies `both`, and return the size of the target
+    text.
     """
     if isinstance(corpus, Documents):
-        if not scheme.joint:
-            raise UserError(
-                "tokenizer.joint is false, but documents have no sources, so there is only one "
-                "vocabulary; choose tokenizer.joint=true."
-            )
-        texts = SegmentTexts(corpus, "train")
-        vocabularies = Tokenizers.train(scheme, ([], texts), documents=True)
-        vocabularies.save(folder)
-        return vocabularies, _write_split(folder, corpus, "train", vocabularies)
-    train = corpus.read("train")
-    vocabularies = Tokenizers.train(scheme, train)
-    vocabularies.save(folder)
-    return vocabularies, _write_pairs(folder, "train", vocabularies, train)
-
-
-def _write_split(folder: Path, corpus: Corpus, split: str, vocabularies: Tokenizers) -> TextLength:
-    if not isinstance(corpus, Documents):
-        return _write_pairs(folder, split, vocabularies, corpus.read(split))
-    length = write_ids(folder / f"{split}.tgt", vocabularies.tgt, corpus.segments(split))
-    sources = repeat(Segment("", ""), length.texts)
-    write_ids(folder / f"{split}.src", vocabularies.src, sources, length.texts)
-    return length
-
-
-def _write_pairs(folder: Path, split: str, vocabularies: Tokenizers, pairs: Pairs) -> TextLength:
-    """Write both sides of a split, and return the size of the target text."""
-    both = zip(SIDES, (vocabularies.src, vocabularies.tgt), pairs, strict=True)
-    for side, vocabulary, lines in both:
+        length = write_ids(folder / f"{split}.tgt", both.tgt, corpus.segments(split))
+        sources = repeat(Segment("", ""), length.texts)
+        write_ids(folder / f"{split}.src", both.src, sources, length.texts)
+        return length
+    for side, vocabulary, lines in zip(SIDES, (both.src, both.tgt), read(split), strict=True):
         segments = (Segment(line, "\n") for line in lines)
         length = write_ids(folder / f"{split}.{side}", vocabulary, segments, len(lines))
     return length

@@ -18,6 +18,7 @@ from ablate.data.documents import SEPARATORS, Documents, Segment, split_document
 from ablate.data.pairs import SPLITS, TRAINED, check_split
 from ablate.data.text import opened, sha256_of
 from ablate.errors import UserError
+from ablate.record.files import lies_in
 
 BLOCK = 1 << 20  # bytes read at a time
 MARK = codecs.BOM_UTF8
@@ -148,14 +149,18 @@ def _listed(key: str, names: Sequence[str]) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """Return the visible files below a folder, sorted by name; links to folders are not followed.
+    """Return the visible files below a folder, sorted by name; links are followed.
 
     Raises:
         OSError: a folder cannot be read.
+        UserError: a link leads to a folder that contains the link.
     """
     files: list[Path] = []
-    for place, folders, names in os.walk(folder, onerror=_fail):
+    for place, folders, names in os.walk(folder, onerror=_fail, followlinks=True):
         folders[:] = [name for name in folders if name[0] != "."]
+        for path in (Path(place, name) for name in folders):
+            if path.is_symlink() and lies_in(path.parent, path):
+                raise UserError(f"{path} is a link to a folder that contains it; remove the link.")
         files += [Path(place, name) for name in names if name[0] != "."]
     return sorted(path for path in files if path.is_file())
 

@@ -140,11 +140,7 @@ class HubData:
         except Exception as error:
             raise self._unreadable(error) from error
         files = sorted((config.data_files or {}).items(), key=str)
-        lines = [
-            f"{split} {digest_of(Path(path)) if Path(path).is_file() else path}\n"
-            for split, paths in files
-            for path in paths
-        ]
+        lines = [f"{split} {_digest(path)}\n" for split, paths in files for path in paths]
         return type(config).__name__, "".join(lines)
 
     @property
@@ -162,7 +158,9 @@ class HubData:
     @property
     def _where(self) -> dict[str, object]:
         where = {"path": self.path, "name": self.name, "data_files": self.data_files}
-        return {**where, "revision": self.revision, "cache_dir": self.download_to}
+        # in a CSV file, a text such as NA is a text and not a missing value
+        plain = {"keep_default_na": False} if self.path == "csv" else {}
+        return {**where, **plain, "revision": self.revision, "cache_dir": self.download_to}
 
     def _read(self, rows: Any) -> Iterator[dict[str, object]]:
         try:
@@ -285,6 +283,20 @@ class Field(Sequence[str]):
         sentences in this way.
         """
         return list(self)
+
+
+def _digest(path: str) -> str:
+    """Return the SHA-256 of a local file; a URL is returned unchanged.
+
+    Raises:
+        UserError: the file is empty, which the library reports as an end of iteration.
+    """
+    file = Path(path)
+    if not file.is_file():
+        return path
+    if not file.stat().st_size:
+        raise UserError(f"{file} is empty; give a file with rows, or leave it out.")
+    return digest_of(file)
 
 
 def _library() -> Any:

@@ -107,19 +107,13 @@ class CombinedResult(Measured):
     folder: str  # folder of the training
 
 
-class WithShortBudget(TypedDict, total=False):
-    """The outcome of a run at its short budget, a smaller number of steps after which the run was
-    tested as well; the key is missing if the run has no short budget.
-    """
-
-    short: "Outcome"
-
-
-class Outcome(CombinedResult, WithShortBudget):
+class Outcome(CombinedResult):
     """The result that a run returns, and whether it was reused or newly trained."""
 
     reused: bool
     trained: bool
+    # of the run at its short budget, a smaller number of steps after which it was tested as well
+    short: NotRequired["Outcome"]
 
 
 class Tuned(TypedDict):

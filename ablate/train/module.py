@@ -1,5 +1,6 @@
 """The LightningModule of a run: it calls the components in order and computes nothing itself."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from ablate.data.batch import Batch
 from ablate.data.module import TextData
+from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.observe.gradients import LayerGradients
 from ablate.observe.sublayers import Sublayers
@@ -61,12 +63,27 @@ class Training(pl.LightningModule):
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Return the optimiser, and the schedule that sets its learning rate before every step."""
-        optimizer, rate = make_optimizer(self.job.optimizer, self), self.job.schedule
-        factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: rate(done + 1))
+        optimizer = make_optimizer(self.job.optimizer, self)
+        rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: self._factor(done))
         return {
             "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": factor, "interval": "step"},
+            "lr_scheduler": {"scheduler": rates, "interval": "step"},
         }
+
+    def _factor(self, done: int) -> float:
+        """Return the factor of the learning rate in the next step, after `done` steps.
+
+        Raises:
+            UserError: the factor is not finite. Otherwise the run would end as diverged, as if the
+                model were the cause.
+        """
+        factor = self.job.schedule(done + 1)
+        if not math.isfinite(factor):
+            raise UserError(
+                f"schedule {type(self.job.schedule).__name__} returns {factor} for step {done + 1},"
+                " but a learning rate must be finite: change its settings, or choose another one"
+            )
+        return factor
 
     def configure_callbacks(self) -> list[Callback]:
         """Return the callbacks that measure the norms of gradients and of sub-layers during

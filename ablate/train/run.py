@@ -17,7 +17,7 @@ from ablate.probe.base import Probe
 from ablate.process import keep_memory
 from ablate.record.by_name import link_by_name
 from ablate.record.training import Record
-from ablate.record.types import CombinedResult, Outcome, Result, WithShortBudget
+from ablate.record.types import CombinedResult, Outcome, Result
 from ablate.record.weights import load_weights
 from ablate.seeding import seed_dropout, seed_of
 from ablate.train.budgets import HandOver, Longer
@@ -60,7 +60,7 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
     record.corpus = data.about
     with Interruption() as interruption, record.locked():
         link_by_name(record, short=longer is not None)
-        short: WithShortBudget = {"short": run(job.short, Longer(job, record))} if job.short else {}
+        short = run(job.short, Longer(job, record)) if job.short else None
         if not job.config.fresh and (earlier := record.stored_result()):
             advise_reused(job.loggers, record, earlier)
             return conclude(record, earlier, short, reused=True, trained=False)

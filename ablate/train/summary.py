@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from typing import cast
 
 import torch
 from omegaconf import DictConfig
@@ -16,7 +17,7 @@ from ablate.data.module import TextData
 from ablate.model.base import Model
 from ablate.model.inspect import parameter_table
 from ablate.record.training import Record
-from ablate.record.types import CombinedResult, Outcome, WithShortBudget
+from ablate.record.types import CombinedResult, Outcome
 from ablate.train.compatibility import READ
 from ablate.train.job import Job
 
@@ -94,16 +95,17 @@ def peak_memory() -> str:
 
 
 def conclude(
-    record: Record, result: CombinedResult, short: WithShortBudget, *, reused: bool, trained: bool
+    record: Record, result: CombinedResult, short: Outcome | None, *, reused: bool, trained: bool
 ) -> Outcome:
     """Print the result of a run and return its outcome.
 
     Args:
         record: the record of the run, which has its folder.
         result: the result of training and test.
-        short: the result of the run with `budget.short` steps, if there is one.
+        short: the outcome of the run with `budget.short` steps, if there is one.
         reused: whether the whole result was stored by an earlier call.
         trained: whether this call has trained.
     """
     _print_result(record, result, reused=reused)
-    return {**result, "reused": reused, "trained": trained, **short}
+    more = {"short": short} if short else {}
+    return cast(Outcome, {**result, "reused": reused, "trained": trained, **more})

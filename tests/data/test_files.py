@@ -53,6 +53,20 @@ def test_folders_are_read_in_the_order_of_names_without_hidden_files(corpus):
     assert texts(made) == {"train": ["a", "b", "c", "d"], "validation": ["e"], "test": ["e"]}
 
 
+def test_links_to_folders_are_followed_unless_they_lead_back(corpus, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "y.txt").write_text("linked\n", encoding="utf-8")
+    inside = tmp_path / "b"
+    inside.mkdir()
+    (inside / "link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    made = corpus("b", content={"b/x.txt": "a\n"}, validation=["b"], test=["b"])
+    assert texts(made)["train"] == ["linked", "a"]
+    (inside / "link").unlink()
+    (inside / "back").symlink_to(tmp_path, target_is_directory=True)
+    with pytest.raises(UserError, match="back is a link to a folder that contains it"):
+        corpus("b", content={"b/x.txt": "a\n"}, validation=["b"], test=["b"])
+
+
 def test_a_folder_that_cannot_be_read_is_not_left_out(corpus, monkeypatch):
     scan = os.scandir
 

@@ -98,6 +98,24 @@ def test_texts_and_pairs_are_read(written, made, kind, path, streaming):
     assert text.languages == ("", "und") and pairs.languages == ("en", "de")
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_text_such_as_na_in_a_csv_file_is_a_text(made, tmp_path, streaming):
+    path = tmp_path / "rows.csv"
+    path.write_text("text,n\nNA,1\nnull,2\na cat,3\n", encoding="utf-8")
+    files = dict.fromkeys(LINES, str(path))
+    corpus = made("text", path="csv", data_files=files, streaming=streaming)
+    assert list(corpus.read("train").tgt) == ["NA", "null", "a cat"]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_empty_file_is_named(written, made, tmp_path, streaming):
+    files = written("jsonl")
+    Path(files["train"]).write_text("")
+    corpus = made("text", data_files=files, streaming=streaming)
+    with pytest.raises(UserError, match=r"train\.jsonl is empty; give a file with rows"):
+        list(corpus.segments("train"))
+
+
 def test_parts_of_one_split(written, made):
     files = {"train": written("jsonl")["train"]}
     corpus = made(

@@ -158,6 +158,16 @@ def test_a_run_whose_gradient_is_not_finite_is_diverged(go):
     assert result["metrics"]["steps"] < 4
 
 
+def test_a_learning_rate_that_is_no_number_is_named(go, monkeypatch):
+    from ablate.errors import UserError
+    from ablate.schedule.constant import Constant
+
+    rates = {3: float("nan")}
+    monkeypatch.setattr(Constant, "__call__", lambda self, step: rates.get(step, 1.0))
+    with pytest.raises(UserError, match="schedule Constant returns nan for step 3"):
+        go("schedule=constant")
+
+
 def test_a_run_that_is_not_better_than_unigrams_is_collapsed(go):
     result, _ = go("optimizer.lr=0.0")
     assert result["status"] == "collapsed"
