@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from ablate.data.pairs import SPLITS, TRAINED, Corpus, Pairs, check_split
-from ablate.data.text import drop_last_empty, read_lines, refuse_empty_lines, sha256_of
+from ablate.data.text import read_sentences, sha256_of
 from ablate.errors import UserError
 
 
@@ -42,9 +42,7 @@ class Language(Corpus):
             UserError: there is no such split, or its text is not usable.
         """
         check_split(split, SPLITS)
-        lines = read_lines(self._paths[split])
-        drop_last_empty(lines)
-        refuse_empty_lines(lines, str(self._paths[split]))
+        lines = read_sentences(self._paths[split])
         return Pairs([""] * len(lines), lines)
 
     def fingerprint(self) -> str:

@@ -155,16 +155,6 @@ class TextData(pl.LightningDataModule):
         """The vocabularies."""
         return self._cache.tokenizers
 
-    @property
-    def src_vocab(self) -> int:
-        """Size of the source vocabulary."""
-        return self.tokenizers.src.size
-
-    @property
-    def tgt_vocab(self) -> int:
-        """Size of the target vocabulary."""
-        return self.tokenizers.tgt.size
-
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """Number of pairs, skipped pairs and truncated pairs of each split."""
@@ -366,10 +356,10 @@ class TextData(pl.LightningDataModule):
         """Return the number of occurrences of each target id, including EOS, in the pairs of a
         split that are not skipped.
         """
-        tgt, rows = self._ids(split)[1], self._sizes(split).rows
-        counts = np.zeros(self.tgt_vocab, np.int64)
+        tgt, rows, size = self._ids(split)[1], self._sizes(split).rows, self.tokenizers.tgt.size
+        counts = np.zeros(size, np.int64)
         for start in range(0, len(rows), CHUNK):
             ids = padded(tgt, rows[start : start + CHUNK], self._batch.max_length)
-            counts += np.bincount(ids.ravel(), minlength=self.tgt_vocab)
+            counts += np.bincount(ids.ravel(), minlength=size)
         counts[PAD] = 0
         return counts

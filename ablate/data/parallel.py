@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ablate.config.limits import Seed
 from ablate.data.pairs import SPLITS, TRAINED, Corpus, Pairs, check_split
-from ablate.data.text import Chosen, read_names, read_pair, read_tsv
+from ablate.data.text import Chosen, read_pair, read_sentences, read_tsv
 from ablate.errors import UserError
 from ablate.record.files import digest_of
 
@@ -112,7 +112,7 @@ class Parallel(Corpus):
         path = self._groups(split)
         if path is None:
             return None
-        names = read_names(path)
+        names = [name.strip() for name in read_sentences(path)]
         lines = len(self.read(split).src)
         if len(names) != lines:
             raise UserError(f"{path} has {len(names)} lines; it must have one per pair, {lines}")
@@ -188,9 +188,10 @@ class Parallel(Corpus):
         side = np.zeros(len(order), np.uint8)  # split of each family; 0 is train
         for number, size in enumerate(wanted.values(), start=1):
             side[_fitting(order[side[order] == 0], sizes_of, size)] = number
-        rows: dict[str, Rows] = {"train": np.flatnonzero(side[family] == 0).astype(np.uint32)}
-        for number, name in enumerate(wanted, start=1):
-            rows[name] = np.flatnonzero(side[family] == number).astype(np.uint32)
+        rows: dict[str, Rows] = {
+            name: np.flatnonzero(side[family] == number).astype(np.uint32)
+            for number, name in enumerate(("train", *wanted))
+        }
         empty = [name for name, numbers in rows.items() if not len(numbers)]
         if empty:
             raise UserError(

@@ -199,9 +199,8 @@ def read_raw_text(path: Path) -> str:
         return _decoded(str(path), file.read(), 0, 0)
 
 
-def read_names(path: Path) -> list[str]:
-    """Return the names in a file, one per line; surrounding spaces and empty last lines are
-    dropped.
+def read_sentences(path: Path) -> FileLines:
+    """Return the lines of a text file without the empty lines at its end.
 
     Raises:
         UserError: an error of `read_lines`; or a line is empty.
@@ -209,7 +208,7 @@ def read_names(path: Path) -> list[str]:
     lines = read_lines(path)
     drop_last_empty(lines)
     refuse_empty_lines(lines, str(path))
-    return [line.strip() for line in lines]
+    return lines
 
 
 def stream_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:

@@ -168,7 +168,8 @@ def trained_a_little(job: Job, data: TextData) -> str:
     model = make_model(job, data)
     optimizer = make_optimizer(job.optimizer, model)
     factor = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda d: job.schedule(d + 1))
-    batch = fixed_batch(job.task, data.src_vocab, data.tgt_vocab, data.longest("train")[1])
+    sizes = data.tokenizers.src.size, data.tokenizers.tgt.size
+    batch = fixed_batch(job.task, *sizes, data.longest("train")[1])
     counted = job.loss.counted(batch.targets)
     seed_dropout(seed_of(job.config), 0)
     for _ in range(STEPS):

@@ -11,6 +11,7 @@ from pytorch_lightning.core.optimizer import LightningOptimizer
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
+from ablate.config.notice import say_once
 from ablate.data.batch import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError
@@ -21,6 +22,8 @@ from ablate.optimizer.base import make_optimizer
 from ablate.search.base import Search
 from ablate.task.base import Evaluation, Text
 from ablate.train.job import Job
+
+NAMED = 3  # parameters that a warning names
 
 
 class Training(pl.LightningModule):
@@ -135,6 +138,8 @@ class Training(pl.LightningModule):
         In `16-mixed` precision, a scale of the loss above 1 that is too large is no divergence:
         Lightning leaves out the step and reduces the scale.
         """
+        if self.trainer.global_step == 0:
+            self._name_unused()
         norm = self.gradients.total  # the callback has computed it from the same gradients
         rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
         self._log_step({"train/gradient_norm": norm, "train/lr": rate})
@@ -144,6 +149,18 @@ class Training(pl.LightningModule):
         if not finite:
             self.diverged = True
             self.trainer.should_stop = True
+
+    def _name_unused(self) -> None:
+        """Print a warning if trained parameters have no gradient at the first step."""
+        trained = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        # FSDP leaves parameters of other devices empty
+        unused = [name for name, p in trained.items() if p.grad is None and p.numel()]
+        if unused:
+            names = ", ".join([*unused[:NAMED], *(["..."] if len(unused) > NAMED else [])])
+            say_once(
+                f"warning: {len(unused)} of {len(trained)} parameters have no gradient at the "
+                f"first step, because the loss does not depend on them: {names}"
+            )
 
     def optimizer_step(
         self,

@@ -80,8 +80,8 @@ def build_model(job: Job, data: TextData) -> Model:
     """
     return build(
         job.config.model,
-        src_vocab=data.src_vocab if job.task.reads_source else 0,
-        tgt_vocab=data.tgt_vocab,
+        src_vocab=data.tokenizers.src.size if job.task.reads_source else 0,
+        tgt_vocab=data.tokenizers.tgt.size,
         joint_vocab=data.tokenizers.joint,
     )
 

@@ -2,7 +2,7 @@
 results.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -32,6 +32,9 @@ from ablate.train.summary import announce, conclude, introduce
 from ablate.train.tracking import Tracking, advise_reused, check_loggers
 from ablate.train.trainer import make_trainer
 from ablate.train.weights import WeightKeeper
+
+# result of a finished training, or a saved state
+Start = tuple[Result | None, Saved | None]
 
 
 def run(job: Job, longer: Longer | None = None) -> Outcome:
@@ -70,7 +73,7 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
             # raises UserError for an unsuitable model before the record exists
             make_optimizer(job.optimizer, model)
         with record:
-            start = begin(record, model)
+            trained, _ = start = begin(record, model)
             with Tracking(job.loggers, record) as tracking:
                 if job.probe is not None:
                     result = measure_untrained(job.probe, model, record)
@@ -79,7 +82,7 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
                     states = make_states(job, record, interruption, longer)
                     task = Training(job, model, data)
                     result = train_and_test(job, task, tracking, start, states)
-    return conclude(record, result, short, reused=False, trained=start.trained is None)
+    return conclude(record, result, short, reused=False, trained=trained is None)
 
 
 def await_machines(job: Job, interruption: Interruption) -> None:
@@ -91,17 +94,9 @@ def await_machines(job: Job, interruption: Interruption) -> None:
         interruption.release()
 
 
-class Start(NamedTuple):
-    """The point at which a run starts: after training that an earlier process finished, at a saved
-    state, or at the first step if both fields are None.
-    """
-
-    trained: Result | None
-    saved: Saved | None
-
-
 def begin(record: Record, model: Model) -> Start:
-    """Open the folder of a run, and return the point at which the run starts.
+    """Open the folder of a run, and return the point at which the run starts: the result of the
+    training that an earlier process finished, or the state that it saved, or neither.
 
     If an earlier process trained the run, its weights are loaded into `model`.
     """
@@ -116,7 +111,7 @@ def begin(record: Record, model: Model) -> Start:
         record.resume(saved.metrics_bytes, saved.wall_seconds)
     else:
         record.begin()
-    return Start(trained, saved)
+    return trained, saved
 
 
 def trained_before(record: Record, model: Model) -> Result | None:
@@ -153,7 +148,8 @@ def train_and_test(
     checkpoint: Any = OmegaConf.to_object(job.config.checkpoint)
     weights = WeightKeeper(record.checkpoints, checkpoint, writes=record.writes)
     trainer = make_trainer(job, tracking, [weights, *states])
-    trained = start.trained or train(job, task, trainer, weights, tracking, start.saved)
+    trained, saved = start
+    trained = trained or train(job, task, trainer, weights, tracking, saved)
     tested = evaluate(job, trainer, task, record) if record.evaluates(trained) else None
     return record.whole(trained, tested)
 

@@ -49,8 +49,9 @@ def announce(
         table.add_row(f"  {part}", f"{count:,}")
     table.add_row("  parameters", f"{sum(p.numel() for p in model.parameters()):,}")
     table.add_section()
+    vocabularies = f"{data.tokenizers.src.size:,} / {data.tokenizers.tgt.size:,}"
     languages = " to ".join(filter(None, data.languages))
-    table.add_row("data", f"{languages}, vocabulary {data.src_vocab:,} / {data.tgt_vocab:,}")
+    table.add_row("data", f"{languages}, vocabulary {vocabularies}")
     for split in data.counts:
         table.add_row(f"  {split}", data.describe(split))
     table.add_section()

@@ -13,7 +13,7 @@ SPLITS = {"train": "train", "validation": "val", "test": "test"}
 
 def export_text(data: TextData, folder: Path) -> None:
     """Write the vocabulary, the token ids of every split, and the references of the test split."""
-    pieces = data.tokenizers.tgt.pieces(list(range(data.tgt_vocab)))
+    pieces = data.tokenizers.tgt.pieces(list(range(data.tokenizers.tgt.size)))
     (folder / "vocab.json").write_text(json.dumps(pieces), encoding="utf-8")
     for split, name in SPLITS.items():
         for side, lines in (("src", data.sources(split)), ("tgt", data.references(split))):

@@ -183,7 +183,7 @@ def main() -> None:
     data = prepare_data(job)
     kind = LanguageModel if given.system == "language_model" else Translator
     torch.manual_seed(config.seed)
-    net = kind(data.tgt_vocab, config.model)
+    net = kind(data.tokenizers.tgt.size, config.model)
     seed_dropout(seed_of(config), 0)
     measurements = by_hand(job, net, data)
     size = sum(p.numel() for p in net.parameters())

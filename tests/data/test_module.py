@@ -53,8 +53,8 @@ def prepared(make):
 def test_what_a_run_asks_for(prepared):
     data = prepared()
     assert data.languages == ("en", "de")
-    assert data.src_vocab == 4 + 41
-    assert data.tgt_vocab == 4 + 43
+    assert data.tokenizers.src.size == 4 + 41
+    assert data.tokenizers.tgt.size == 4 + 43
     assert not data.tokenizers.joint
     assert list(data.sources("validation")) == [src for src, _ in PAIRS[:6]]
     assert list(data.references("test")) == [*(tgt for _, tgt in PAIRS[-3:]), LONG[1]]
@@ -102,7 +102,7 @@ def test_unigram_nll(prepared):
     data = prepared(max_length=6)
     words = [tgt.split() + ["EOS"] for _, tgt in PAIRS]
     seen = Counter(word for line in words if len(line) <= 6 for word in line)
-    total = sum(seen.values()) + data.tgt_vocab
+    total = sum(seen.values()) + data.tokenizers.tgt.size
     met = [word for line in words[:6] for word in (line if len(line) <= 6 else [*line[:5], "EOS"])]
     expected = -sum(math.log((seen[word] + 1) / total) for word in met) / len(met)
     assert math.isclose(data.unigram_nll, expected, rel_tol=1e-12)
@@ -165,7 +165,7 @@ def test_first_lines_and_longest(prepared):
 def test_a_joint_vocabulary(prepared):
     data = prepared(Char(vocab_size=None, joint=True), max_length=99, eval_tokens=99)
     assert data.tokenizers.joint
-    assert data.src_vocab == data.tgt_vocab
+    assert data.tokenizers.src.size == data.tokenizers.tgt.size
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,22 @@ def test_a_learning_rate_that_is_no_number_is_named(go, monkeypatch):
         go("schedule=constant")
 
 
+def test_parameters_without_a_gradient_are_named(go, monkeypatch, capsys):
+    import ablate.train.run
+    from ablate.train.prepare import make_model
+
+    def with_unused(job, data):
+        model = make_model(job, data)
+        model.unused = torch.nn.Parameter(torch.ones(2))
+        return model
+
+    go("name=plain")
+    assert "no gradient" not in capsys.readouterr().out
+    monkeypatch.setattr(ablate.train.run, "make_model", with_unused)
+    go("fresh=true")
+    assert "the loss does not depend on them: unused" in capsys.readouterr().out
+
+
 def test_a_run_that_is_not_better_than_unigrams_is_collapsed(go):
     result, _ = go("optimizer.lr=0.0")
     assert result["status"] == "collapsed"

@@ -55,7 +55,7 @@ def earlier(prepared, tmp_path):
     folder, weights = tmp_path / "run", model.state_dict()
     (folder / "tokenizer").mkdir(parents=True)
     data.tokenizers.save(folder / "tokenizer")
-    unread = torch.zeros(data.src_vocab, 16)
+    unread = torch.zeros(data.tokenizers.src.size, 16)
     digest = write_tensors(folder / "weights.pt", {**weights, "embedding.src.weight": unread})
     plain = OmegaConf.to_container(job.config, resolve=True)
     (folder / "config.yaml").write_text(yaml.safe_dump(plain))

@@ -84,7 +84,7 @@ class Positions(Measure):
         outputs = []
         for length in (n for n in LENGTHS if n % 2 == odd):
             drawn = (self.sentences, length)
-            src = torch.randint(EOS + 2, data.src_vocab, drawn, generator=generator)
+            src = torch.randint(EOS + 2, data.tokenizers.src.size, drawn, generator=generator)
             src = torch.cat([src, torch.full((len(src), 1), EOS)], 1)
             with torch.no_grad():
                 outputs.append(self.encoded(model, src)[:, :-1])
