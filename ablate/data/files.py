@@ -198,26 +198,18 @@ def _split(whole: list[Stretch], share: float, held_out: int) -> list[list[Stret
 
 def _line_end(whole: list[Stretch], place: int) -> int:
     """Return the position after the line that contains the byte at position `place` of the
-    concatenated text.
+    concatenated text; a file ends its last line.
     """
     before = 0
     for path, _, size in whole:
         if place < before + size:
-            return before + _line_end_of(path, place - before, size)
+            with opened(path) as file:
+                file.seek(place - before)
+                while (part := file.readline(BLOCK)) and not part.endswith(b"\n"):
+                    pass  # a line may be longer than the memory
+                return before + file.tell()
         before += size
     return before
-
-
-def _line_end_of(path: Path, place: int, size: int) -> int:
-    """Return the position after the line of a file that contains the byte at position `place`; for
-    the last line, the size of the file.
-    """
-    with opened(path) as file:
-        file.seek(place)
-        while block := file.read(BLOCK):
-            if (at := block.find(b"\n")) >= 0:
-                return file.tell() - len(block) + at + 1
-    return size
 
 
 def _blocks(file: BufferedIOBase, stretch: Stretch) -> Iterator[str]:
