@@ -63,7 +63,7 @@ def test_only_heads_that_are_together_wider_change_the_shape():
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 4, generator=generator, dtype=torch.float64)
     for d_head, changes in ((2, 0), (4, 1)):
-        measured = shapes((), x, x, with_heads(4, 2, d_head, generator))
+        measured = dict(shapes((), x, x, with_heads(4, 2, d_head, generator)))
         assert measured == {"shape_changes": 0, "free_width_changes": changes}
 
 

@@ -14,6 +14,9 @@ ZERO = (
 )
 
 
+OF_HEADS, OF_CONVOLUTIONS = ("identical_error", "other_heads"), ("conv_error", "conv_fewer_heads")
+
+
 @pytest.fixture
 def probed(measure):
     model = ("model.n_layers=1", "model.n_heads=1")
@@ -65,7 +68,7 @@ def test_neighbours_of_different_weights_are_tried(monkeypatch):
         return recorded[-1]
 
     monkeypatch.setattr(hand_set_heads, "weights_and_scores", record)
-    changes = hand_set_heads.two_values(torch.Generator().manual_seed(0))
+    changes = dict(hand_set_heads.two_values(torch.Generator().manual_seed(0)))
     ((weights, _),) = recorded
     assert abs(weights[1, 0] - weights[1, 2]) > 0.01
     assert changes["blind_spot"] < 1e-12
@@ -90,15 +93,18 @@ def test_other_heads_and_values_in_the_scores_are_seen(probed, monkeypatch):
 @torch.no_grad()
 def test_outputs_that_are_not_numbers_are_reported(monkeypatch):
     from ablate.claims.probe.attention import hand_set_heads, identical_heads
+    from ablate.claims.probe.attention.dot_product_powers import DotProductPowers
+    from ablate.claims.probe.draws import reduced
 
-    for module, function, arguments in (
-        (identical_heads, identical_heads.identical_heads, (torch.ones(3, 4).double(),)),
-        (hand_set_heads, hand_set_heads.convolutions, ()),
+    for module, function, arguments, names in (
+        (identical_heads, identical_heads.identical_heads, (torch.ones(3, 4).double(),), OF_HEADS),
+        (hand_set_heads, hand_set_heads.convolutions, (), OF_CONVOLUTIONS),
     ):
         plain, factors = module.read, iter([1.0] * 4 + [math.nan] * 8)
         monkeypatch.setattr(module, "read", lambda *of, p=plain, f=factors: p(*of) * next(f))
-        values = function(*arguments, torch.Generator().manual_seed(0))
-        assert all(map(math.isnan, [*values.values()][:2]))
+        draws = [function(*arguments, torch.Generator().manual_seed(0))]
+        values = reduced(draws, smallest=DotProductPowers.smallest)
+        assert all(math.isnan(values[name]) for name in names)
 
 
 def test_several_heads_are_refused(probed):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from ablate.claims.probe.random_models import each_replaced
+from ablate.claims.probe.draws import each_replaced
 from ablate.config.location import CONF
 from ablate.errors import UserError
 

@@ -55,10 +55,10 @@ def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
 
 
 def test_values_that_are_not_numbers_are_the_largest(probed, monkeypatch):
-    from ablate.claims.probe.positions import sinusoids, waves
+    from ablate.claims.probe.positions import waves
 
     plain, sums = waves.frequencies, iter([0.5, math.nan])
-    monkeypatch.setattr(sinusoids, "best_sum", lambda *parts: next(sums))
+    monkeypatch.setattr(waves, "best_sum", lambda *parts: next(sums))
     monkeypatch.setattr(waves, "frequencies", lambda z: plain(z).index_fill(0, NUMBER, math.nan))
     metrics = probed("sinusoidal")
     assert math.isnan(metrics["sum"]) and math.isnan(metrics["ratio"])

@@ -62,7 +62,7 @@ def test_states_that_are_not_numbers_are_reported(probed, monkeypatch):
 
     def broken(self, model, generator):
         factor = next(factors)
-        return {k: v * factor for k, v in plain(self, model, generator).items()}
+        return ((name, value * factor) for name, value in plain(self, model, generator))
 
     monkeypatch.setattr(WhoSeesWhom, "draw", broken)
     assert all(map(math.isnan, probed("micro", draws=2).values()))

@@ -19,64 +19,9 @@ from ablate.model.linear import Linear
 Matrix = Float[Tensor, "_ _"]
 
 
-def copy(x: Matrix) -> Matrix:
-    """Return x unchanged, for a block of numbers that the document prints again."""
-    return x
-
-
-def transpose(x: Matrix) -> Matrix:
-    """Return the transposed matrix."""
-    return x.T
-
-
 def entries(x: Matrix, *, at: list[list[int]]) -> Matrix:
     """Return as a column the entries of x at the positions `at`, pairs of a row and a column."""
     return torch.stack([x[row, column] for row, column in at])[:, None]
-
-
-def spread(x: Matrix, *, shape: list[int]) -> Matrix:
-    """Return a matrix of the given shape whose entries all equal the scalar x."""
-    return x.expand(shape)
-
-
-def beside(*parts: Matrix) -> Matrix:
-    """Concatenate matrices horizontally."""
-    return torch.cat(parts, 1)
-
-
-def width(x: Matrix) -> Matrix:
-    """Return the number of columns as a scalar."""
-    return torch.full((1, 1), float(x.size(1)), dtype=x.dtype)
-
-
-def root(x: Matrix) -> Matrix:
-    """Return the square root of each entry of x."""
-    return x.sqrt()
-
-
-def add(x: Matrix, y: Matrix) -> Matrix:
-    """Return the sum of two matrices."""
-    return x + y
-
-
-def scale(x: Matrix, factor: Matrix) -> Matrix:
-    """Multiply a matrix by a scalar."""
-    return x * factor
-
-
-def divide(x: Matrix, divisor: Matrix) -> Matrix:
-    """Divide a matrix by a scalar."""
-    return x / divisor
-
-
-def product(x: Matrix, y: Matrix) -> Matrix:
-    """Return the matrix product."""
-    return x @ y
-
-
-def scaled_product(x: Matrix, y: Matrix, divisor: Matrix) -> Matrix:
-    """Return the matrix product divided by a scalar."""
-    return x @ y / divisor
 
 
 def affine(x: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
@@ -86,16 +31,6 @@ def affine(x: Matrix, weight: Matrix, bias: Matrix) -> Matrix:
     layer = Linear(*weight.shape).double()
     layer.load_state_dict({"weight": weight.T, "bias": bias[0]})
     return layer(x)
-
-
-def relu(x: Matrix) -> Matrix:
-    """Return x with its negative entries set to 0."""
-    return ACTIVATIONS["relu"](x)
-
-
-def softmax_of_rows(x: Matrix) -> Matrix:
-    """Return the softmax of each row."""
-    return softmax(x[None, None])[0, 0]
 
 
 def look_up(table: Matrix, tokens: Matrix) -> Matrix:
@@ -149,12 +84,31 @@ def encodings(positions: Matrix, denominators: Matrix) -> Matrix:
     return torch.cat([waves(terms(positions, denominators, position=p)).T for p in every])
 
 
-NAMED: tuple[Callable[..., Matrix], ...] = (
-    *(copy, transpose, entries, spread, beside, width, root, add, scale, divide, product),
-    *(scaled_product, affine, relu, softmax_of_rows, look_up),
-    *(exponents, power, terms, quotient, waves, encodings),
-)
-OPERATIONS = {operation.__name__: operation for operation in NAMED}
+# The operations by name. The arguments are the operands; named arguments are options of the block.
+OPERATIONS: dict[str, Callable[..., Matrix]] = {
+    "copy": lambda x: x,  # numbers that the document prints again
+    "transpose": lambda x: x.T,
+    "entries": entries,
+    "spread": lambda x, *, shape: x.expand(shape),  # a scalar as a matrix of this shape
+    "beside": lambda *parts: torch.cat(parts, 1),
+    "width": lambda x: torch.full((1, 1), float(x.size(1)), dtype=x.dtype),
+    "root": torch.sqrt,
+    "add": torch.add,
+    "scale": torch.mul,
+    "divide": torch.div,
+    "product": torch.matmul,
+    "scaled_product": lambda x, y, divisor: x @ y / divisor,
+    "affine": affine,
+    "relu": ACTIVATIONS["relu"],
+    "softmax_of_rows": lambda x: softmax(x[None, None])[0, 0],
+    "look_up": look_up,
+    "exponents": exponents,
+    "power": power,
+    "terms": terms,
+    "quotient": quotient,
+    "waves": waves,
+    "encodings": encodings,
+}
 
 
 def apply(by: str, operands: list[Matrix], options: dict[str, Any]) -> Matrix:

@@ -9,6 +9,7 @@ is rounded loosely within `rounding` u; otherwise it differs.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import torch
 import yaml
@@ -196,22 +197,13 @@ def unequal_twins(example: Example) -> int:
     """Return the number of pairs of blocks (matrices of numbers that a document prints) that have
     the same operation and equal operands but different printed numbers.
     """
-    count = 0
-    blocks = [block for block in example.blocks if block.operands]
-    for i, block in enumerate(blocks):
-        for other in blocks[:i]:
-            same_way = (block.by, block.options, block.rows) == (
-                other.by,
-                other.options,
-                other.rows,
-            )
-            if same_way and _operands(block, example) == _operands(other, example):
-                count += block.printed != other.printed
-    return count
 
+    def made(block: Block) -> tuple[object, ...]:
+        operands = [example.by_name[name].values.tolist() for name in block.operands]
+        return block.by, block.options, block.rows, operands
 
-def _operands(block: Block, example: Example) -> list[list[list[float]]]:
-    return [example.by_name[name].values.tolist() for name in block.operands]
+    pairs = combinations([block for block in example.blocks if block.operands], 2)
+    return sum(made(a) == made(b) and a.printed != b.printed for a, b in pairs)
 
 
 def count_changed_numbers(example: Example) -> int:

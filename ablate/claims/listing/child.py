@@ -7,12 +7,12 @@ import io
 import json
 import math
 import resource
-import subprocess
 import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
+from ablate.claims.child import answer
 from ablate.claims.listing.source import FORMS, Listing, source
 
 CPU_SECONDS, WALL_SECONDS = 120, 600
@@ -26,7 +26,6 @@ FORBIDDEN = (
     "os.posix_spawn",
     "ctypes.",
 )
-START = "from ablate.claims.listing.child import main; main()"
 Form = dict[str, Any]  # the numbers of the exam, or "error" and "line" if the listing fails
 
 
@@ -77,22 +76,8 @@ def examine(sources: dict[str, str], **exam: Any) -> dict[str, Form]:
     Raises:
         RuntimeError: the process ended without a result.
     """
-    command = [sys.executable, "-I", "-c", START]
-    question = json.dumps({"sources": sources, **exam})
-    done = subprocess.run(
-        command,
-        input=question,
-        capture_output=True,
-        encoding="utf-8",
-        errors="backslashreplace",
-        timeout=WALL_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(
-            f"the process of the listing ended with {done.returncode}: {done.stderr}"
-        )
-    results: dict[str, Form] = json.loads(done.stdout)
+    question = {"sources": sources, **exam}
+    results: dict[str, Form] = answer(__name__, question, "-I", timeout=WALL_SECONDS)
     return results
 
 
@@ -159,16 +144,16 @@ def attempt(
     """
     import torch
 
+    from ablate.claims.probe.draws import reduced
+
     scope = dict(given)
     try:
         exec(compile(code, "listing", "exec"), scope)  # its SHA-256 has been verified
         torch.manual_seed(seed)
-        with torch.no_grad():
-            outcomes = [exam(scope[defines], **options) for _ in range(draws)]
+        outcomes = (exam(scope[defines], **options) for _ in range(draws))
+        return reduced(outcomes, smallest={"perturbed"})
     except Exception as error:  # noqa: BLE001  an error of the listing is its result
         return {"error": f"{type(error).__name__}: {error}", "line": line_of(error)}
-    pick = {name: min if name == "perturbed" else max for name in outcomes[0]}
-    return {name: pick[name](outcome[name] for outcome in outcomes) for name in outcomes[0]}
 
 
 def line_of(error: Exception) -> int | None:

@@ -1,7 +1,7 @@
 """Compare the classes and functions that a code listing defines with components of this project.
 
 An exam is a function that runs in the child process and receives the class or function of the
-listing. Each exam returns numbers: `gap` is the largest difference between the outputs of the
+listing. Each exam yields numbers: `gap` is the largest difference between the outputs of the
 listing and the formula; `perturbed` is the same difference when the listing gets another weight or
 input (the control). Further numbers depend on the exam.
 """
@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.claims.probe.draws import Measured
 from ablate.model.attention.explicit import Explicit
 from ablate.model.embedding.table import Table
 from ablate.model.feed_forward.position_wise import PositionWise
 from ablate.model.padding.base import Mask
 from ablate.model.position.sinusoidal import Sinusoidal
 
-Found = dict[str, float]
 D, H, LENGTH, SENTENCES, VOCAB = 12, 3, 5, 2, 9
 # for each shape of masks, the function that makes such a mask from a mask "B Q K"
 SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -39,7 +39,7 @@ def tokens() -> Tensor:
     return torch.randn(SENTENCES, LENGTH, D)
 
 
-def norm(defined: Any, *, eps_outside: bool) -> Found:
+def norm(defined: Any, *, eps_outside: bool) -> Measured:
     """Compare a layer norm, which a code listing of a document defines, with the formula of layer
     norm.
 
@@ -47,7 +47,7 @@ def norm(defined: Any, *, eps_outside: bool) -> Found:
         defined: class of the listing.
         eps_outside: whether the formula adds eps to the standard deviation instead of the variance.
 
-    Returns:
+    Yields:
         gap: largest difference from the formula.
         torch: largest difference from torch.nn.functional.layer_norm.
         perturbed: the gap if the module gets another input.
@@ -60,21 +60,19 @@ def norm(defined: Any, *, eps_outside: bool) -> Found:
     variance = centred.square().mean(-1, keepdim=True)
     size = variance.sqrt() + module.eps if eps_outside else (variance + module.eps).sqrt()
     wanted = gain * centred / size + bias
-    return {
-        "gap": apart(module(x), wanted),
-        "torch": apart(module(x), F.layer_norm(x, (D,), gain, bias, module.eps)),
-        "perturbed": apart(module(x + torch.randn_like(x)), wanted),
-    }
+    yield "gap", apart(module(x), wanted)
+    yield "torch", apart(module(x), F.layer_norm(x, (D,), gain, bias, module.eps))
+    yield "perturbed", apart(module(x + torch.randn_like(x)), wanted)
 
 
-def feed_forward(defined: Any) -> Found:
+def feed_forward(defined: Any) -> Measured:
     """Compare a feed-forward layer, which a code listing of a document defines, with this project's
     layer, to which the weights are copied.
 
     Args:
         defined: class of the listing.
 
-    Returns:
+    Yields:
         gap: largest difference of the outputs.
         perturbed: the gap if the module gets another input.
     """
@@ -82,10 +80,11 @@ def feed_forward(defined: Any) -> Found:
     ours = PositionWise(d_model=D, d_ff=4 * D, dropout=0.0, activation="relu").eval()
     copy_in_order(module, ours)
     wanted = ours.transform(x)
-    return {"gap": apart(module(x), wanted), "perturbed": apart(module(x + 1), wanted)}
+    yield "gap", apart(module(x), wanted)
+    yield "perturbed", apart(module(x + 1), wanted)
 
 
-def embedding(defined: Any, *, scaled: bool) -> Found:
+def embedding(defined: Any, *, scaled: bool) -> Measured:
     """Compare an embedding, which a code listing of a document defines, with this project's
     embedding, to which the weights are copied.
 
@@ -93,7 +92,7 @@ def embedding(defined: Any, *, scaled: bool) -> Found:
         defined: class of the listing.
         scaled: whether this project's embedding multiplies the vectors by sqrt(d_model).
 
-    Returns:
+    Yields:
         gap: largest difference of the outputs.
         perturbed: the gap if the module gets other token ids.
     """
@@ -101,10 +100,11 @@ def embedding(defined: Any, *, scaled: bool) -> Found:
     ours = Table(VOCAB, D, scaled=scaled)
     copy_in_order(module, ours)
     other = (ids + 1) % VOCAB
-    return {"gap": apart(module(ids), ours(ids)), "perturbed": apart(module(other), ours(ids))}
+    yield "gap", apart(module(ids), ours(ids))
+    yield "perturbed", apart(module(other), ours(ids))
 
 
-def positions(defined: Any, *, scaled: bool) -> Found:
+def positions(defined: Any, *, scaled: bool) -> Measured:
     """Compare the sinusoidal positions that a code listing of a document defines with this
     project's sinusoidal positions.
 
@@ -113,7 +113,7 @@ def positions(defined: Any, *, scaled: bool) -> Found:
         scaled: whether the class should multiply the token vectors by sqrt(d_model) before it adds
             the positions.
 
-    Returns:
+    Yields:
         gap: largest difference of the outputs.
         perturbed: the gap if the listing's module gets another input.
         longest: largest number of tokens, among 80, 81, 500 and 501, that this module accepts.
@@ -123,14 +123,12 @@ def positions(defined: Any, *, scaled: bool) -> Found:
     module, x = defined(D).eval(), tokens()
     ours = Sinusoidal(d_model=D, layout="interleaved", spacing="half")
     wanted = ours.embed(x * (D**0.5 if scaled else 1.0), torch.arange(LENGTH)[None])
-    lengths = [80, 81, 500, 501]
-    return {
-        "gap": apart(module(x), wanted) if module(x).shape == wanted.shape else 1.0,
-        "perturbed": apart(module(x + 1), wanted),
-        "longest": float(max([n for n in lengths if _takes(module, n)], default=0)),
-        "saved": float("pe" in module.state_dict()),
-        "trained": float(len(list(module.parameters()))),
-    }
+    yield "gap", apart(module(x), wanted)
+    yield "perturbed", apart(module(x + 1), wanted)
+    lengths = [n for n in (80, 81, 500, 501) if _takes(module, n)]
+    yield "longest", max(lengths, default=0)
+    yield "saved", "pe" in module.state_dict()
+    yield "trained", len(list(module.parameters()))
 
 
 def _takes(module: Any, length: int) -> bool:
@@ -140,14 +138,14 @@ def _takes(module: Any, length: int) -> bool:
         return False
 
 
-def attention(defined: Any) -> Found:
+def attention(defined: Any) -> Measured:
     """Compare scaled dot-product attention, which a code listing of a document defines, with this
     project's attention.
 
     Args:
         defined: function of the listing.
 
-    Returns:
+    Yields:
         gap: largest difference of the outputs.
         perturbed: the gap if the keys are added to the listing's output.
         masked_gap, mask_effect, hides: results with a mask; see `by_mask`.
@@ -159,14 +157,12 @@ def attention(defined: Any) -> Found:
         return defined(q, k, v, mask)[0]
 
     wanted, masked = (by_kernel(q, k, v, 1, mask) for mask in (None, keep))
-    return {
-        "gap": apart(theirs(None), wanted),
-        "perturbed": apart(theirs(None) + k, wanted),
-        **by_mask(theirs, masked, keep),
-    }
+    yield "gap", apart(theirs(None), wanted)
+    yield "perturbed", apart(theirs(None) + k, wanted)
+    yield from by_mask(theirs, masked, keep)
 
 
-def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) -> Found:
+def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) -> Measured:
     """Compare multi-head attention, which a code listing of a document defines, with this project's
     attention, computed from the listing's projections.
 
@@ -176,7 +172,7 @@ def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) ->
         mask: shape of the masks that the module should accept, a key of `SHAPES`.
         maps: names of the module's projections to queries, keys, values and output.
 
-    Returns:
+    Yields:
         gap: largest difference of the outputs.
         torch: largest difference from torch.nn.MultiheadAttention.
         perturbed: the gap if all sentences except the first get other inputs.
@@ -197,23 +193,21 @@ def multi_head(defined: Any, *, sizes: list[str], mask: str, maps: list[str]) ->
         return module(q, k, v, None if given is None else SHAPES[mask](given))
 
     plain, moved = theirs(None), module(*changed_inputs)
-    return {
-        "gap": apart(plain, ours(None)),
-        "torch": apart(plain, by_torch([to_q, to_k, to_v, out], q, k, v)),
-        "perturbed": apart(moved, ours(None)),
-        "mates": apart(moved[:1], plain[:1]),
-        **by_mask(theirs, ours(keep), keep),
-    }
+    yield "gap", apart(plain, ours(None))
+    yield "torch", apart(plain, by_torch([to_q, to_k, to_v, out], q, k, v))
+    yield "perturbed", apart(moved, ours(None))
+    yield "mates", apart(moved[:1], plain[:1])
+    yield from by_mask(theirs, ours(keep), keep)
 
 
-def padding_mask(defined: Any) -> Found:
+def padding_mask(defined: Any) -> Measured:
     """Compare the padding mask that a code listing of a document computes with a mask that is 1 at
     padding keys and 0 elsewhere.
 
     Args:
         defined: function of the listing.
 
-    Returns:
+    Yields:
         gap: largest difference of the masks.
         perturbed: the gap if the keys are given in reverse order.
         hides: the listing's value at a padding key.
@@ -223,42 +217,38 @@ def padding_mask(defined: Any) -> Found:
     keys[1, 3:] = 0
     mask = defined(queries, keys)
     wanted = (keys == 0)[:, None].expand(SENTENCES, LENGTH - 1, LENGTH)
-    return {
-        "gap": apart(mask, wanted),
-        "perturbed": apart(defined(queries, keys.flip(1)), wanted),
-        "hides": float(mask[1, 0, -1]),
-    }
+    yield "gap", apart(mask, wanted)
+    yield "perturbed", apart(defined(queries, keys.flip(1)), wanted)
+    yield "hides", mask[1, 0, -1]
 
 
-def sequence_mask(defined: Any) -> Found:
+def sequence_mask(defined: Any) -> Measured:
     """Compare the causal mask that a code listing of a document computes with a mask that is 1
     above the diagonal and 0 elsewhere.
 
     Args:
         defined: function of the listing.
 
-    Returns:
+    Yields:
         gap: largest difference of the masks.
         perturbed: the gap if the second mask is transposed.
         hides: the listing's value at a later token.
     """
     mask = defined(torch.ones(SENTENCES, LENGTH))
     later = torch.ones(LENGTH, LENGTH).triu(1).expand(SENTENCES, LENGTH, LENGTH)
-    return {
-        "gap": apart(mask, later),
-        "perturbed": apart(mask, later.mT),
-        "hides": float(mask[0, 0, -1]),
-    }
+    yield "gap", apart(mask, later)
+    yield "perturbed", apart(mask, later.mT)
+    yield "hides", mask[0, 0, -1]
 
 
-def sublayer(defined: Any) -> Found:
+def sublayer(defined: Any) -> Measured:
     """Compare a sub-layer, which a code listing of a document defines, with LayerNorm(x +
     sublayer(x)).
 
     Args:
         defined: class of the listing.
 
-    Returns:
+    Yields:
         gap: largest difference of the outputs.
         perturbed: the gap if the listing's class gets another inner function.
         sum: the gap after the listing's norm is replaced by torch.nn.LayerNorm, so that only the
@@ -266,12 +256,10 @@ def sublayer(defined: Any) -> Found:
     """
     module, x, apply = defined(D).eval(), 3 + tokens(), nn.Linear(D, D)
     wanted = F.layer_norm(x + apply(x), (D,), eps=module.norm.eps)
-    numbers = {
-        "gap": apart(module(x, apply), wanted),
-        "perturbed": apart(module(x, torch.cos), wanted),
-    }
+    yield "gap", apart(module(x, apply), wanted)
+    yield "perturbed", apart(module(x, torch.cos), wanted)
     module.norm = nn.LayerNorm(D, eps=module.norm.eps)
-    return {**numbers, "sum": apart(module(x, apply), wanted)}
+    yield "sum", apart(module(x, apply), wanted)
 
 
 def some_keys() -> Tensor:
@@ -309,8 +297,8 @@ def by_torch(maps: list[nn.Linear], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return output
 
 
-def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Tensor) -> Found:
-    """Return how a mask changes the output of a code listing, and the difference from this
+def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Tensor) -> Measured:
+    """Yield how a mask changes the output of a code listing, and the difference from this
     project's output with the mask.
 
     Either 0 or 1 may hide a key in the listing's masks. So the mask and its inverse are tried, and
@@ -321,19 +309,23 @@ def by_mask(theirs: Callable[[Tensor | None], Tensor], masked: Tensor, keep: Ten
         masked: this project's output with the mask.
         keep: the mask, 1 at keys that may be attended to.
 
-    Returns:
+    Yields:
         masked_gap: largest difference of the outputs; 1 if the listing raises an error.
         mask_effect: change of the listing's output by the mask; 0 if the listing raises an error.
         hides: the mask's value, 0 or 1, that hides a key; missing if the mask changes nothing.
     """
     try:
-        with_mask, inverted = theirs(keep), theirs(1 - keep)
+        outputs = [theirs(mask) for mask in (keep, 1 - keep)]
     except RuntimeError:
-        return {"mask_effect": 0.0, "masked_gap": 1.0}
-    gaps = [apart(with_mask, masked), apart(inverted, masked)]
-    effect = apart(with_mask, theirs(None))
-    numbers = {"mask_effect": effect, "masked_gap": min(gaps)}
-    return {**numbers, "hides": float(gaps.index(min(gaps)))} if effect else numbers
+        yield "mask_effect", 0.0
+        yield "masked_gap", 1.0
+        return
+    gaps = [apart(output, masked) for output in outputs]
+    effect = apart(outputs[0], theirs(None))
+    yield "mask_effect", effect
+    yield "masked_gap", min(gaps)
+    if effect:
+        yield "hides", gaps.index(min(gaps))
 
 
 def copy_in_order(source: nn.Module, target: nn.Module) -> None:
@@ -346,7 +338,7 @@ def copy_in_order(source: nn.Module, target: nn.Module) -> None:
             ours.copy_(theirs)
 
 
-EXAMS: dict[str, Callable[..., Found]] = {
+EXAMS: dict[str, Callable[..., Measured]] = {
     exam.__name__: exam
     for exam in (
         *(norm, feed_forward, embedding, positions, attention, multi_head),

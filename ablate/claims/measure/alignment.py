@@ -16,8 +16,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.claims.measure.gold import Gold, sentences
-from ablate.claims.measure.inside import watched
-from ablate.claims.measure.words import between_words, read
+from ablate.claims.measure.links import Seen, look
+from ablate.claims.measure.words import between_words
 from ablate.config.limits import Count
 from ablate.data.module import TextData
 from ablate.measure.base import Measure
@@ -73,32 +73,29 @@ class Alignment(Measure):
             aligned_off_diagonal: fraction of the words that would be aligned incorrectly with the
                 source word at the same relative position.
         """
-        chosen, judged = (sentences(split, self.sentences) for split in ("validation", "test"))
-        weights_of = self.candidates(model, data, chosen)
-        best = max(weights_of, key=lambda name: float(rightly(weights_of[name], chosen).mean()))
-        return shares(self.candidates(model, data, judged)[best], judged)
+        chosen, judged = (
+            look(model, data, sentences(split, self.sentences)) for split in ("validation", "test")
+        )
+        by_layer = candidates(chosen)
+        best = max(by_layer, key=lambda name: float(rightly(by_layer[name], chosen.gold).mean()))
+        return shares(candidates(judged)[best], judged.gold)
 
-    def candidates(
-        self, model: Transformer, data: TextData, gold: tuple[Gold, ...]
-    ) -> dict[tuple[str, int], list[Float[Tensor, "_ _"]]]:
-        """Return the attention weights between target and source words of each sentence, by the
-        name of the cross-attention and the decoding step: 0 when a word is predicted, 1 when the
-        decoder reads the word.
-        """
-        text = read(gold, data.tokenizers)
-        with watched(model) as attended:
-            model(text.inputs)
-        by_layer = {}
-        for name, attention in attended.items():
-            # step 0: the word is predicted; step 1: the decoder reads the word
-            for step in (0, 1) if name.endswith("cross") else ():
-                mean = attention.weights.mean(1, keepdim=True)
-                spans = zip(mean, text.tgt, text.src, strict=True)
-                by_layer[name, step] = [
-                    between_words(w, [(a + step, b + step) for a, b in tgt], src)[0]
-                    for w, tgt, src in spans
-                ]
-        return by_layer
+
+def candidates(seen: Seen) -> dict[tuple[str, int], list[Float[Tensor, "_ _"]]]:
+    """Return the attention weights between target and source words of each sentence, by the name of
+    the cross-attention and the decoding step: 0 when a word is predicted, 1 when the decoder reads
+    the word.
+    """
+    by_layer = {}
+    for name, attention in seen.attended.items():
+        for step in (0, 1) if name.endswith("cross") else ():
+            mean = attention.weights.mean(1, keepdim=True)
+            spans = zip(mean, seen.read.tgt, seen.read.src, strict=True)
+            by_layer[name, step] = [
+                between_words(w, [(a + step, b + step) for a, b in tgt], src)[0]
+                for w, tgt, src in spans
+            ]
+    return by_layer
 
 
 def shares(alignments: list[Float[Tensor, "_ _"]], gold: tuple[Gold, ...]) -> dict[str, float]:

@@ -9,7 +9,6 @@ keeps linear information but changes the axes.
 """
 
 from collections import Counter
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -34,13 +33,8 @@ from ablate.seeding import stream
 LIKE = 1.5  # maximum ratio of two frequencies that count as similar
 LINES = 5000  # lines of train in which words are counted
 RIDGE = 1.0  # penalty for columns with unit variance
-
-
-class Feature(NamedTuple):
-    """Some word forms, with a class number (such as a part of speech) for each form."""
-
-    forms: list[str]
-    classes: list[int]
+# the words of the built-in corpus, by part of speech
+GROUPS: tuple[tuple[Word, ...], ...] = (NOUNS, VERBS, ADJECTIVES, ADVERBS, PREPOSITIONS)
 
 
 class Embeddings(Measure):
@@ -61,7 +55,7 @@ class Embeddings(Measure):
         classes, for each classification.
         """
         for name, feature in features(whole_words(data)).items():
-            sizes = Counter(feature.classes).values()
+            sizes = Counter(feature.values()).values()
             if sum(size > 1 for size in sizes) < 2:
                 raise UserError(
                     f"measure=embeddings compares words by their {name}, but too few of these "
@@ -83,20 +77,20 @@ class Embeddings(Measure):
             words: number of words.
         """
         by_name = features(whole_words(data))
-        ids = {form: piece(data, form) for form in by_name["part_of_speech"].forms}
-        vectors = {form: row(model, number) for form, number in ids.items()}
+        forms = list(by_name["part_of_speech"])
+        tokens = [row[0] for row in data.tokenizers.src.encode_batch(forms)]
+        vectors = model.embedding.embed_src(torch.tensor([tokens]))[0].detach()
         counts = Counter(data.first_lines("train", LINES).inputs.src.flatten().tolist())
+        places = {form: place for place, form in enumerate(forms)}
 
-        def matrix(feature: Feature) -> tuple[Tensor, Tensor]:
-            return torch.stack([vectors[form] for form in feature.forms]), torch.tensor(
-                feature.classes
-            )
+        def matrix(feature: dict[str, int]) -> tuple[Tensor, Tensor]:
+            return vectors[[places[form] for form in feature]], torch.tensor([*feature.values()])
 
         def nearer(name: str) -> float:
-            seen = [float(max(1, counts[ids[form]])) for form in by_name[name].forms]
+            seen = [float(max(1, counts[tokens[places[form]]])) for form in by_name[name]]
             return neighbours(*matrix(by_name[name]), torch.tensor(seen))
 
-        two = [matrix(feature) for feature in by_name.values() if max(feature.classes) == 1]
+        two = [matrix(feature) for feature in by_name.values() if max(feature.values()) == 1]
         probed = [above_largest_class(*matrix(feature)) for feature in by_name.values()]
         dimensions = [self.one_dimension(*feature) for feature in two]
         return {
@@ -124,55 +118,35 @@ class Embeddings(Measure):
 
 
 def whole_words(data: TextData) -> set[str]:
-    """Return the source words that are a single token."""
-    forms = sorted({entry.mirel for entry in entries()})
+    """Return the source words with a part of speech that are a single token."""
+    forms = sorted({word.mirel for group in GROUPS for word in group})
     ids = data.tokenizers.src.encode_batch(forms)
     return {form for form, tokens in zip(forms, ids, strict=True) if len(tokens) == 1}
 
 
-def entries() -> tuple[Word, ...]:
-    """Return the words of the built-in corpus that have a part of speech: nouns, verbs, adjectives,
-    adverbs and prepositions.
-    """
-    return (*NOUNS, *VERBS, *ADJECTIVES, *ADVERBS, *PREPOSITIONS)
-
-
-def features(words: set[str]) -> dict[str, Feature]:
-    """Return classifications of words of the artificial source language, by name.
+def features(words: set[str]) -> dict[str, dict[str, int]]:
+    """Return classifications of words of the artificial source language, by name: the number of the
+    class of each word.
 
     The names are part_of_speech, living (whether a noun is a living being), mind (whether a verb is
     about mind or body) and gender (of a noun).
 
     An ambiguous noun, whose form has two meanings, is classified by its part of speech alone.
     """
-    groups = (NOUNS, VERBS, ADJECTIVES, ADVERBS, PREPOSITIONS)
-    speech = {word.mirel: number for number, group in enumerate(groups) for word in group}
     doubtful = {noun.mirel for noun in AMBIGUOUS_NOUNS}
     nouns = [noun for noun in NOUNS if noun.mirel not in doubtful]
     genders = sorted({noun.gender for noun in nouns})
     domains = sorted({verb.domain for verb in VERBS})
     classes_of = {
-        "part_of_speech": speech,
+        "part_of_speech": {word.mirel: i for i, group in enumerate(GROUPS) for word in group},
         "living": {noun.mirel: int(noun.animate) for noun in nouns},
         "mind": {verb.mirel: domains.index(verb.domain) for verb in VERBS},
         "gender": {noun.mirel: genders.index(noun.gender) for noun in nouns},
     }
-    return {name: _feature(classes, words) for name, classes in classes_of.items()}
-
-
-def _feature(classes: dict[str, int], words: set[str]) -> Feature:
-    forms = sorted(classes.keys() & words)
-    return Feature(forms, [classes[form] for form in forms])
-
-
-def piece(data: TextData, form: str) -> int:
-    """Return the token id of a word that is a single token."""
-    return data.tokenizers.src.encode_batch([form])[0][0]
-
-
-def row(model: Transformer, token: int) -> Float[Tensor, " D"]:
-    """Return the embedding vector of a source token."""
-    return model.embedding.embed_src(torch.tensor([[token]]))[0, 0].detach()
+    return {
+        name: {form: classes[form] for form in sorted(classes.keys() & words)}
+        for name, classes in classes_of.items()
+    }
 
 
 def neighbours(

@@ -128,8 +128,8 @@ def differences(seen: Seen) -> dict[str, float]:
         profiles_apart: see the function `profiles_apart`.
     """
     real = seen.read.inputs.src != PAD
-    layers = [a.weights for name, a in seen.attended.items() if name.startswith("encoder")]
-    each = torch.tensor([[distance(w, real), profiles_apart(w, real)] for w in layers])
+    weights = (attention.weights for attention in seen.encoder())
+    each = torch.tensor([[distance(w, real), profiles_apart(w, real)] for w in weights])
     apart, profiles = each.mean(0).tolist()
     return {"apart": apart, "profiles_apart": profiles}
 
@@ -205,9 +205,7 @@ def tiny(seen: Seen) -> dict[str, float]:
     """
     real = seen.read.inputs.src != PAD
     single, together, fractions = [], [], []
-    for name, attention in seen.attended.items():
-        if not name.startswith("encoder"):
-            continue
+    for attention in seen.encoder():
         norms = attention.weights * attention.v.norm(dim=-1)[:, :, None]
         shares = norms / norms.sum(-1, keepdim=True)
         is_tiny = (attention.weights < TINY) & real[:, None, None] & real[:, None, :, None]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -45,14 +46,11 @@ def watched(model: Model) -> Iterator[dict[str, Attended]]:
     """
     by_name: dict[str, Attended] = {}
 
-    def record(name: str) -> Any:
-        def hook(kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> None:
-            q, k, v, _, bias = inputs
-            by_name[name] = Attended(q, k, v, weights_of(kernel, *inputs), kernel, bias)
-
-        return hook
+    def record(name: str, kernel: Kernel, inputs: tuple[Any, ...], output: Tensor) -> None:
+        q, k, v, _, bias = inputs
+        by_name[name] = Attended(q, k, v, weights_of(kernel, *inputs), kernel, bias)
 
     with ExitStack() as hooks, torch.no_grad():
         for name, kernel in model.attentions():
-            hooks.enter_context(kernel.register_forward_hook(record(name)))
+            hooks.enter_context(kernel.register_forward_hook(partial(record, name)))
         yield by_name

@@ -54,6 +54,10 @@ class Seen(NamedTuple):
     read: Read
     attended: dict[str, Attended]
 
+    def encoder(self) -> list[Attended]:
+        """Return the records of the encoder's attentions, layer by layer."""
+        return [record for name, record in self.attended.items() if name.startswith("encoder")]
+
 
 def look(model: Transformer, data: TextData, gold: tuple[Gold, ...]) -> Seen:
     """Run the model on sentences, and return the sentences with their tokens and the attention
@@ -69,10 +73,7 @@ def encoder_words(seen: Seen) -> list[Float[Tensor, "H _ _"]]:
     """Return for each sentence the attention weights between source words, for the heads of all
     encoder layers.
     """
-    layers = [
-        attention.weights for name, attention in seen.attended.items() if name.startswith("encoder")
-    ]
-    every = torch.cat(layers, 1)
+    every = torch.cat([attention.weights for attention in seen.encoder()], 1)
     return [between_words(w, spans, spans) for w, spans in zip(every, seen.read.src, strict=True)]
 
 

@@ -13,13 +13,14 @@ from ablate.model.position.none import NoPosition
 from ablate.model.projections.base import Map
 from ablate.model.sublayer import LayerContext, Memory
 
+Words = Float[Tensor, "L D"]  # the vectors of the words of a sentence
+Asking = Float[Tensor, "Q D"]  # the words that ask: their vectors give the queries
+Asked = Float[Tensor, "K D"]  # the words that are asked: their vectors give keys and values
 # queries, keys and values of all heads
 Heads = tuple[Float[Tensor, "H Q E"], Float[Tensor, "H K E"], Float[Tensor, "H K E"]]
 
 
-def read(
-    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
-) -> Float[Tensor, "Q D"]:
+def read(attention: MultiHeadAttention, x: Asking, y: Asked) -> Asking:
     """Return the output of an attention module whose queries come from x, and whose keys and values
     come from x (self-attention) or y (cross-attention).
     """
@@ -30,14 +31,12 @@ def read(
     return out[0]
 
 
-def real(x: Float[Tensor, "L D"]) -> Bool[Tensor, "1 L"]:
+def real(x: Words) -> Bool[Tensor, "1 L"]:
     """Return a mask that marks all tokens as real, for a sentence without padding."""
     return torch.ones(1, len(x), dtype=torch.bool)
 
 
-def projected(
-    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
-) -> Heads:
+def projected(attention: MultiHeadAttention, x: Asking, y: Asked) -> Heads:
     """Return the queries that the module computes from x, and the keys and values that it computes
     from y.
     """
@@ -47,13 +46,8 @@ def projected(
 
 
 def by_position(
-    attention: MultiHeadAttention,
-    x: Float[Tensor, "Q D"],
-    y: Float[Tensor, "K D"],
-    valued: Float[Tensor, "K D"],
-    *,
-    causal: bool,
-) -> Float[Tensor, "Q D"]:
+    attention: MultiHeadAttention, x: Asking, y: Asked, valued: Asked, *, causal: bool
+) -> Asking:
     """Return the output of attention, computed by the vector formula for one word and one head at a
     time.
 
@@ -91,9 +85,7 @@ def one_query(q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     return (strengths[:, None] * values).sum(0) / strengths.sum()
 
 
-def by_head(
-    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
-) -> Float[Tensor, "Q D"]:
+def by_head(attention: MultiHeadAttention, x: Asking, y: Asked) -> Asking:
     """Return the output of attention, computed one head at a time with separate projections."""
     heads = []
     for h in range(attention.n_heads):
@@ -106,9 +98,7 @@ def by_head(
     return merged(attention, torch.cat(heads, 1))
 
 
-def by_view(
-    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
-) -> Float[Tensor, "Q D"]:
+def by_view(attention: MultiHeadAttention, x: Asking, y: Asked) -> Asking:
     """Return the output of attention if projections are split into heads with a wrong `view`, which
     mixes words.
     """
@@ -122,7 +112,7 @@ def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return (q @ k.mT / q.size(-1) ** 0.5).softmax(-1) @ v
 
 
-def merged(attention: MultiHeadAttention, heads: Float[Tensor, "Q W"]) -> Float[Tensor, "Q D"]:
+def merged(attention: MultiHeadAttention, heads: Float[Tensor, "Q W"]) -> Asking:
     """Apply the output projection of an attention module to the concatenated outputs of its
     heads.
     """

@@ -1,13 +1,14 @@
 """Check which numbers of attention heads are possible for which model widths."""
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
 from ablate.claims.probe.attention.attention_loops import by_head, read
-from ablate.claims.probe.random_models import randomised
+from ablate.claims.probe.draws import moved, raises, randomised
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
 from ablate.model.attention.explicit import Explicit
@@ -38,48 +39,29 @@ def divisibility() -> dict[str, float]:
             without an error.
     """
     pairs = list(itertools.product(SIZES, SIZES))
-    taken = {pair: (torch_accepts(*pair), project_accepts(*pair)) for pair in pairs}
     uneven = [(width, heads) for width, heads in pairs if width % heads]
     generator = torch.Generator().manual_seed(0)
+    accepted = {pair: {torch_accepts(*pair), project_accepts(*pair)} for pair in pairs}
+
+    def breaking(rule: Callable[[int, int], bool]) -> float:
+        return float(sum({rule(*pair)} != accepted[pair] for pair in pairs))
+
     return {
-        "divisible_wrong": disagreeing(taken, {(d, h): d % h == 0 for d, h in pairs}),
-        "divisible_reversed": disagreeing(taken, {(d, h): h % d == 0 for d, h in pairs}),
+        "divisible_wrong": breaking(lambda width, heads: width % heads == 0),
+        "divisible_reversed": breaking(lambda width, heads: heads % width == 0),
         "undivided": sum(computed(*pair, generator) for pair in uneven) / len(uneven),
         "unchecked": float(sum(splits(*pair) for pair in uneven)),
     }
 
 
-def disagreeing(
-    taken: dict[tuple[int, int], tuple[bool, bool]], rule: dict[tuple[int, int], bool]
-) -> float:
-    """Return the number of combinations of width and heads that torch or this project treats
-    differently from a rule.
-
-    Args:
-        taken: whether torch, and whether this project, accepts each combination.
-        rule: whether the rule allows the combination.
-    """
-    return float(
-        sum(any(accepted != rule[pair] for accepted in answers) for pair, answers in taken.items())
-    )
-
-
 def torch_accepts(width: int, heads: int) -> bool:
     """Return whether torch.nn.MultiheadAttention accepts this width and number of heads."""
-    try:
-        nn.MultiheadAttention(width, heads)
-    except AssertionError:
-        return False
-    return True
+    return not raises(lambda: nn.MultiheadAttention(width, heads), AssertionError)
 
 
 def project_accepts(width: int, heads: int) -> bool:
     """Return whether this project accepts this width and number of heads."""
-    try:
-        head_width(width, heads, None)
-    except UserError:
-        return False
-    return True
+    return not raises(lambda: head_width(width, heads, None), UserError)
 
 
 def with_heads(width: int, heads: int, d_head: int, generator: torch.Generator) -> SelfAttention:
@@ -100,7 +82,7 @@ def computed(width: int, heads: int, generator: torch.Generator) -> bool:
     """
     attention = with_heads(width, heads, width // heads + 1, generator)
     x = torch.randn(WORDS, width, generator=generator, dtype=torch.float64)
-    return bool((read(attention, x, x) - by_head(attention, x, x)).abs().max() <= ROUNDING)
+    return bool(moved(read(attention, x, x), by_head(attention, x, x)) <= ROUNDING)
 
 
 def splits(width: int, heads: int) -> bool:

@@ -14,22 +14,22 @@ What to expect: among vectors of equal length, the dot product of a vector with 
 
 import copy
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.attention.attention_loops import projected
-from ablate.claims.probe.attention.hand_set_heads import (
-    convolutions,
-    patterns,
-    sharing,
-    two_values,
-    weights_and_scores,
-)
+from ablate.claims.probe.attention import hand_set_heads
+from ablate.claims.probe.attention.attention_loops import Asked, Asking, Words, projected
+from ablate.claims.probe.attention.hand_set_heads import weights_and_scores
 from ablate.claims.probe.attention.identical_heads import identical_heads
-from ablate.claims.probe.random_models import ExtremesOfModels, randomised
+from ablate.claims.probe.draws import (
+    Measured,
+    RandomModels,
+    first_part,
+    moved,
+    randomised,
+)
 from ablate.errors import UserError
 from ablate.model.attention.cosine import Cosine
 from ablate.model.attention.multi_head import MultiHeadAttention, SelfAttention
@@ -40,35 +40,31 @@ from ablate.model.transformer import Transformer
 PRODUCTS = 100_000  # number of products of two normal numbers
 
 
-class DotProductPowers(ExtremesOfModels):
+class DotProductPowers(RandomModels):
     """A probe of the scores of a single-head encoder, and of heads with weights set by hand.
 
     Raises:
         UserError: the model has several heads, or a head width other than the model's.
     """
 
-    least = (
+    smallest = (
         *("separate_asymmetry", "roles_moved", "remixed_queries", "sigmoid_above_half"),
         *("pattern_moves", "two_heads_move", "conv_fewer_heads", "other_heads"),
     )
-    measures = (
+    largest = (
         *("equal_excess", "unequal_excess", "tied_excess", "separate_excess", "random_missed"),
         *("equal_order", "unequal_order", "opposed_order", "cosine_order"),
-        *("symmetric_error", "separate_asymmetry", "weights_asymmetry"),
-        *("roles_leak", "roles_moved", "remixed_weights", "remixed_queries"),
-        *("sharing_gap", "sum_gap", "above_half", "sigmoid_above_half"),
-        *("pattern_gap", "pattern_moves", "blind_spot", "two_heads_move"),
-        *("conv_error", "conv_fewer_heads"),
-        *("identical_error", "other_heads", "dropout_between_heads", "product_kurtosis"),
+        *("symmetric_error", "weights_asymmetry", "roles_leak", "remixed_weights"),
+        *("sharing_gap", "sum_gap", "above_half", "pattern_gap", "blind_spot", "conv_error"),
+        *("identical_error", "dropout_between_heads", "product_kurtosis"),
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return, for each measurement in `measures`, the largest value over all random weights, or
-        the smallest value if `least` names the measurement.
+        """Return the largest or smallest value of each measurement over all random weights.
 
         Each function that makes measurements explains their names.
         """
-        attention = next(part for part in model.modules() if isinstance(part, SelfAttention))
+        attention = first_part(model, SelfAttention)
         if attention.n_heads > 1 or attention.d_head != attention.query.in_features:
             raise UserError(
                 f"probe=dot_product_powers looks at one head of the model's width, not at "
@@ -77,26 +73,23 @@ class DotProductPowers(ExtremesOfModels):
             )
         return super().__call__(attention)
 
-    @torch.no_grad()
-    def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements for one attention with random weights.
+    def draw(self, attention: SelfAttention, generator: torch.Generator) -> Measured:
+        """Yield the measurements of one attention with random weights.
 
         Each function that makes measurements explains their names.
         """
         width = attention.d_model
         x = torch.randn(self.length, width, generator=generator, dtype=torch.float64)
-        return {
-            **largest_with_itself(attention, x),
-            **similarity(attention, x, generator),
-            **symmetry(attention, x),
-            **roles(attention, x, generator),
-            **sharing(generator),
-            **patterns(generator),
-            **two_values(generator),
-            **convolutions(generator),
-            **identical_heads(x, generator),
-            "product_kurtosis": kurtosis(generator),
-        }
+        yield from largest_with_itself(attention, x)
+        yield from similarity(attention, x, generator)
+        yield from symmetry(attention, x)
+        yield from roles(attention, x, generator)
+        yield from hand_set_heads.sharing(generator)
+        yield from hand_set_heads.patterns(generator)
+        yield from hand_set_heads.two_values(generator)
+        yield from hand_set_heads.convolutions(generator)
+        yield from identical_heads(x, generator)
+        yield "product_kurtosis", kurtosis(generator)
 
 
 def with_maps(
@@ -112,9 +105,7 @@ def with_maps(
     return other
 
 
-def scores(
-    attention: MultiHeadAttention, x: Float[Tensor, "Q D"], y: Float[Tensor, "K D"]
-) -> Float[Tensor, "Q K"]:
+def scores(attention: MultiHeadAttention, x: Asking, y: Asked) -> Float[Tensor, "Q K"]:
     """Return the unscaled attention scores of a module with a single head."""
     q, k, _ = projected(attention, x, y)
     return (q @ k.mT)[0]
@@ -131,13 +122,13 @@ def three_maps(attention: SelfAttention) -> tuple[SelfAttention, SelfAttention, 
     return plain, tied, separate
 
 
-def largest_with_itself(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Return by how much the score of a word with another vector can exceed the score of the word
+def largest_with_itself(attention: SelfAttention, x: Words) -> Measured:
+    """Yield by how much the score of a word with another vector can exceed the score of the word
     with itself.
 
     The other vector has the same norm as the word, except in `unequal_excess`.
 
-    Returns:
+    Yields:
         equal_excess: excess without projections.
         tied_excess: excess with one projection for queries and keys.
         separate_excess: excess with two projections.
@@ -147,16 +138,14 @@ def largest_with_itself(attention: SelfAttention, x: Float[Tensor, "L D"]) -> di
     """
     plain, tied, separate = three_maps(attention)
     itself = scores(plain, x, x).diagonal()
-    return {
-        "equal_excess": worst(plain, x),
-        "unequal_excess": float((scores(plain, x, 2 * x).diagonal() - itself).max()),
-        "tied_excess": worst(tied, x),
-        "separate_excess": worst(separate, x),
-        "random_missed": float((scores(plain, x, x).amax(1) > itself).any()),
-    }
+    yield "equal_excess", worst(plain, x)
+    yield "unequal_excess", scores(plain, x, 2 * x).diagonal() - itself
+    yield "tied_excess", worst(tied, x)
+    yield "separate_excess", worst(separate, x)
+    yield "random_missed", scores(plain, x, x).amax(1) > itself
 
 
-def worst(attention: SelfAttention, x: Float[Tensor, "L D"]) -> float:
+def worst(attention: SelfAttention, x: Words) -> Tensor:
     """Return the largest difference between the score of a word with a vector of the same norm and
     the score of the word with itself.
 
@@ -164,17 +153,15 @@ def worst(attention: SelfAttention, x: Float[Tensor, "L D"]) -> float:
     """
     towards = F.normalize(attention.query(x) @ attention.key.weight, dim=1)
     best = towards * x.norm(dim=1, keepdim=True)
-    return float((scores(attention, x, best).diagonal() - scores(attention, x, x).diagonal()).max())
+    return (scores(attention, x, best).diagonal() - scores(attention, x, x).diagonal()).max()
 
 
-def similarity(
-    attention: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
-) -> dict[str, float]:
+def similarity(attention: SelfAttention, x: Words, generator: torch.Generator) -> Measured:
     """Compare the order of keys by attention score with their order by cosine with the query.
 
     Each value is 1 minus the rank correlation of the two orders.
 
-    Returns:
+    Yields:
         equal_order: for keys of equal norm, without projections.
         unequal_order: for keys of random norms, without projections.
         cosine_order: for keys of random norms, with the weights of cosine attention in place of the
@@ -189,14 +176,13 @@ def similarity(
     cosines = (even[:1] @ even[1:].T)[0]
     kernel = Cosine(d_head=attention.d_head, dropout=0.0, scale=1.0, fill="zero_output").double()
     query, keys = even[None, None, :1], (lengths * even)[None, None, 1:]
-    by_angle = weights_of(kernel, query, keys, keys, Mask(), None)[0, 0, 0]
-    ordered = {
-        "equal_order": scores(plain, even[:1], even[1:])[0],
-        "unequal_order": scores(plain, even[:1], (lengths * even)[1:])[0],
-        "opposed_order": scores(opposed, even[:1], even[1:])[0],
-        "cosine_order": by_angle,
-    }
-    return {name: 1 - rank_correlation(values, cosines) for name, values in ordered.items()}
+    for name, values in (
+        ("equal_order", scores(plain, even[:1], even[1:])[0]),
+        ("unequal_order", scores(plain, even[:1], (lengths * even)[1:])[0]),
+        ("opposed_order", scores(opposed, even[:1], even[1:])[0]),
+        ("cosine_order", weights_of(kernel, query, keys, keys, Mask(), None)[0, 0, 0]),
+    ):
+        yield name, 1 - rank_correlation(values, cosines)
 
 
 def rank_correlation(values: Float[Tensor, " K"], other: Float[Tensor, " K"]) -> float:
@@ -205,77 +191,53 @@ def rank_correlation(values: Float[Tensor, " K"], other: Float[Tensor, " K"]) ->
     return float(torch.corrcoef(ranks)[0, 1])
 
 
-def symmetry(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Return how far matrices of attention scores and weights are from being symmetric.
+def symmetry(attention: SelfAttention, x: Words) -> Measured:
+    """Yield how far matrices of attention scores and weights are from being symmetric.
 
-    Returns:
+    Yields:
         symmetric_error: asymmetry (largest difference from the transpose) of the scores without
-            projections, or with one projection for queries and keys, whichever is larger.
+            projections, and with one projection for queries and keys.
         separate_asymmetry: asymmetry of the scores with two projections.
         weights_asymmetry: asymmetry of the weights without projections, for vectors that are short
             enough that a word does not attend only to itself.
     """
     plain, tied, separate = three_maps(attention)
-    apart = {of: asymmetry(scores(of, x, x)) for of in (plain, tied, separate)}
-    return {
-        "symmetric_error": float(np.max([apart[plain], apart[tied]])),
-        "separate_asymmetry": apart[separate],
-        "weights_asymmetry": asymmetry(weights_and_scores(plain, x / attention.d_head**0.25)[0]),
-    }
+    for name, square in (
+        ("symmetric_error", scores(plain, x, x)),
+        ("symmetric_error", scores(tied, x, x)),
+        ("separate_asymmetry", scores(separate, x, x)),
+        ("weights_asymmetry", weights_and_scores(plain, x / attention.d_head**0.25)[0]),
+    ):
+        yield name, moved(square, square.T)
 
 
-def asymmetry(square: Float[Tensor, "L L"]) -> float:
-    """Return the largest absolute difference between a matrix and its transpose."""
-    return float((square - square.T).abs().max())
-
-
-def roles(
-    attention: SelfAttention, x: Float[Tensor, "L D"], generator: torch.Generator
-) -> dict[str, float]:
-    """Return how much the attention weights, the values and the queries change if one projection is
+def roles(attention: SelfAttention, x: Words, generator: torch.Generator) -> Measured:
+    """Yield how much the attention weights, the values and the queries change if one projection is
     replaced, or if two are changed together.
 
-    Returns:
-        roles_leak: largest change of the attention weights if W_V is replaced, or of the values if
-            W_Q or W_K is replaced.
-        roles_moved: smallest change of the attention weights if W_Q or W_K is replaced, or of the
-            values if W_V is replaced.
+    Yields:
+        roles_leak: change of the attention weights if W_V is replaced, or of the values if W_Q or
+            W_K is replaced.
+        roles_moved: change of the attention weights if W_Q or W_K is replaced, or of the values if
+            W_V is replaced.
         remixed_weights: change of the attention weights if W_Q and W_K are multiplied by A^T and
             A^-1, where A is a random matrix.
         remixed_queries: change of the queries by the same multiplication.
     """
-    moved = {}
+    weights, values = weights_and_scores(attention, x)[0], attention.value(x)
     for name in ("query", "key", "value"):
         other = copy.deepcopy(attention)
         setattr(other, name, randomised(getattr(attention, name), generator))
-        moved[name] = changes(attention, other, x)
+        changes = [moved(weights, weights_and_scores(other, x)[0]), moved(values, other.value(x))]
+        yield "roles_leak", changes[name != "value"]
+        yield "roles_moved", changes[name == "value"]
     remixed = copy.deepcopy(attention)
     mix = well_conditioned(attention.d_head, generator)
     for of, by in ((remixed.query, mix.T), (remixed.key, torch.linalg.inv(mix))):
         of.weight.copy_(by @ of.weight)
         of.bias.copy_(by @ of.bias)
-    together = changes(attention, remixed, x)
-    query, key, value = moved["query"], moved["key"], moved["value"]
-    return {
-        "roles_leak": float(np.max([value["weights"], query["values"], key["values"]])),
-        "roles_moved": float(np.min([value["values"], query["weights"], key["weights"]])),
-        "remixed_weights": together["weights"],
-        "remixed_queries": together["queries"],
-    }
-
-
-def changes(
-    attention: SelfAttention, other: SelfAttention, x: Float[Tensor, "L D"]
-) -> dict[str, float]:
-    """Return the largest absolute differences of attention weights, values and queries between two
-    attention modules.
-    """
-    differences = {
-        "weights": weights_and_scores(attention, x)[0] - weights_and_scores(other, x)[0],
-        "values": attention.value(x) - other.value(x),
-        "queries": attention.query(x) - other.query(x),
-    }
-    return {name: float(difference.abs().max()) for name, difference in differences.items()}
+    yield "remixed_weights", moved(weights, weights_and_scores(remixed, x)[0])
+    yield "remixed_queries", moved(attention.query(x), remixed.query(x))
 
 
 def well_conditioned(size: int, generator: torch.Generator) -> Float[Tensor, "E E"]:

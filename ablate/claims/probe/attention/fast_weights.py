@@ -13,14 +13,13 @@ What to expect: without normalisation, both forms and their gradients agree up t
 
 import copy
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.attention.attention_loops import merged, projected, read
-from ablate.claims.probe.random_models import ExtremesOfModels
+from ablate.claims.probe.attention.attention_loops import Words, merged, projected, read
+from ablate.claims.probe.draws import Measured, RandomModels, moved
 from ablate.errors import UserError
 from ablate.model.attention.delta_rule import DeltaRule
 from ablate.model.attention.delta_rule import features as delta_features
@@ -34,7 +33,7 @@ UPDATES, RATE = 20, 0.01  # steps and learning rate of Adam
 CAUSAL = Mask(causal=True)
 
 
-class FastWeights(ExtremesOfModels):
+class FastWeights(RandomModels):
     """A probe that compares the causal self-attention of a decoder with a fast weight programmer
     that reads word by word.
 
@@ -42,23 +41,14 @@ class FastWeights(ExtremesOfModels):
         UserError: the attention is not model/attention=linear.
     """
 
-    least = ("softmax_error", "roles_swapped", "gradient_size", "loss_removed")
-    measures = (
-        "one_matrix_error",
-        "two_states_error",
-        "uncausal_error",
-        "softmax_error",
-        "delta_error",
-        "removing_error",
-        "roles_swapped",
-        "gradient_error",
-        "gradient_size",
-        "loss_removed",
+    smallest = ("softmax_error", "roles_swapped", "gradient_size", "loss_removed")
+    largest = (
+        *("one_matrix_error", "two_states_error", "uncausal_error", "delta_error"),
+        *("removing_error", "gradient_error"),
     )
 
     def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return one value of each measurement over all random models: the smallest value if
-        `least` names the measurement, otherwise the largest value.
+        """Return the largest or smallest value of each measurement over all random models.
 
         The functions of this module describe their measurements.
         """
@@ -70,16 +60,17 @@ class FastWeights(ExtremesOfModels):
             )
         return super().__call__(causal)
 
-    def draw(self, attention: SelfAttention, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements for one attention with random weights.
+    def draw(self, attention: SelfAttention, generator: torch.Generator) -> Measured:
+        """Yield the measurements of one attention with random weights.
 
         The functions of this module describe their measurements.
         """
         width = attention.d_model
         x, wanted = torch.randn(2, self.length, width, generator=generator, dtype=torch.float64)
-        with torch.no_grad():
-            measurements = forms(attention, x) | other_kernels(attention, x)
-        return measurements | gradients(attention, x, wanted) | descent(attention, x, wanted)
+        yield from forms(attention, x)
+        yield from other_kernels(attention, x)
+        yield from gradients(attention, x, wanted)
+        yield "loss_removed", descent(attention, x, wanted)
 
 
 def answers(
@@ -105,7 +96,7 @@ def answers(
     return torch.stack(out, 1)
 
 
-def programmed(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "H L E"]:
+def programmed(attention: SelfAttention, x: Words) -> Float[Tensor, "H L E"]:
     """Return the output of each head of linear attention, computed word by word by a fast weight
     programmer: a network whose weight matrix changes at each word.
 
@@ -121,24 +112,24 @@ def programmed(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tenso
     return out / (answers(source, torch.ones_like(v[:, :, :1]), given) + EPS)
 
 
-def apart(first: Tensor, other: Tensor) -> float:
+def apart(first: Tensor, other: Tensor) -> Tensor:
     """Return the largest absolute difference between two tensors, divided by the largest absolute
     value of `first` if this value is above 1.
     """
-    return float((first - other).abs().max() / first.abs().max().clamp(min=1))
+    return (first - other).abs().max() / first.abs().max().clamp(min=1)
 
 
-def forms(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
-    """Return differences between linear attention and the fast weight programmer, a network that
+def forms(attention: SelfAttention, x: Words) -> Measured:
+    """Yield differences between linear attention and the fast weight programmer, a network that
     adds an outer product of two vectors to a weight matrix W at each step.
 
-    Returns:
+    Yields:
         one_matrix_error: difference of the outputs if W is the only state of the programmer.
         two_states_error: difference of the outputs if the programmer also has the sum of the keys'
             features as a second state. Only normalised attention needs this state.
         uncausal_error: difference of the outputs if W is the only state, and if each query of
             linear attention reads all words instead of only the words up to its own.
-        roles_swapped: smallest difference of the outputs over three wrong programmers, in which
+        roles_swapped: difference of the outputs over three wrong programmers, in which
             keys are exchanged with values, keys with queries, or the two sides of the outer
             product with each other.
     """
@@ -148,26 +139,25 @@ def forms(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]
     q, k, v = (of[None] for of in heads)
     given, source, swapped_source = (kernel.features(of[None])[0] for of in heads)
     out, to = kernel(q, k, v, CAUSAL, None)[0], heads[2]
-    swapped = (
+    yield "one_matrix_error", apart(out, answers(source, to, given))
+    yield "two_states_error", apart(out, programmed(attention, x))
+    everything = kernel(q, k, v, Mask(), None)[0]
+    yield "uncausal_error", apart(everything, answers(source, to, given))
+    for wrong in (
         answers(swapped_source, heads[1], given),
         answers(given, to, source),
         answers(to, source, given),
-    )
-    return {
-        "one_matrix_error": apart(out, answers(source, to, given)),
-        "two_states_error": apart(out, programmed(attention, x)),
-        "uncausal_error": apart(kernel(q, k, v, Mask(), None)[0], answers(source, to, given)),
-        "roles_swapped": float(np.min([apart(out, wrong) for wrong in swapped])),
-    }
+    ):
+        yield "roles_swapped", apart(out, wrong)
 
 
-def other_kernels(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str, float]:
+def other_kernels(attention: SelfAttention, x: Words) -> Measured:
     """Compare softmax attention and the delta rule with fast weight programmers, networks that add
     an outer product to a weight matrix at each step.
 
     The delta rule has its own feature map, whatever the feature map of `attention`.
 
-    Returns:
+    Yields:
         softmax_error: difference between softmax attention and the function `programmed`.
         delta_error: difference between the delta rule and a programmer that only adds outer
             products.
@@ -184,56 +174,43 @@ def other_kernels(attention: SelfAttention, x: Float[Tensor, "L D"]) -> dict[str
     given, source = (delta_features(of) for of in heads[:2])
     strengths = delta.strength(heads[1]).sigmoid()
     out, to = delta(q, k, v, CAUSAL, None)[0], strengths * heads[2]
-    return {
-        "softmax_error": apart(softmax(q, k, v, CAUSAL, None)[0], programmed(attention, x)),
-        "delta_error": apart(out, answers(source, to, given)),
-        "removing_error": apart(out, answers(source, to, given, strengths)),
-    }
+    yield "softmax_error", apart(softmax(q, k, v, CAUSAL, None)[0], programmed(attention, x))
+    yield "delta_error", apart(out, answers(source, to, given))
+    yield "removing_error", apart(out, answers(source, to, given, strengths))
 
 
-def gradients(
-    attention: SelfAttention, x: Float[Tensor, "L D"], wanted: Float[Tensor, "L D"]
-) -> dict[str, float]:
-    """Return differences between gradients through the fast weight programmer and through
-    attention.
+def gradients(attention: SelfAttention, x: Words, wanted: Words) -> Measured:
+    """Yield differences between gradients through the fast weight programmer and through attention,
+    for each of the three projections (the slow network).
 
-    Returns:
-        gradient_error: relative difference between the gradients of a squared error with respect to
-            the three projections (the slow network).
-        gradient_size: largest absolute entry of the gradient through the programmer, for the
-            projection in which this entry is smallest.
+    Yields:
+        gradient_error: relative difference between the gradients of a squared error.
+        gradient_size: largest absolute entry of the gradient through the programmer.
     """
     slow = [attention.query.weight, attention.key.weight, attention.value.weight]
-    through = [
-        torch.autograd.grad(F.mse_loss(out, wanted), slow)
-        for out in (read(attention, x, x), slow_and_fast(attention, x))
-    ]
-    pairs = list(zip(*through, strict=True))
-    errors = [(first - other).abs().max() / first.abs().max() for first, other in pairs]
-    sizes = [fast.abs().max() for _, fast in pairs]
-    return {
-        "gradient_error": float(torch.stack(errors).max()),
-        "gradient_size": float(torch.stack(sizes).min()),
-    }
+    with torch.enable_grad():
+        outputs = read(attention, x, x), slow_and_fast(attention, x)
+        errors = [F.mse_loss(out, wanted) for out in outputs]
+    plain, fast = (torch.autograd.grad(error, slow) for error in errors)
+    for first, other in zip(plain, fast, strict=True):
+        yield "gradient_error", moved(first, other) / first.abs().max()
+        yield "gradient_size", other.abs().max()
 
 
-def slow_and_fast(attention: SelfAttention, x: Float[Tensor, "L D"]) -> Float[Tensor, "L D"]:
+def slow_and_fast(attention: SelfAttention, x: Words) -> Words:
     """Return the output of an attention module in which fast weight programmers take the place of
     the heads.
     """
     return merged(attention, programmed(attention, x).transpose(0, 1).flatten(1))
 
 
-def descent(
-    attention: SelfAttention, x: Float[Tensor, "L D"], wanted: Float[Tensor, "L D"]
-) -> dict[str, float]:
+@torch.enable_grad()
+def descent(attention: SelfAttention, x: Words, wanted: Words) -> float:
     """Train the query, key and value projections such that the output of fast weight programmers
-    approaches the `wanted` output.
+    approaches the `wanted` output. Return the fraction by which this reduces the mean squared
+    error.
 
     The module itself is not changed.
-
-    Returns:
-        loss_removed: the fraction by which training reduces the mean squared error.
     """
     trained = copy.deepcopy(attention)
     slow = [trained.query.weight, trained.key.weight, trained.value.weight]
@@ -245,4 +222,4 @@ def descent(
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    return {"loss_removed": 1 - losses[-1] / losses[0]}
+    return 1 - losses[-1] / losses[0]

@@ -6,13 +6,13 @@ least LOGIT, so that each weight deviates from the pattern by less than exp(-LOG
 
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.attention.attention_loops import projected, read
+from ablate.claims.probe.attention.attention_loops import Words, projected, read
+from ablate.claims.probe.draws import Measured, moved
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.inspect import weights_of
@@ -27,10 +27,10 @@ WORDS = 9
 INNER = slice(1, WORDS - 1)  # words with neighbours on both sides
 
 
-def sharing(generator: torch.Generator) -> dict[str, float]:
-    """Return how well a query can attend equally to several marked words.
+def sharing(generator: torch.Generator) -> Measured:
+    """Yield how well a query can attend equally to several marked words.
 
-    Returns:
+    Yields:
         sharing_gap: largest deviation of the weights from 1/m on the m marked words and from 0 on
             all other words.
         sum_gap: largest deviation of the output from the sum of the values of the marked words.
@@ -39,24 +39,17 @@ def sharing(generator: torch.Generator) -> dict[str, float]:
         sigmoid_above_half: smallest difference between the second largest weight of a query and
             1/2, for two or more marked words, if weights are sigmoids of the scores.
     """
-    gaps, sums, seconds, sigmoids = [], [], [], []
     for m in RELEVANT:
         head = asking_for_marked(m)
         marks = torch.randperm(WORDS, generator=generator) < m
         content = torch.randn(WORDS, CONTENT, generator=generator, dtype=torch.float64)
         x = torch.cat([content, marks[:, None], torch.ones(WORDS, 1)], 1)
         weights, scores = weights_and_scores(head, x)
-        gaps.append((weights - marks / m).abs().max())
-        sums.append((read(head, x, x)[:, :CONTENT] - content[marks].sum(0)).abs().max())
-        seconds.append(weights.topk(2).values[:, 1].max() - 0.5)
+        yield "sharing_gap", moved(weights, marks / m)
+        yield "sum_gap", moved(read(head, x, x)[:, :CONTENT], content[marks].sum(0))
+        yield "above_half", (weights.topk(2).values[:, 1] - 0.5).clamp(min=0)
         if m > 1:
-            sigmoids.append((scores - LOGIT / 2).sigmoid().topk(2).values[:, 1].min() - 0.5)
-    return {
-        "sharing_gap": float(torch.stack(gaps).max()),
-        "sum_gap": float(torch.stack(sums).max()),
-        "above_half": float(torch.stack(seconds).max().clamp(min=0)),
-        "sigmoid_above_half": float(torch.stack(sigmoids).min()),
-    }
+            yield "sigmoid_above_half", (scores - LOGIT / 2).sigmoid().topk(2).values[:, 1] - 0.5
 
 
 def asking_for_marked(m: int) -> SelfAttention:
@@ -71,14 +64,14 @@ def asking_for_marked(m: int) -> SelfAttention:
     return by_hand(query, key, value, F.pad(m * torch.eye(CONTENT), (0, 0, 0, 2)), n_heads=1)
 
 
-def patterns(generator: torch.Generator) -> dict[str, float]:
-    """Return how well one head can attend to the previous word from words of one kind, and to the
+def patterns(generator: torch.Generator) -> Measured:
+    """Yield how well one head can attend to the previous word from words of one kind, and to the
     next word from words of another kind.
 
     The scores of both neighbours are higher by LOGIT * WORDS. In addition, scores increase or
     decrease by LOGIT per position, depending on the kind of the query's word.
 
-    Returns:
+    Yields:
         pattern_gap: largest deviation of the weights from this pattern.
         pattern_moves: smallest change of a query's weights if its word changes its kind.
     """
@@ -89,23 +82,21 @@ def patterns(generator: torch.Generator) -> dict[str, float]:
     key = F.pad(torch.cat([place, index[None]]), (2, 0))
     head = by_hand(query, key, torch.zeros_like(key), torch.zeros(WORDS + 2, WORDS + 1), n_heads=1)
     kinds = torch.randint(2, (WORDS,), generator=generator)
-    wanted, actual = [], []
+    weights = []
     for kind in (kinds, 1 - kinds):
         x = torch.cat([F.one_hot(kind, 2), place], 1).double()
-        actual.append(weights_and_scores(head, x)[0][INNER])
-        wanted.append(place[(torch.arange(WORDS) + 2 * kind - 1) % WORDS][INNER])
-    return {
-        "pattern_gap": float((torch.stack(actual) - torch.stack(wanted)).abs().max()),
-        "pattern_moves": float((actual[0] - actual[1]).abs().amax(1).min()),
-    }
+        weights.append(weights_and_scores(head, x)[0][INNER])
+        wanted = place[(torch.arange(WORDS) + 2 * kind - 1) % WORDS][INNER]
+        yield "pattern_gap", moved(weights[-1], wanted)
+    yield "pattern_moves", (weights[0] - weights[1]).abs().amax(1)
 
 
-def two_values(generator: torch.Generator) -> dict[str, float]:
-    """Return how much the output at a word changes if its neighbours change as follows: a vector
+def two_values(generator: torch.Generator) -> Measured:
+    """Yield how much the output at a word changes if its neighbours change as follows: a vector
     times the right neighbour's weight is subtracted from the left neighbour, and the vector times
     the left neighbour's weight is added to the right neighbour.
 
-    Returns:
+    Yields:
         blind_spot: change of the output of one head with random weights, which depend on positions.
         two_heads_move: change of the output of two heads that attend to one neighbour each.
     """
@@ -114,38 +105,35 @@ def two_values(generator: torch.Generator) -> dict[str, float]:
     single.query.weight[:, CONTENT:] = torch.randn(WORDS, WORDS, generator=generator)
     two = attending_to_offsets([(-1,), (1,)], maps)
     x = standing(torch.randn(WORDS, CONTENT, generator=generator, dtype=torch.float64))
-    moved = x.clone()
+    other = x.clone()
     taken = torch.randn(CONTENT, generator=generator, dtype=torch.float64)
     left, right = weights_and_scores(single, x)[0][1, [0, 2]]
-    moved[0, :CONTENT] -= right * taken
-    moved[2, :CONTENT] += left * taken
-    blind, seeing = ((read(m, moved, moved) - read(m, x, x))[1].abs().max() for m in (single, two))
-    return {"blind_spot": float(blind), "two_heads_move": float(seeing)}
+    other[0, :CONTENT] -= right * taken
+    other[2, :CONTENT] += left * taken
+    for name, heads in (("blind_spot", single), ("two_heads_move", two)):
+        yield name, moved(read(heads, other, other)[1], read(heads, x, x)[1])
 
 
-def convolutions(generator: torch.Generator) -> dict[str, float]:
+def convolutions(generator: torch.Generator) -> Measured:
     """Compare a circular convolution of width w with w heads that attend to one offset each.
 
-    Returns:
+    Yields:
         conv_error: largest deviation of the heads from the convolution, over all widths.
         conv_fewer_heads: deviation without the last head, for the width with the smallest
             deviation.
     """
-    errors: list[float] = []
-    fewer: list[float] = []
     for width in WIDTHS:
         taps = torch.randn(width, CONTENT, CONTENT, generator=generator)
         content = torch.randn(WORDS, CONTENT, generator=generator, dtype=torch.float64)
         round_the_end = F.pad(content.T[None], (0, width - 1), mode="circular")
         wanted = F.conv1d(round_the_end, taps.movedim(0, 2).double())[0].T
         x = standing(content)
-        for heads, deviations in ((width, errors), (width - 1, fewer)):
+        for name, heads in (("conv_error", width), ("conv_fewer_heads", width - 1)):
             attention = attending_to_offsets([(offset,) for offset in range(heads)], taps[:heads])
-            deviations.append(float((read(attention, x, x)[:, :CONTENT] - wanted).abs().max()))
-    return {"conv_error": float(np.max(errors)), "conv_fewer_heads": float(np.min(fewer))}
+            yield name, moved(read(attention, x, x)[:, :CONTENT], wanted)
 
 
-def standing(content: Float[Tensor, "L C"]) -> Float[Tensor, "L D"]:
+def standing(content: Float[Tensor, "L C"]) -> Words:
     """Return the vectors of words, each followed by a one-hot vector of the word's position."""
     return torch.cat([content, torch.eye(len(content), dtype=content.dtype)], 1)
 
@@ -192,7 +180,7 @@ def by_hand(
 
 
 def weights_and_scores(
-    head: SelfAttention, x: Float[Tensor, "L D"]
+    head: SelfAttention, x: Words
 ) -> tuple[Float[Tensor, "L L"], Float[Tensor, "L L"]]:
     """Return the attention weights of a module with a single head, and its unscaled scores."""
     q, k, v = projected(head, x, x)

@@ -10,12 +10,11 @@ What to expect: identical heads stay identical. Any asymmetry separates them: di
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from ablate.claims.probe.random_models import ExtremesOfModels, seeded
+from ablate.claims.probe.draws import Measured, RandomModels, moved, seeded
 from ablate.config.limits import Count
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Seq2Seq
@@ -24,11 +23,10 @@ from ablate.probe.sentences import random_sentences
 
 SENTENCES = 4
 RATE = 0.05
-ALIKE = ("alike", "other_outputs", "dropped")  # initialisations with equal heads
+ALIKE = ("alike", "other_outputs", "dropped")  # experiments with equal heads
 
 
-@dataclass(kw_only=True)
-class HeadsInTraining(ExtremesOfModels):
+class HeadsInTraining(RandomModels):
     """A probe that trains random models whose heads start with equal weights.
 
     Args:
@@ -41,19 +39,19 @@ class HeadsInTraining(ExtremesOfModels):
         UserError: `draws` or `steps` is below 1, or `length` below 2.
     """
 
-    least = ("other_outputs", "dropped", "independent")
-    measures = (*ALIKE, "independent")
+    largest = ("alike",)
+    smallest = ("other_outputs", "dropped", "independent")
 
     steps: Count
 
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
-        """Return how much the weights of the heads differ after training, for one random model in
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield how much the weights of the heads differ after training, for one random model in
         four experiments with different initial weights.
 
         `alike` is reported for the random model with the largest difference; the other three values
         are reported for the model with the smallest difference.
 
-        Returns:
+        Yields:
             alike: all heads of an attention begin with equal weights.
             other_outputs: the heads begin with equal query, key and value projections, but with
                 different parts of the output projection.
@@ -62,15 +60,13 @@ class HeadsInTraining(ExtremesOfModels):
         """
         drawn = {name: value.clone() for name, value in model.state_dict().items()}
         pairs = self.pairs(model, generator)
-        differences = {}
-        for name in self.measures:
+        for name in (*ALIKE, "independent"):
             model.load_state_dict(drawn)
             begin(model, name)
             model.train(name == "dropped")
             with seeded(generator):
                 self.descend(model, *pairs)
-            differences[name] = apart(model)
-        return differences
+            yield name, apart(model)
 
     def pairs(self, model: Transformer, generator: torch.Generator) -> tuple[Seq2Seq, Tensor]:
         """Return random sources with random targets as decoder input, and the next token at each
@@ -114,12 +110,11 @@ def begin(model: Transformer, name: str) -> None:
             columns.copy_(columns[:, :1].clone().expand_as(columns))
 
 
-def apart(model: Transformer) -> float:
+def apart(model: Transformer) -> Tensor:
     """Return the largest difference between the projection weights of a head and of the first head
     of the same attention.
     """
-    each = [(rows - rows[:1]).abs().max() for _, of in _heads(model) for rows in of]
-    return float(torch.stack(each).max())
+    return torch.stack([moved(rows, rows[:1]) for _, of in _heads(model) for rows in of]).max()
 
 
 def _heads(model: Transformer) -> Iterator[tuple[MultiHeadAttention, list[Tensor]]]:

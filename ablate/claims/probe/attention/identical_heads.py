@@ -5,13 +5,12 @@ attention.
 import copy
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
-from ablate.claims.probe.attention.attention_loops import projected, read
+from ablate.claims.probe.attention.attention_loops import Words, projected, read
 from ablate.claims.probe.attention.divided_heads import with_heads
+from ablate.claims.probe.draws import Measured, moved
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.padding.base import Mask
@@ -20,17 +19,16 @@ COPIES = (2, 4, 8)  # numbers of identical heads
 WIDEST = 8  # largest head width
 
 
-def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict[str, float]:
-    """Return differences between attention with several identical heads and attention with one
+def identical_heads(x: Words, generator: torch.Generator) -> Measured:
+    """Yield differences between attention with several identical heads and attention with one
     head, whose output projection is the sum of the heads' parts of W_O.
 
-    Returns:
+    Yields:
         identical_error: difference of the outputs.
         other_heads: difference of the outputs if one of the heads has other queries.
         dropout_between_heads: difference between the heads if each head has a separate dropout
             mask.
     """
-    errors, with_other_queries, dropped = [], [], []
     width = min(x.size(1), WIDEST)
     for heads in COPIES:
         many = with_heads(x.size(1), heads, width, generator)
@@ -38,15 +36,10 @@ def identical_heads(x: Float[Tensor, "L D"], generator: torch.Generator) -> dict
             of.weight.copy_(of.weight[:width].repeat(heads, 1))
             of.bias.copy_(of.bias[:width].repeat(heads))
         out, alone = read(many, x, x), summed(many)
-        errors.append(float((out - read(alone, x, x)).abs().max()))
-        dropped.append(between_heads(many, x))
+        yield "identical_error", moved(out, read(alone, x, x))
+        yield "dropout_between_heads", between_heads(many, x)
         many.query.weight[:width] *= -1
-        with_other_queries.append(float((read(many, x, x) - read(alone, x, x)).abs().max()))
-    return {
-        "identical_error": float(np.max(errors)),
-        "other_heads": float(np.min(with_other_queries)),
-        "dropout_between_heads": float(np.max(dropped)),
-    }
+        yield "other_heads", moved(read(many, x, x), read(alone, x, x))
 
 
 def summed(many: SelfAttention) -> SelfAttention:
@@ -61,11 +54,11 @@ def summed(many: SelfAttention) -> SelfAttention:
     return single
 
 
-def between_heads(many: SelfAttention, x: Float[Tensor, "L D"]) -> float:
+def between_heads(many: SelfAttention, x: Words) -> Tensor:
     """Return the largest difference between heads in training mode with dropout of the weights."""
     kernel = Explicit(d_head=many.d_head, dropout=0.1, scale="sqrt_d_head", fill="zero_output")
     q, k, v = (of[None] for of in projected(many, x, x))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         out = kernel.train()(q, k, v, Mask(), None)
-    return float((out - out[:, :1]).abs().max())
+    return moved(out, out[:, :1])

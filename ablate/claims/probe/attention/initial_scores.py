@@ -15,28 +15,25 @@ What to expect: with `unit`, the scores have standard deviation 1 for any head w
 """
 
 import copy
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.config.limits import Count, OneOf
+from ablate.claims.probe.draws import Draws, first_part
+from ablate.config.limits import OneOf
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.transformer import Transformer
-from ablate.probe.base import Probe
 from ablate.probe.sentences import random_sentences
-from ablate.seeding import stream
 
 MAPS = ("unit", "linear", "xavier", "fused_xavier")
 LENGTH, SENTENCES, HEADS = 12, 8, 4
 
 
-@dataclass(kw_only=True)
-class InitialScores(Probe):
+class InitialScores(Draws):
     """A probe that draws query and key projections and computes the attention scores of all pairs
     of tokens.
 
@@ -50,11 +47,9 @@ class InitialScores(Probe):
         UserError: `draws` is below 1, or `maps` is unknown.
     """
 
-    measures = ("deviation", "error", "log2_deviation", "log2_four_heads", "own", "unscaled")
+    single = ("deviation", "error", "log2_deviation", "log2_four_heads", "own", "unscaled")
 
     maps: Annotated[str, OneOf(MAPS)]
-    draws: Count
-    seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return statistics of the standard deviation of scaled attention scores
@@ -77,7 +72,7 @@ class InitialScores(Probe):
             UserError: heads of this width do not fill d_model.
         """
         fixed = copy.deepcopy(model).double().eval()
-        first = next(m for m in fixed.modules() if isinstance(m, SelfAttention))
+        first = first_part(fixed, SelfAttention)
         width = first.d_head
         if first.d_model % width:
             raise UserError(
@@ -112,7 +107,7 @@ class InitialScores(Probe):
         # with the same random numbers, distributions that differ by a factor would be measured
         # only once
         name = f"InitialScores/{self.maps}/{number}"
-        generator = torch.Generator().manual_seed(stream(self.seed, name))
+        generator = self.generator(name)
         src = random_sentences(model, [LENGTH] * SENTENCES, generator)
         x = first_input(model, src)
         q, k = (self.heads(x, x.size(-1), width, generator) for _ in range(2))
@@ -152,7 +147,7 @@ def deviation(q: Float[Tensor, "B H L E"], k: Float[Tensor, "B H L E"]) -> Float
 def first_input(model: Transformer, src: Tensor) -> Float[Tensor, "B L D"]:
     """Return the input of the first self-attention of the encoder, for source token ids "B L"."""
     inputs_seen: list[Tensor] = []
-    first = next(m for m in model.encoder.modules() if isinstance(m, SelfAttention))
+    first = first_part(model.encoder, SelfAttention)
     with first.register_forward_pre_hook(lambda module, inputs: inputs_seen.append(inputs[0])):
         model.encoder(model.embedding.embed_src(src), src != PAD)
     return inputs_seen[0]

@@ -11,10 +11,7 @@ What to expect: the states do not depend on the batch, because padding keys are 
 """
 
 import math
-import time
-from dataclasses import dataclass, field
 from functools import partial
-from statistics import median
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,8 +20,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ablate.claims.probe.cost.counting import counted
+from ablate.claims.probe.cost.seconds import median_seconds
+from ablate.claims.probe.draws import Draws, Measured, moved
 from ablate.claims.probe.masks.training_batches import ids
-from ablate.claims.probe.random_models import RandomModels
 from ablate.config.limits import Count, OneOf
 from ablate.data.batching import Rank, Sizes, TrainingBatches
 from ablate.data.pairs import Corpus
@@ -35,8 +33,7 @@ COMPARED = 4  # number of sentences compared per batch
 BATCHINGS = ("one_by_one", "random", "bucketed", "to_longest")
 
 
-@dataclass(kw_only=True)
-class BatchCost(RandomModels):
+class BatchCost(Draws):
     """A probe that times forward passes over lines of a corpus.
 
     Args:
@@ -56,12 +53,13 @@ class BatchCost(RandomModels):
     """
 
     needs = Model
-    measures = (
+    largest = ("difference",)
+    smallest = ("control",)
+    single = (
         *("batches", "padding", "products_each", "seconds", "tokens_per_second"),
-        *("log2_speed", "difference", "control"),
+        "log2_speed",
     )
 
-    length: int = field(init=False, default=2)
     corpus: Corpus
     batching: Annotated[str, OneOf(BATCHINGS)]
     lines: Count
@@ -81,13 +79,18 @@ class BatchCost(RandomModels):
             difference, control: see `compared`.
         """
         pairs = self.pairs(model)
+
+        def forward() -> None:
+            for pair in pairs:
+                model(pair)
+
         real = sum(int((pair.tgt_in != PAD).sum()) for pair in pairs)
         positions = sum(ids.numel() for pair in pairs for ids in pair)
         filled = sum(int((ids != PAD).sum()) for pair in pairs for ids in pair)
         model.eval()
         with torch.no_grad():
             products = sum(counted(partial(model, pair))["products"] for pair in pairs)
-        seconds = self.seconds(model, pairs)
+        seconds = median_seconds(forward, self.repeats, warm_up=1)
         return {
             "batches": float(len(pairs)),
             "padding": 1 - filled / positions,
@@ -95,7 +98,7 @@ class BatchCost(RandomModels):
             "seconds": seconds,
             "tokens_per_second": real / seconds,
             "log2_speed": math.log2(real / seconds),
-            **self.compared(model, pairs),
+            **self.reduced([self.compared(model, pairs)]),
         }
 
     def pairs(self, model: Any) -> list[Seq2Seq]:
@@ -137,37 +140,21 @@ class BatchCost(RandomModels):
         longest = side.shape[1] if self.batching == "to_longest" else lengths[rows].max()
         return torch.from_numpy(side[rows, :longest])
 
-    def seconds(self, model: Any, pairs: list[Seq2Seq]) -> float:
-        """Return the median time in seconds of a pass over all batches."""
-        times = []
-        with torch.no_grad():
-            for _ in range(1 + self.repeats):
-                start = time.perf_counter()
-                for pair in pairs:
-                    model(pair)
-                times.append(time.perf_counter() - start)
-        return median(times[1:])
+    def compared(self, model: Any, pairs: list[Seq2Seq]) -> Measured:
+        """Yield how much the states of random models for sentences in padded batches differ from
+        their states for the same sentences one at a time.
 
-    @torch.no_grad()
-    def compared(self, model: Any, pairs: list[Seq2Seq]) -> dict[str, float]:
-        """Return how much the model's states for sentences in padded batches differ from its states
-        for the same sentences one at a time.
-
-        Returns:
-            difference: the largest difference over all random models.
-            control: the smallest difference over all random models if a real word takes the place
-                of padding.
+        Yields:
+            difference: the largest difference of a model.
+            control: the largest difference of a model if a real word takes the place of padding.
         """
-        differences = [
-            (largest(other, pair, pair), largest(other, pair, without_padding(pair)))
-            for number, (other, _) in enumerate(self.models(model))
-            for pair in [pairs[number % len(pairs)]]
-        ]
-        padded, control = torch.tensor(differences, dtype=torch.float64).T
-        return {"difference": float(padded.max()), "control": float(control.min())}
+        for number, (other, _) in enumerate(self.models(model)):
+            pair = pairs[number % len(pairs)]
+            yield "difference", largest(other, pair, pair)
+            yield "control", largest(other, pair, without_padding(pair))
 
 
-def largest(model: Any, alone: Seq2Seq, batch: Seq2Seq) -> float:
+def largest(model: Any, alone: Seq2Seq, batch: Seq2Seq) -> Tensor:
     """Return the largest difference between the model's states for a batch and its states for the
     same sentences one at a time; NaN if a state is NaN.
 
@@ -182,9 +169,8 @@ def largest(model: Any, alone: Seq2Seq, batch: Seq2Seq) -> float:
     together, differences = model(batch), []
     for row in range(min(COMPARED, len(together))):
         src, tgt = (side[row][side[row] != PAD][None] for side in alone)
-        states = model(Seq2Seq(src, tgt))
-        differences.append((together[row, : tgt.size(1)] - states[0]).abs().max())
-    return float(torch.stack(differences).max())
+        differences.append(moved(together[row, : tgt.size(1)], model(Seq2Seq(src, tgt))[0]))
+    return torch.stack(differences).max()
 
 
 def without_padding(pair: Seq2Seq) -> Seq2Seq:

@@ -109,10 +109,8 @@ def counted(work: Callable[[], object]) -> dict[str, float]:
             tensors that `work` returns or leaves, such as gradients.
         calls: number of operations.
     """
-    with in_single_steps(), product_counter() as products, Counter() as counter:
-        left = work()
-        steps = counter.steps
-    del left
+    with product_counter() as products:
+        counter, steps = run(work)
     return {
         "products": float(products.get_total_flops()),
         "numbers": float(counter.numbers),
@@ -129,11 +127,18 @@ def dependent_steps(work: Callable[[], object]) -> float:
     `counted` returns this number among others. This function takes much less time, because it does
     not count the products.
     """
+    return float(run(work)[1])
+
+
+def run(work: Callable[[], object]) -> tuple[Counter, int]:
+    """Run a computation, and return the counter of its operations, and the number of dependent
+    steps that led to its result.
+    """
     with in_single_steps(), Counter() as counter:
         left = work()
         steps = counter.steps
     del left
-    return float(steps)
+    return counter, steps
 
 
 @contextmanager

@@ -8,12 +8,11 @@ What to expect: equal translations with at most as many passes. The saving depen
     token depends on the previous one; parallel_decoding measures it for a trained model.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.draws import RandomModels
 from ablate.claims.search.jacobi import Jacobi
 from ablate.config.limits import Count
 from ablate.model.base import Model
@@ -23,7 +22,6 @@ from ablate.search.greedy import Greedy
 LIMITS = {"max_ratio": 1.5, "max_extra": 10}
 
 
-@dataclass(kw_only=True)
 class DecodingPasses(RandomModels):
     """A probe that translates random sentences under random weights with greedy search and Jacobi
     decoding.
@@ -39,7 +37,7 @@ class DecodingPasses(RandomModels):
     """
 
     needs = Model
-    measures = ("greedy", "jacobi", "saved", "different")
+    single = ("greedy", "jacobi", "saved", "different")
 
     sentences: Count
 

@@ -23,7 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from ablate.claims.probe.cost.counting import COUNTS, counted
 from ablate.claims.probe.cost.of_work import OfWork, made
 from ablate.claims.probe.cost.works import EQUAL, Sizes
-from ablate.claims.probe.random_models import extremes
+from ablate.claims.probe.draws import Measured, reduced
 from ablate.config.limits import Range
 from ablate.errors import UserError
 
@@ -103,33 +103,26 @@ class Operations(OfWork):
             **{f"{name}_of_explicit": costs[name] / beside[name] for name in BESIDE},
             **{f"{name}_exponent": power for name, power in powers.items()},
             **{f"{k}_from_{power}": powers[k] - power for k in GROWING for power in POWERS},
-            **self.errors(),
+            **reduced([self.errors()], smallest={"control"}),
         }
 
-    @torch.no_grad()
-    def errors(self) -> dict[str, float]:
-        """Return `error_TYPE` for each number type, and `control`; `__call__` describes both.
+    def errors(self) -> Measured:
+        """Yield `error_TYPE` for each number type, and `control`; `__call__` describes both.
 
-        The result is empty if EQUAL has no alternative to the workload, or if `draws` is 0.
+        There are none if EQUAL has no alternative to the workload, or if `draws` is 0.
         """
-        if self.work not in EQUAL or not self.draws:
-            return {}
         lengths = torch.Generator().manual_seed(self.seed)
-        measurements = []
-        for draw in range(self.draws):
+        for draw in range(self.draws if self.work in EQUAL else 0):
             length = int(torch.randint(2, self.longest + 1, (1,), generator=lengths))
             sizes = self.sizes._replace(length=length)
-            errors = {}
             for name, dtype in TYPES.items():
                 first, other = (
                     made(work, sizes, self.seed + draw, dtype)
                     for work in (self.work, EQUAL[self.work])
                 )
-                errors[f"error_{name}"] = apart(first(), other())
+                yield f"error_{name}", apart(first(), other())
             last = other.inputs[-1].roll(1, -2)
-            control = apart(first(), other.do(*other.inputs[:-1], last))
-            measurements.append(errors | {"control": control})
-        return extremes(measurements, {"control"})
+            yield "control", apart(first(), other.do(*other.inputs[:-1], last))
 
 
 def counts_of(work: str, sizes: Sizes, seed: int) -> dict[str, float]:

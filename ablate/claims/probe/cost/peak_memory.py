@@ -10,20 +10,19 @@ What to expect: variation of a few hundred kilobytes, so only workloads of many 
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ablate.claims.child import answer
 from ablate.claims.probe.cost.of_work import OfWork, made
 from ablate.claims.probe.cost.works import Sizes
 from ablate.errors import UserError
 
 OWN = Path("/proc/self")
 PAGE = 4096  # bytes: the smallest reported value, so that its logarithm exists
-START = "from ablate.claims.probe.cost.peak_memory import main; main()"
 
 
 class PeakMemory(OfWork):
@@ -42,19 +41,8 @@ class PeakMemory(OfWork):
         """
         if not OWN.exists():
             raise UserError("probe=peak_memory reads /proc/self, which exists only on Linux")
-        question = json.dumps({"work": self.work, "sizes": self.sizes, "seed": self.seed})
-        command = [sys.executable, "-c", START]
-        done = subprocess.run(
-            command,
-            input=question,
-            capture_output=True,
-            encoding="utf-8",
-            errors="backslashreplace",
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(f"the process of the work ended with {done.stderr}")
-        return {"resident_bytes": float(done.stdout)}
+        question = {"work": self.work, "sizes": self.sizes, "seed": self.seed}
+        return {"resident_bytes": float(answer(__name__, question))}
 
 
 def main() -> None:

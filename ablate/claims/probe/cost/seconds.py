@@ -10,6 +10,7 @@ What to expect: other processes add noise: keep the machine idle (n_jobs=1), and
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -47,13 +48,19 @@ class Seconds(OfWork):
             others: number of cores that other processes used. The value is missing if the system
                 does not report it.
         """
-        work, times, other_load = made(self.work, self.sizes, self.seed), [], OtherLoad()
-        with torch.no_grad():
-            for _ in range(WARM_UP + self.repeats):
-                start = time.perf_counter()
-                work()
-                times.append(time.perf_counter() - start)
-        seconds = median(times[WARM_UP:])
+        work, other_load = made(self.work, self.sizes, self.seed), OtherLoad()
+        seconds = median_seconds(work.__call__, self.repeats, warm_up=WARM_UP)
         measurements = {"seconds": seconds, "log2_seconds": math.log2(seconds)}
         cores = other_load.cores()
         return measurements if cores is None else measurements | {"others": cores}
+
+
+@torch.no_grad()
+def median_seconds(work: Callable[[], object], repeats: int, *, warm_up: int) -> float:
+    """Return the median time in seconds of `repeats` calls, after some calls for warm-up."""
+    times = []
+    for _ in range(warm_up + repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return median(times[warm_up:])

@@ -36,8 +36,6 @@ from ablate.model.padding.none import NoPadding
 from ablate.model.position.none import NoPosition
 from ablate.model.sublayer import LayerContext
 
-EXPLICIT = {"dropout": 0.0, "scale": "sqrt_d_head", "fill": "zero_output"}
-
 
 class Sizes(NamedTuple):
     """Sizes of a workload's inputs."""
@@ -91,14 +89,9 @@ def by_kernel(kernel: Callable[[Sizes], Kernel], sizes: Sizes) -> Work:
     return Work(lambda q, k, v: made(q, k, v, Mask(), None), inputs)
 
 
-def explicit(sizes: Sizes) -> Kernel:
-    """Return a kernel for explicit softmax attention."""
-    return Explicit(d_head=sizes.d_head, **EXPLICIT)  # type: ignore[arg-type]
-
-
-def general(sizes: Sizes) -> Kernel:
-    """Return a kernel for attention with bilinear scores."""
-    return General(d_head=sizes.d_head, **EXPLICIT)  # type: ignore[arg-type]
+def scaled(kind: type[Explicit | General], sizes: Sizes) -> Kernel:
+    """Return a kernel with scaled scores: softmax attention, or attention with bilinear scores."""
+    return kind(d_head=sizes.d_head, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
 
 
 def additive(sizes: Sizes) -> Kernel:
@@ -122,57 +115,46 @@ def linformer(rank: int, sizes: Sizes) -> Kernel:
     return kernel
 
 
-def flash(sizes: Sizes) -> Work:
-    """Return a workload: attention by torch's flash-attention kernel, whatever the length."""
-
-    def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
-            return F.scaled_dot_product_attention(q, k, v)
-
-    return Work(do, heads(sizes, 3))
+def of_heads(do: Callable[..., Tensor], count: int, sizes: Sizes) -> Work:
+    """Return a workload: a function of `count` random tensors that are split into heads."""
+    return Work(do, heads(sizes, count))
 
 
-def loop(sizes: Sizes) -> Work:
-    """Return a workload: softmax attention, computed for one query at a time."""
-
-    def do(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        rows = []
-        for position in range(q.size(2)):
-            scores = k @ q[:, :, position, :, None] * q.size(3) ** -0.5
-            rows.append((scores.softmax(2).mT @ v).squeeze(2))
-        return torch.stack(rows, 2)
-
-    return Work(do, heads(sizes, 3))
+def flash(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Return attention by torch's flash-attention kernel, whatever the length."""
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        return F.scaled_dot_product_attention(q, k, v)
 
 
-def third_order(sizes: Sizes) -> Work:
-    """Return a workload: attention of a query to pairs of tokens.
+def loop(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Return softmax attention, computed for one query at a time."""
+    rows = []
+    for position in range(q.size(2)):
+        scores = k @ q[:, :, position, :, None] * q.size(3) ** -0.5
+        rows.append((scores.softmax(2).mT @ v).squeeze(2))
+    return torch.stack(rows, 2)
+
+
+def third_order(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    """Return attention of a query to pairs of tokens.
 
     The score of a pair is the sum of the products of the entries of three vectors: the query, the
     key of the first token, and a key of the second token.
     """
-
-    def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
-        pairs = (q[:, :, :, None] * k[:, :, None]).flatten(2, 3)
-        scores = (pairs @ other.mT).view(*q.shape[:3], *k.shape[2:3], -1)
-        return mixed_pairs(scores / q.size(3), w, v)
-
-    return Work(do, heads(sizes, 5))
+    pairs = (q[:, :, :, None] * k[:, :, None]).flatten(2, 3)
+    scores = (pairs @ other.mT).view(*q.shape[:3], *k.shape[2:3], -1)
+    return mixed_pairs(scores / q.size(3), w, v)
 
 
-def third_order_of_pairs(sizes: Sizes) -> Work:
-    """Return a workload: attention of a query to pairs of tokens.
+def third_order_of_pairs(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    """Return attention of a query to pairs of tokens.
 
     The score of a pair is the sum of two dot products: of the query with the key of the first
     token, and of the query with a key of the second token.
     """
-
-    def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
-        q = q * q.size(3) ** -0.5
-        scores = (q @ k.mT)[..., None] + (q @ other.mT)[..., None, :]
-        return mixed_pairs(scores, w, v)
-
-    return Work(do, heads(sizes, 5))
+    q = q * q.size(3) ** -0.5
+    scores = (q @ k.mT)[..., None] + (q @ other.mT)[..., None, :]
+    return mixed_pairs(scores, w, v)
 
 
 def mixed_pairs(
@@ -186,14 +168,10 @@ def mixed_pairs(
     return (inner * v[:, :, None]).sum(3)
 
 
-def third_order_factorised(sizes: Sizes) -> Work:
-    """Return a workload: third_order_of_pairs in factorised form, the product of two attentions."""
-
-    def do(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
-        q = q * q.size(3) ** -0.5
-        return ((q @ k.mT).softmax(3) @ v) * ((q @ other.mT).softmax(3) @ w)
-
-    return Work(do, heads(sizes, 5))
+def third_order_factorised(q: Tensor, k: Tensor, other: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    """Return third_order_of_pairs in factorised form, the product of two attentions."""
+    q = q * q.size(3) ** -0.5
+    return ((q @ k.mT).softmax(3) @ v) * ((q @ other.mT).softmax(3) @ w)
 
 
 def rest(sizes: Sizes) -> Work:
@@ -212,7 +190,7 @@ def multi_head(sizes: Sizes) -> Work:
         d_model=sizes.d_model,
         n_heads=sizes.n_heads,
         d_head=sizes.d_head,
-        kernel=explicit(sizes),
+        kernel=scaled(Explicit, sizes),
         padding=NoPadding(),
         causal=False,
     )
@@ -278,16 +256,16 @@ def trained(norm: nn.Module) -> nn.Module:
 
 
 WORKS: dict[str, Callable[[Sizes], Work]] = {
-    "explicit": partial(by_kernel, explicit),
-    "general": partial(by_kernel, general),
+    "explicit": partial(by_kernel, partial(scaled, Explicit)),
+    "general": partial(by_kernel, partial(scaled, General)),
     "additive": partial(by_kernel, additive),
     "linformer_32": partial(by_kernel, partial(linformer, 32)),
     "linformer_128": partial(by_kernel, partial(linformer, 128)),
-    "flash": flash,
-    "loop": loop,
-    "third_order": third_order,
-    "third_order_of_pairs": third_order_of_pairs,
-    "third_order_factorised": third_order_factorised,
+    "flash": partial(of_heads, flash, 3),
+    "loop": partial(of_heads, loop, 3),
+    "third_order": partial(of_heads, third_order, 5),
+    "third_order_of_pairs": partial(of_heads, third_order_of_pairs, 5),
+    "third_order_factorised": partial(of_heads, third_order_factorised, 5),
     "rest": rest,
     "multi_head": multi_head,
     "layer_norm_step": partial(norm_step, nn.LayerNorm),

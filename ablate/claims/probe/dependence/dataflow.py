@@ -14,6 +14,7 @@ What to expect: self-attention depends on the layer below; cross-attention depen
 """
 
 import itertools
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -24,64 +25,50 @@ from ablate.claims.probe.dependence.wires import (
     Trace,
     changes,
     memories,
-    moved,
     rewired,
     trace,
 )
-from ablate.claims.probe.random_models import ExtremesOfModels, each_replaced
+from ablate.claims.probe.draws import Measured, RandomModels, each_replaced, moved
 from ablate.model.base import Seq2Seq
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
 
 CROSS = 1  # index of cross-attention among the sub-layers of a decoder layer
 
 
-class Dataflow(ExtremesOfModels):
+class Dataflow(RandomModels):
     """A probe that fixes or replaces the residual stream before every sub-layer, and the encoder
     output.
+
+    An edge is the input of a sub-layer in the residual stream, or the encoder output that the
+    decoder reads. To fix an edge means that every word of the sentences is replaced while the edge
+    keeps its values. To replace an edge means that the words stay the same while the edge is set to
+    random values.
     """
 
-    least = (
+    largest = (
+        *("self_bypass", "cross_bypass", "beside_top", "embedding_bypass"),
+        *("later_words", "source_on_attention"),
+    )
+    smallest = (
         *("self_moved", "cross_moved", "query_beside_block", "block_moved", "layers_apart"),
         *("layerwise", "embedding_everywhere", "own_word", "source_on_first", "first_on_second"),
     )
-    measures = (
-        *("self_bypass", "self_moved"),
-        *("cross_bypass", "cross_moved", "query_beside_block", "block_moved", "layers_apart"),
-        *("beside_top", "layerwise", "embedding_bypass", "embedding_everywhere"),
-        *("later_words", "own_word", "source_on_first", "source_on_attention", "first_on_second"),
-    )
 
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements for one model with random weights.
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the measurements of one model with random weights.
 
-        An edge is the input of a sub-layer in the residual stream, or the encoder output that the
-        decoder reads. To fix an edge means that every word of the sentences is replaced while the
-        edge keeps its values. To replace an edge means that the words stay the same while the edge
-        is set to random values.
-
-        Returns:
-            self_bypass, self_moved: see `Edges.self_attention`.
-            cross_bypass, cross_moved, query_beside_block, block_moved, layers_apart: see
-                `Edges.cross_attention`.
-            beside_top, layerwise: see `Edges.top`.
-            embedding_bypass, embedding_everywhere: see `Edges.bottom`.
-            later_words, own_word, source_on_first, source_on_attention, first_on_second: see
-                `words`.
+        The methods of `Edges` and the function `words` describe them.
         """
-        src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
+        src, tgt = self.sentence_pair(model, generator)
         inputs = Seq2Seq(src, tgt)
         other_inputs = Seq2Seq(*(each_replaced(ids)[1:].diagonal()[None] for ids in inputs))
         noise = torch.randn(1, self.length, model.encoder.d_model, generator=generator)
         edges = Edges(model, inputs, other_inputs, noise.double())
-        return {
-            **edges.self_attention(),
-            **edges.cross_attention(),
-            **edges.top(),
-            **edges.bottom(),
-            **words(model, src, tgt),
-        }
+        yield from edges.self_attention()
+        yield from edges.cross_attention()
+        yield from edges.top()
+        yield from edges.bottom()
+        yield from words(model, src, tgt)
 
 
 class Edges:
@@ -120,72 +107,57 @@ class Edges:
         """
         return trace(self.model, self.inputs, {stack: (at, self.noise)})
 
-    def self_attention(self) -> dict[str, Tensor]:
-        """Return how much the queries, keys and values of self-attention change in two experiments.
+    def self_attention(self) -> Measured:
+        """Yield how much the queries, keys and values of each self-attention change in two
+        experiments.
 
-        Returns:
-            self_bypass: largest change if all words are replaced, while the input of the layer is
-                held fixed.
-            self_moved: smallest change if only the input of the layer is replaced, and the words
-                are not.
+        Yields:
+            self_bypass: change if all words are replaced, while the input of the layer is fixed.
+            self_moved: change if only the input of the layer is replaced, and the words are not.
         """
-        bypass, control = [], []
         for stack, per_layer in SUBLAYERS.items():
             for layer in range(self.layers[stack]):
                 at, name = per_layer * layer, f"{stack}.{layer}.self"
                 base = self.base.heads[name]
-                bypass.append(changes(base, self.holding(stack, at).heads[name]).max())
-                control.append(changes(base, self.replacing(stack, at).heads[name]).min())
-        return {"self_bypass": torch.stack(bypass).max(), "self_moved": torch.stack(control).min()}
+                yield "self_bypass", changes(base, self.holding(stack, at).heads[name])
+                yield "self_moved", changes(base, self.replacing(stack, at).heads[name])
 
-    def cross_attention(self) -> dict[str, Tensor]:
-        """Return how much the queries, keys and values of cross-attention change in several
+    def cross_attention(self) -> Measured:
+        """Yield how much the queries, keys and values of each cross-attention change in several
         experiments.
 
-        Returns:
-            cross_bypass: largest change if all words are replaced, while the encoder output and the
-                input of cross-attention are held fixed.
-            cross_moved: smallest change if the words stay the same, while the encoder output and
-                the input of cross-attention are replaced.
-            query_beside_block: smallest change of the queries if only the input of cross-attention
-                is replaced.
-            block_moved: smallest change of the queries if only the input of the decoder layer is
+        Yields:
+            cross_bypass: change if all words are replaced, while the encoder output and the input
+                of cross-attention are fixed.
+            cross_moved: change if the words stay the same, while the encoder output and the input
+                of cross-attention are replaced.
+            query_beside_block: change of the queries if only the input of cross-attention is
                 replaced.
-            layers_apart: see `Edges.layers_apart`.
+            block_moved: change of the queries if only the input of the decoder layer is replaced.
+            layers_apart: difference between two decoder layers in the keys or in the values of
+                cross-attention; missing if there is only one layer.
         """
         fixed_memory = trace(self.model, self.other_inputs, memory=self.base.memory).heads
         other = trace(self.model, self.inputs, memory=self.noise).heads
-        bypass, control, beside, block = [], [], [], []
         for layer in range(self.layers["decoder"]):
             at, name = SUBLAYERS["decoder"] * layer, f"decoder.{layer}.cross"
             base = self.base.heads[name]
             query = self.holding("decoder", at + CROSS).heads[name].query
-            bypass.append(changes(base, fixed_memory[name]._replace(query=query)).max())
+            yield "cross_bypass", changes(base, fixed_memory[name]._replace(query=query))
             between = self.replacing("decoder", at + CROSS).heads[name].query
-            control.append(changes(base, other[name]._replace(query=between)).min())
-            beside.append(moved(base.query, between))
-            block.append(moved(base.query, self.replacing("decoder", at).heads[name].query))
-        return {
-            "cross_bypass": torch.stack(bypass).max(),
-            "cross_moved": torch.stack(control).min(),
-            "query_beside_block": torch.stack(beside).min(),
-            "block_moved": torch.stack(block).min(),
-            **self.layers_apart(),
-        }
+            yield "cross_moved", changes(base, other[name]._replace(query=between))
+            yield "query_beside_block", moved(base.query, between)
+            block = self.replacing("decoder", at).heads[name].query
+            yield "block_moved", moved(base.query, block)
+        crosses = [heads for name, heads in self.base.heads.items() if name.endswith("cross")]
+        for pair in itertools.combinations(crosses, 2):
+            yield "layers_apart", changes(*pair)[1:]
 
-    def layers_apart(self) -> dict[str, Tensor]:
-        """Return `layers_apart`, the smallest difference between two decoder layers in the keys or
-        in the values of cross-attention; an empty dictionary if there is only one layer.
-        """
-        heads = [heads for name, heads in self.base.heads.items() if name.endswith("cross")]
-        apart = [changes(first, other) for first, other in itertools.combinations(heads, 2)]
-        return {"layers_apart": torch.stack(apart)[:, 1:].min()} if apart else {}
+    def top(self) -> Measured:
+        """Yield changes of the decoder's output if the encoder reads another source while its final
+        output is fixed.
 
-    def top(self) -> dict[str, Tensor]:
-        """Return changes of the decoder's output if the encoder reads another source while its
-        final output is fixed.
-
-        Returns:
+        Yields:
             beside_top: change in the given model.
             layerwise: change in a model whose decoder layers read the encoder layer of the same
                 number instead of the final output. It is missing if the encoder has only one layer,
@@ -193,10 +165,9 @@ class Edges:
         """
         src = self.other_inputs._replace(tgt_in=self.inputs.tgt_in)
         beside = trace(self.model, src, memory=self.base.memory)
-        measurements = {"beside_top": moved(self.base.states, beside.states)}
+        yield "beside_top", moved(self.base.states, beside.states)
         if self.layers["encoder"] == self.layers["decoder"] > 1:
-            measurements["layerwise"] = moved(self.layerwise(self.base), self.layerwise(beside))
-        return measurements
+            yield "layerwise", moved(self.layerwise(self.base), self.layerwise(beside))
 
     def layerwise(self, encoded: Trace) -> Tensor:
         """Return the output of the decoder if each of its layers, except the last, reads the
@@ -208,42 +179,27 @@ class Edges:
         with memories(self.model, levels):
             return trace(self.model, self.inputs).states
 
-    def bottom(self) -> dict[str, Tensor]:
-        """Return changes of a stack's output if all words are replaced while the input of one layer
+    def bottom(self) -> Measured:
+        """Yield changes of a stack's output if all words are replaced while the input of one layer
         is fixed. Each layer except the first is fixed once.
 
-        The result is empty if each stack has only one layer.
-
-        Returns:
-            embedding_bypass: largest change in the given model.
-            embedding_everywhere: smallest change in a model that adds the embedded words to the
-                input of every layer.
+        Yields:
+            embedding_bypass: change in the given model.
+            embedding_everywhere: change in a model that adds the embedded words to the input of
+                every layer.
         """
-        bypass, control = [], []
+        both = self.inputs, self.other_inputs
         for stack, per_layer in SUBLAYERS.items():
             for at in range(per_layer, per_layer * self.layers[stack], per_layer):
-                bypass.append(
-                    moved(self.output(stack, at), self.output(stack, at, self.other_inputs))
-                )
-                pair = (
-                    self.everywhere(stack, at, words) for words in (self.inputs, self.other_inputs)
-                )
-                control.append(moved(*pair))
-        if not bypass:
-            return {}
-        return {
-            "embedding_bypass": torch.stack(bypass).max(),
-            "embedding_everywhere": torch.stack(control).min(),
-        }
+                yield "embedding_bypass", moved(*map(partial(self.output, stack, at), both))
+                yield "embedding_everywhere", moved(*map(partial(self.everywhere, stack, at), both))
 
-    def output(self, stack: str, at: int, words: Seq2Seq | None = None) -> Tensor:
+    def output(self, stack: str, at: int, words: Seq2Seq) -> Tensor:
         """Return the output of the encoder or decoder for `words`, if the encoder output and the
         input of sub-layer number `at` keep the values that they have for the words of the probe.
-
-        If `words` is None, the words of the probe are used.
         """
         fixed = {stack: (at, self.base.streams[stack][at])}
-        traced = trace(self.model, words or self.inputs, fixed, self.base.memory)
+        traced = trace(self.model, words, fixed, self.base.memory)
         return traced.memory if stack == "encoder" else traced.states
 
     def everywhere(self, stack: str, at: int, words: Seq2Seq) -> Tensor:
@@ -259,32 +215,26 @@ class Edges:
             return self.output(stack, at, words)
 
 
-def words(model: Transformer, src: Tensor, tgt: Tensor) -> dict[str, Tensor]:
-    """Return effects of single words on two states of the decoder: its output, and the residual
+def words(model: Transformer, src: Tensor, tgt: Tensor) -> Measured:
+    """Yield effects of single words on two states of the decoder: its output, and the residual
     stream after its first self-attention.
 
     The effect of a word on a state is the change of the state if the word is replaced.
 
-    Returns:
-        later_words: largest effect of a later target word on either state at an earlier position.
-        own_word: largest effect of a target word on a state at its own position, for the state with
-            the smaller effect.
-        source_on_first: smallest effect of a source word on the output at the first position.
-        source_on_attention: largest effect of a source word on the residual stream after the first
+    Yields:
+        later_words: effect of a later target word on either state at an earlier position.
+        own_word: largest effect of a target word on a state at its own position, for either state.
+        first_on_second: effect of the first target word on either state at the second position.
+        source_on_first: effect of a source word on the output at the first position.
+        source_on_attention: effect of a source word on the residual stream after the first
             self-attention, at the first position.
-        first_on_second: effect of the first target word on a state at the second position, for the
-            state with the smaller effect.
     """
-    by_target = each_replaced(tgt)
+    by_target, by_source = each_replaced(tgt), each_replaced(src)
     traced = trace(model, Seq2Seq(src.expand_as(by_target), by_target))
-    whole, attended = (influence(x) for x in (traced.states, traced.streams["decoder"][CROSS]))
-    by_source = each_replaced(src)
+    for effects in map(influence, (traced.states, traced.streams["decoder"][CROSS])):
+        yield "later_words", effects[torch.ones_like(effects, dtype=torch.bool).triu(1)]
+        yield "own_word", effects.diagonal().max()
+        yield "first_on_second", effects[1, 0]
     source = trace(model, Seq2Seq(by_source, tgt.expand_as(by_source)))
-    later = torch.ones_like(whole, dtype=torch.bool).triu(1)
-    return {
-        "later_words": torch.maximum(whole[later].max(), attended[later].max()),
-        "own_word": torch.minimum(whole.diagonal().max(), attended.diagonal().max()),
-        "source_on_first": influence(source.states)[0].min(),
-        "source_on_attention": influence(source.streams["decoder"][CROSS])[0].max(),
-        "first_on_second": torch.minimum(whole[1, 0], attended[1, 0]),
-    }
+    yield "source_on_first", influence(source.states)[0]
+    yield "source_on_attention", influence(source.streams["decoder"][CROSS])[0]

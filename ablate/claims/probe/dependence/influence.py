@@ -14,59 +14,40 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels, each_replaced
+from ablate.claims.probe.draws import Measured, RandomModels, each_replaced
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
 
 
 class Influence(RandomModels):
     """A probe that replaces every token of random sentences, one at a time."""
 
-    measures = ("encoder_other", "source", "decoder_future", "decoder_past")
+    largest = ("decoder_future",)
+    smallest = ("encoder_other", "source", "decoder_past")
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return the smallest or largest influences over all draws of random weights and sentences.
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield influences for one set of random weights and sentences.
 
         The influence of a token on an output is the change of the output if the token is replaced.
 
-        Returns:
-            encoder_other: smallest influence of a token on the encoder output at another position.
-            source: smallest influence of a source token on a decoder output.
-            decoder_future: largest influence of a target token on the decoder output at an earlier
+        Yields:
+            encoder_other: influence of a token on the encoder output at another position.
+            source: influence of a source token on a decoder output.
+            decoder_future: influence of a target token on the decoder output at an earlier
                 position.
-            decoder_past: influence of a target token on the decoder output at its own or a later
-                position. The largest influence of each draw is taken, and the smallest of these
-                values is returned.
+            decoder_past: largest influence of a target token on the decoder output at its own or a
+                later position.
         """
-        matrices_of_draw = [self.draw(*drawn) for drawn in self.models(model)]
-        encoder, source, target = (
-            torch.stack(matrices) for matrices in zip(*matrices_of_draw, strict=True)
-        )
+        src, tgt = self.sentence_pair(model, generator)
         diagonal = torch.eye(self.length, dtype=torch.bool)
-        future = torch.ones_like(diagonal).triu(1)
-        return {
-            "encoder_other": float(encoder[:, ~diagonal].min()),
-            "source": float(source.min()),
-            "decoder_future": float(target[:, future].max()),
-            "decoder_past": float(target[:, ~future].amax(1).min()),
-        }
-
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> list[Tensor]:
-        """Return three matrices, for one set of random weights and sentences: the influence of
-        source tokens on encoder outputs, of source tokens on decoder outputs, and of target tokens
-        on decoder outputs.
-
-        Row i, column j of a matrix is the largest change of output i if token j is replaced.
-        """
-        lengths = [self.length]
-        src, tgt = (random_sentences(model, lengths, generator) for _ in range(2))
         changed = each_replaced(src)
         memory = model.encode(changed)
-        decoded = model.decode(tgt.expand_as(changed), memory)
+        yield "encoder_other", influence(memory.states)[~diagonal]
+        yield "source", influence(model.decode(tgt.expand_as(changed), memory))
         other = each_replaced(tgt)
-        redecoded = model.decode(other, model.encode(src.expand_as(other)))
-        return [influence(states) for states in (memory.states, decoded, redecoded)]
+        target = influence(model.decode(other, model.encode(src.expand_as(other))))
+        future = torch.ones_like(diagonal).triu(1)
+        yield "decoder_future", target[future]
+        yield "decoder_past", target[~future].max()
 
 
 def influence(states: Float[Tensor, "M L D"]) -> Float[Tensor, "L L"]:

@@ -12,8 +12,7 @@ What to expect: 0 to 1e-12.
 import torch
 from torch import Tensor
 
-from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import ExtremesOfModels
+from ablate.claims.probe.draws import Measured, RandomModels, moved
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
@@ -22,20 +21,19 @@ from ablate.probe.sentences import random_sentences
 SENTENCES = 4
 
 
-class TeacherForcing(ExtremesOfModels):
+class TeacherForcing(RandomModels):
     """A probe that decodes random sentences at once, prefix by prefix, and token by token with
     caches.
     """
 
-    least = ("control",)
-    measures = ("prefix", "step", "control")
+    largest = ("prefix", "step")
+    smallest = ("control",)
 
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return differences of logits between ways to decode a target, the largest over all
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield differences of logits between ways to decode a target, the largest over all
         positions, for one set of random weights and sentences.
 
-        Returns:
+        Yields:
             prefix: difference between decoding the whole target at once and decoding each prefix of
                 the target from scratch.
             step: difference between decoding the whole target at once and decoding token by token
@@ -47,15 +45,12 @@ class TeacherForcing(ExtremesOfModels):
         tgt = random_sentences(model, [self.length] * SENTENCES, generator)
         memory = model.encode(src)
         whole, prefix = read(model, tgt, memory)
+        yield "prefix", moved(whole, prefix)
         state = model.start(src, beams=1)
-        step = torch.stack([model.head(model.step(tokens, state)) for tokens in tgt.T], 1)
+        steps = [model.head(model.step(tokens, state)) for tokens in tgt.T]
+        yield "step", moved(whole, torch.stack(steps, 1))
         unmask(model)
-        open_whole, open_prefix = read(model, tgt, memory)
-        return {
-            "prefix": moved(whole, prefix),
-            "step": moved(whole, step),
-            "control": moved(open_whole, open_prefix),
-        }
+        yield "control", moved(*read(model, tgt, memory))
 
 
 def read(model: Transformer, tgt: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:

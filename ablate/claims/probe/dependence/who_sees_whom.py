@@ -15,7 +15,6 @@ What to expect: a recurrent layer sees the past and its order; a bidirectional o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -25,7 +24,7 @@ from torch import Tensor, nn
 
 from ablate.claims.probe.dependence.influence import influence
 from ablate.claims.probe.dependence.word_order import shuffled
-from ablate.claims.probe.random_models import RandomModels, each_replaced, extremes
+from ablate.claims.probe.draws import Measured, RandomModels, each_replaced, moved
 from ablate.config.limits import OneOf, Range
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
@@ -50,13 +49,10 @@ POSITIONS: dict[str, Callable[..., Position]] = {
     "rotary": partial(Rotary, base=10000.0),
 }
 DISTANCES = (1, 2, 3, 5, 8, 20, 50, 100, 200)
-# the measurements of which the largest value over the draws is reported, not the smallest
-LARGEST = ("later", "order_largest", "reset", "score")
 SATURATING = -1e12  # input of a gate that makes the gate exactly 0
 Read = Callable[[Tensor], Tensor]
 
 
-@dataclass(kw_only=True)
 class WhoSeesWhom(RandomModels):
     """A probe that replaces and permutes tokens of random texts that an encoder or decoder reads.
 
@@ -74,10 +70,10 @@ class WhoSeesWhom(RandomModels):
     """
 
     needs = Model
-    measures = (
-        *("later", "earlier", "other", "order", "order_largest", "order_control", "far"),
-        *("reset", "reset_control", "skipping"),
-        *("score", "score_control", "weight", "weight_control"),
+    largest = ("later", "order_largest", "reset", "score")
+    smallest = (
+        *("earlier", "other", "order", "order_control", "far", "reset_control", "skipping"),
+        *("score_control", "weight", "weight_control"),
     )
 
     length: Annotated[int, Range(3)]
@@ -87,36 +83,12 @@ class WhoSeesWhom(RandomModels):
     def __call__(self, model: Model) -> dict[str, float]:
         """Return the largest or smallest measurements over all draws of random weights and texts.
 
-        The influence of a token on a state is the change of the state if the token is replaced.
-
-        Returns:
-            later: largest influence of a token on an earlier state.
-            earlier: smallest influence of an earlier token on a later state.
-            other: smallest influence of any token on the state of another token.
-            order: smallest change of the states if the tokens are permuted and the states are then
-                put into the original order.
-            order_largest: the largest such change.
-            order_control: smallest change of the states if the first token is replaced.
-            far: smallest influence of the first of FAR tokens on the last state.
-            reset: for unidirectional recurrence, influence of an earlier token on later states if
-                a token between them resets the state.
-            reset_control: the same influence with an ordinary token between them.
-            skipping: for attention, the value of `far` if all tokens between the first and the last
-                are masked.
-            score: for attention, largest change of the score of two words if their distance
-                changes.
-            score_control: change of this score if one of the words is replaced.
-            weight: for attention, smallest relative decrease of the weight of a word from a text of
-                `length` tokens to a text of FAR tokens.
-            weight_control: size of this weight in the shorter text.
-
         Raises:
             UserError: the model is neither recurrent nor a Transformer, it is recurrent and
                 `position` is not none, or its attention scores are not scaled dot products.
         """
         self.check(model)
-        drawn = [self.draw(*arguments) for arguments in self.models(model)]
-        return extremes(drawn, drawn[0].keys() - set(LARGEST))
+        return super().__call__(model)
 
     def check(self, model: Model) -> None:
         """Raise UserError for a model that is neither recurrent nor a Transformer, for a recurrent
@@ -136,35 +108,40 @@ class WhoSeesWhom(RandomModels):
         if isinstance(model, Transformer):
             scale_of(self.attention(model).kernel)
 
-    @torch.no_grad()
-    def draw(self, model: Model, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements that `__call__` describes, for one model with random weights."""
+    def draw(self, model: Model, generator: torch.Generator) -> Measured:
+        """Yield measurements of one model with random weights.
+
+        The influence of a token on a state is the change of the state if the token is replaced.
+        Recurrent models have also the measurements of `across_reset`, unless they read in both
+        directions. Transformers have also those of `pair_scores`.
+
+        Yields:
+            later: influence of a token on an earlier state.
+            earlier: influence of an earlier token on a later state.
+            other: influence of any token on the state of another token.
+            far: influence of the first of FAR tokens on the last state.
+            order, order_largest, order_control: see `order`.
+            skipping: for attention, the value of `far` if all tokens between the first and the last
+                are masked.
+        """
         near, far, source = (
             random_sentences(model, [n], generator) for n in (self.length, FAR, self.length)
         )
         read = self.reader(model, source, generator)
         diagonal = torch.eye(self.length, dtype=torch.bool)
-        moved = influence(read(each_replaced(near)))
-        last = read(replaced_at(far, 0))[:, -1]
-        measurements = {
-            "later": float(moved.triu(1).max()),
-            "earlier": float(moved[diagonal.logical_not().tril()].min()),
-            "other": float(moved[~diagonal].min()),
-            "far": float((last[1] - last[0]).abs().max()),
-            **order(read, near, generator),
-        }
-        if isinstance(model, Recurrent):
-            one_way = self.stack == "decoder"
-            return measurements | (across_reset(model, far) if one_way else {})
-        hidden = replaced_at(far, 0)
-        hidden[:, 1:-1] = PAD
-        skipping = read(hidden)[:, -1]
-        scores = pair_scores(self.attention(model), read, far, self.length)
-        return {
-            **measurements,
-            "skipping": float((skipping[1] - skipping[0]).abs().max()),
-            **scores,
-        }
+        effects = influence(read(each_replaced(near)))
+        yield "later", effects.triu(1)
+        yield "earlier", effects[diagonal.logical_not().tril()]
+        yield "other", effects[~diagonal]
+        pair = replaced_at(far, 0)
+        yield "far", moved(*read(pair)[:, -1])
+        yield from order(read, near, generator)
+        if isinstance(model, Transformer):
+            pair[:, 1:-1] = PAD
+            yield "skipping", moved(*read(pair)[:, -1])
+            yield from pair_scores(self.attention(model), read, far, self.length)
+        elif isinstance(model, Recurrent) and self.stack == "decoder":
+            yield from across_reset(model, far)
 
     def reader(self, model: Model, source: Int[Tensor, "1 S"], generator: torch.Generator) -> Read:
         """Return a function that computes the states of the model's encoder or decoder, as the
@@ -213,22 +190,19 @@ def replaced_at(ids: Int[Tensor, "1 L"], place: int) -> Int[Tensor, "2 L"]:
     return each_replaced(ids)[[0, place + 1]]
 
 
-def order(read: Read, ids: Int[Tensor, "1 L"], generator: torch.Generator) -> dict[str, float]:
-    """Return how much the states change by a permutation of the tokens, and by another first token.
+def order(read: Read, ids: Int[Tensor, "1 L"], generator: torch.Generator) -> Measured:
+    """Yield how much the states change by a permutation of the tokens, and by another first token.
 
-    Returns:
+    Yields:
         order, order_largest: change if the tokens are permuted, and the states are then put into
             the original order.
         order_control: change if the first token is replaced.
     """
     permutation = shuffled(ids.size(1), generator)
     states, permuted, other = read(torch.cat([ids, ids[:, permutation], replaced_at(ids, 0)[1:]]))
-    moved = float((states[permutation] - permuted).abs().max())
-    return {
-        "order": moved,
-        "order_largest": moved,
-        "order_control": float((states - other).abs().max()),
-    }
+    for name in ("order", "order_largest"):
+        yield name, moved(states[permutation], permuted)
+    yield "order_control", moved(states, other)
 
 
 def zeros(model: Recurrent, rows: int) -> list[tuple[Tensor, ...]]:
@@ -238,11 +212,11 @@ def zeros(model: Recurrent, rows: int) -> list[tuple[Tensor, ...]]:
     return [(begin, begin) if lstm else (begin,) for _ in model.decoder]
 
 
-def across_reset(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
-    """Return how much later states of a recurrent decoder change if an earlier token is replaced,
+def across_reset(model: Recurrent, ids: Int[Tensor, "1 L"]) -> Measured:
+    """Yield how much later states of a recurrent decoder change if an earlier token is replaced,
     in a forward pass over the whole text.
 
-    Returns:
+    Yields:
         reset: change if a token between them resets the state of the first layer.
         reset_control: change with an ordinary token between them.
     """
@@ -251,11 +225,8 @@ def across_reset(model: Recurrent, ids: Int[Tensor, "1 L"]) -> dict[str, float]:
     pair = model.embedding.embed_tgt(replaced_at(ids, half - 1))
     fixed = pair.clone()
     fixed[:, half] = resetting_input(layer.cell)
-    changes = []
-    for x in (fixed, pair):
-        states = model.decode(x, zeros(model, 2))[0][:, half:]
-        changes.append(float((states[1] - states[0]).abs().max()))
-    return dict(zip(("reset", "reset_control"), changes, strict=True))
+    for name, x in (("reset", fixed), ("reset_control", pair)):
+        yield name, moved(*model.decode(x, zeros(model, 2))[0][:, half:])
 
 
 def resetting_input(cell: nn.LSTM | nn.GRU) -> Float[Tensor, " D"]:
@@ -271,16 +242,16 @@ def resetting_input(cell: nn.LSTM | nn.GRU) -> Float[Tensor, " D"]:
 
 def pair_scores(
     attention: SelfAttention, read: Read, ids: Int[Tensor, "1 L"], short: int
-) -> dict[str, float]:
-    """Return how the attention score and weight of a pair of words in the first layer depend on the
+) -> Measured:
+    """Yield how the attention score and weight of a pair of words in the first layer depend on the
     positions of the words.
 
     The later word is the query, and the earlier word is the key.
 
-    Returns:
-        score: largest change of the score of a head if the distance between the words changes.
+    Yields:
+        score: change of the score of a head if the distance between the words changes.
         score_control: largest change of the score of a head if the earlier word is replaced.
-        weight: smallest relative decrease of the weight of a head from a text of `short` tokens to
+        weight: relative decrease of the weight of a head from a text of `short` tokens to
             the long text.
         weight_control: largest weight of a head in the text of `short` tokens.
     """
@@ -294,12 +265,10 @@ def pair_scores(
     pairs = scores[torch.arange(len(keys)), :, keys]
     long = scores[0].softmax(-1)[:, -2]
     near = recorded(attention, read, whole[:1, -short:])[0].softmax(-1)[:, -2]
-    return {
-        "score": float((pairs[:-1] - pairs[0]).abs().max()),
-        "score_control": float((pairs[-1] - pairs[0]).abs().max()),
-        "weight": float((1 - long / near).min()),
-        "weight_control": float(near.max()),
-    }
+    yield "score", moved(pairs[:-1], pairs[0])
+    yield "score_control", moved(pairs[-1], pairs[0])
+    yield "weight", 1 - long / near
+    yield "weight_control", near.max()
 
 
 def recorded(

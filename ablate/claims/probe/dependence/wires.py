@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ablate.claims.probe.draws import moved
 from ablate.errors import UserError
 from ablate.model.attention.base import Kernel
 from ablate.model.base import Seq2Seq
@@ -132,13 +133,8 @@ def memories(model: Transformer, levels: list[Tensor]) -> Iterator[None]:
         yield
 
 
-def moved(first: Tensor, other: Tensor) -> Tensor:
-    """Return the largest absolute difference between two tensors."""
-    return (first - other).abs().max()
-
-
 def changes(first: Heads, other: Heads) -> Float[Tensor, " 3"]:
     """Compare an attention in two forward passes: return the changes of its queries, of its keys
     and of its values.
     """
-    return torch.stack([moved(a, b) for a, b in zip(first, other, strict=True)])
+    return torch.stack([*map(moved, first, other)])

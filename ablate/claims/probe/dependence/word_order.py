@@ -10,68 +10,50 @@ What to expect: without positions, 0 for both source measurements. For the targe
     one layer; a second layer can infer positions from the causal mask (arXiv:2305.19466).
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.draws import Measured, RandomModels, moved
 from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
 
 
-@dataclass(kw_only=True)
 class WordOrder(RandomModels):
     """A probe that permutes the tokens of random sentences."""
 
-    measures = (
-        *("encoder", "source", "target", "largest"),
-        *("encoder_least", "source_least", "target_least"),
-    )
+    largest = ("encoder", "source", "target", "largest")
+    smallest = ("encoder_least", "source_least", "target_least")
 
     length: Annotated[int, Range(3)]
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how much the outputs change if the tokens are reordered. Each value is the largest
-        over all random models, each with random sentences, unless stated otherwise.
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield how much the outputs of one random model change if the tokens are reordered.
 
-        Returns:
+        Yields:
             encoder: change of the encoder outputs if the source is reordered; the outputs are
                 compared word by word.
             source: change of the decoder outputs if the source is reordered.
             target: change of the last decoder output if the target tokens before it are reordered.
-            largest: the maximum of these three.
-            encoder_least, source_least, target_least: the smallest change over all random models.
+            largest: each of these three changes.
+            encoder_least, source_least, target_least: the same changes, of which the probe reports
+                the smallest value over all random models.
         """
-        changes = [self.draw(*drawn) for drawn in self.models(model)]
-        encoder, source, target = torch.tensor(changes, dtype=torch.float64).unbind(1)
-        moved = {"encoder": encoder, "source": source, "target": target}
-        return {
-            **{name: float(values.max()) for name, values in moved.items()},
-            **{f"{name}_least": float(values.min()) for name, values in moved.items()},
-            "largest": float(torch.stack([*moved.values()]).max()),
-        }
-
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> list[Tensor]:
-        """Return three changes of outputs for one set of random weights and sentences: `encoder`,
-        `source` and `target`, in this order.
-
-        `__call__` describes these changes.
-        """
-        src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
+        src, tgt = self.sentence_pair(model, generator)
         order = shuffled(self.length, generator)
         before = torch.cat([shuffled(self.length - 1, generator), order.new_tensor([-1])])
         memory, permuted = model.encode(src), model.encode(src[:, order])
         decoded = model.decode(tgt, memory)
-        return [
-            (memory.states[:, order] - permuted.states).abs().max(),
-            (decoded - model.decode(tgt, permuted)).abs().max(),
-            (decoded[:, -1] - model.decode(tgt[:, before], memory)[:, -1]).abs().max(),
-        ]
+        for name, change in (
+            ("encoder", moved(memory.states[:, order], permuted.states)),
+            ("source", moved(decoded, model.decode(tgt, permuted))),
+            ("target", moved(decoded[:, -1], model.decode(tgt[:, before], memory)[:, -1])),
+        ):
+            yield name, change
+            yield f"{name}_least", change
+            yield "largest", change
 
 
 def shuffled(length: int, generator: torch.Generator) -> Int[Tensor, " L"]:

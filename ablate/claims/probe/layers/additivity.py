@@ -15,27 +15,26 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ablate.claims.probe.random_models import ExtremesOfModels
+from ablate.claims.probe.draws import Measured, RandomModels
 from ablate.model.attention.base import Kernel
 from ablate.model.inspect import hooked, weights_of
 from ablate.model.stack import Stack
 from ablate.model.transformer import Transformer
 
 
-class Additivity(ExtremesOfModels):
+class Additivity(RandomModels):
     """A probe that compares the encoder's output for the sum of two random sentences with the sum
     of its outputs.
     """
 
-    least = ("behind_relu",)
-    measures = ("computed", "frozen", "behind_relu")
+    largest = ("computed", "frozen")
+    smallest = ("behind_relu",)
 
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
-        """Return how far the encoder f is from being additive, that is, the relative error of
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield how far the encoder f is from being additive, that is, the relative error of
         f(x + y) = f(x) + f(y) - f(0), where x and y are random vectors of a sentence.
 
-        Returns:
+        Yields:
             computed: the error, if every input has its own attention weights.
             frozen: the error, if the attention weights for x are used for all inputs.
             behind_relu: the error, if additionally a ReLU follows the encoder. This is a control:
@@ -49,21 +48,18 @@ class Additivity(ExtremesOfModels):
         def outputs() -> list[Tensor]:
             return [encoder(tokens, real) for tokens in (x + y, x, y, torch.zeros_like(x))]
 
-        computed = error(*outputs())
+        yield "computed", error(*outputs())
         with frozen_weights(encoder, x):
             fixed = outputs()
-        return {
-            "computed": computed,
-            "frozen": error(*fixed),
-            "behind_relu": error(*(tokens.relu() for tokens in fixed)),
-        }
+        yield "frozen", error(*fixed)
+        yield "behind_relu", error(*(tokens.relu() for tokens in fixed))
 
 
-def error(both: Tensor, x: Tensor, y: Tensor, zero: Tensor) -> float:
+def error(both: Tensor, x: Tensor, y: Tensor, zero: Tensor) -> Tensor:
     """Return the relative error of additivity, |f(x + y) - f(x) - f(y) + f(0)| / |f(x + y) - f(0)|,
     given the outputs of a map f for x + y (`both`), x, y and 0.
     """
-    return float((both - x - y + zero).norm() / (both - zero).norm())
+    return (both - x - y + zero).norm() / (both - zero).norm()
 
 
 def frozen_weights(encoder: Stack, x: Float[Tensor, "B L D"]) -> AbstractContextManager[None]:

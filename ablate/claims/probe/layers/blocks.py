@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate.claims.probe.draws import Measured, RandomModels, moved, seeded
 from ablate.claims.probe.layers.torch_twin import run_twins, twin, whole_twin
-from ablate.claims.probe.random_models import ExtremesOfModels, seeded
 from ablate.errors import UserError
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
@@ -48,18 +48,14 @@ LAYERS = {
 }
 
 
-class Blocks(ExtremesOfModels):
+class Blocks(RandomModels):
     """A probe that compares encoder and decoder with the encoder and decoder of torch.nn with the
     same weights, and checks the kinds of sub-layers and the shapes of their outputs.
     """
 
-    least = (
+    largest = ("twin_difference", "wrong_parts", "shape_changes")
+    smallest = (
         *("other_order", "extra_norms", "other_parts", "cut_short", "added_silently", "refused"),
-        "training_row_error",
-    )
-    measures = (
-        *("twin_difference", "other_order", "extra_norms", "wrong_parts", "other_parts"),
-        *("shape_changes", "cut_short", "added_silently", "refused"),
         "training_row_error",
     )
 
@@ -93,26 +89,21 @@ class Blocks(ExtremesOfModels):
         check(model)
         return super().__call__(model)
 
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float | Tensor]:
-        """Return the measurements that `__call__` describes, for one model with random weights."""
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the measurements that `__call__` describes, for one model with random weights."""
         lengths = torch.randint(2, self.length + 1, (2,), generator=generator).tolist()
         width = model.encoder.d_model
         tokens, real = [], []
         for n in lengths:
             tokens.append(torch.randn(SENTENCES, n, width, generator=generator).double())
-            real.append(
-                torch.arange(n) < torch.randint(1, n + 1, (SENTENCES, 1), generator=generator)
-            )
+            ends = torch.randint(1, n + 1, (SENTENCES, 1), generator=generator)
+            real.append(torch.arange(n) < ends)
             real[-1][0] = True
+        yield from outputs(model, tokens, real)
+        yield from parts(model)
+        yield from sums(tokens[0])
         first = [*model.encoder.layers][0]["self_attention"]
-        return {
-            **outputs(model, (tokens[0], tokens[1]), (real[0], real[1])),
-            **parts(model),
-            **shapes(model, (tokens[0], tokens[1]), (real[0], real[1])),
-            **sums(tokens[0]),
-            "training_row_error": training_row_error(first.d_head, generator),
-        }
+        yield "training_row_error", training_row_error(first.d_head, generator)
 
 
 def check(model: Transformer) -> None:
@@ -157,67 +148,69 @@ def in_module(attention: MultiHeadAttention) -> bool:
     )
 
 
-def outputs(
-    model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
-) -> dict[str, float | Tensor]:
-    """Return differences between the outputs of the model's encoder and decoder and the outputs of
-    torch.nn's encoder and decoder with the same weights.
+def outputs(model: Transformer, tokens: list[Tensor], real: list[Tensor]) -> Measured:
+    """Yield differences between the outputs of the model's encoder and decoder and the outputs of
+    torch.nn's encoder and decoder with the same weights, and differences between shapes.
 
     Args:
         model: the model.
         tokens: source and target vectors.
         real: masks of the source and target vectors, False at padding.
 
-    Returns:
-        twin_difference: largest difference at tokens that are not padding.
+    Yields:
+        twin_difference: difference at tokens that are not padding.
         other_order: this difference if torch's layers have the other norm placement, Pre-LN for
             Post-LN or the reverse.
         extra_norms: this difference to the stacks of an nn.Transformer with the same weights.
+        shape_changes: number of sub-layers and stacks whose output does not have the shape of their
+            input.
+        cut_short: number of sub-layers whose output without its last token does not have the shape
+            of the input.
     """
-    memory = model.encoder(tokens[0], real[0])
-    outputs_here = memory, model.decoder(tokens[1], real[1], Memory(memory, real[0]))
-    encoder, decoder = twin(model.encoder), twin(model.decoder)
+    changes, shortened = [], []
+
+    def compare(module: Sublayer, given: tuple[Any, ...], output: Tensor) -> None:
+        changes.append(output.shape != given[0].shape)
+        shortened.append(output[:, :-1].shape != given[0].shape)
+
     stacks = (model.encoder, model.decoder)
+    with hooked([*model.encoder.sublayers, *model.decoder.sublayers], compare):
+        memory = model.encoder(tokens[0], real[0])
+        states = model.decoder(tokens[1], real[1], Memory(memory, real[0]))
+    changes += [x.shape != y.shape for x, y in zip(tokens, (memory, states), strict=True)]
+    yield "shape_changes", sum(changes)
+    yield "cut_short", sum(shortened)
+    encoder, decoder = twin(model.encoder), twin(model.decoder)
     placed = [
         stack.position.embed(x, torch.arange(x.size(1))[None])
         for stack, x in zip(stacks, tokens, strict=True)
     ]
 
     def difference(encoder: nn.Module, decoder: nn.Module) -> Tensor:
-        theirs = run_twins(encoder, decoder, (placed[0], placed[1]), real)
-        differences = [
-            (a - b)[r].abs().max() for a, b, r in zip(outputs_here, theirs, real, strict=True)
-        ]
-        return torch.stack(differences).max()
+        theirs = run_twins(encoder, decoder, (placed[0], placed[1]), (real[0], real[1]))
+        apart = [moved(a[r], b[r]) for a, b, r in zip((memory, states), theirs, real, strict=True)]
+        return torch.stack(apart).max()
 
-    same = difference(encoder, decoder)
+    yield "twin_difference", difference(encoder, decoder)
     whole = whole_twin(encoder, decoder)
     for layer in (*encoder.layers, *decoder.layers):
         layer.norm_first = not layer.norm_first
-    return {
-        "twin_difference": same,
-        "other_order": difference(encoder, decoder),
-        "extra_norms": difference(whole.encoder, whole.decoder),
-    }
+    yield "other_order", difference(encoder, decoder)
+    yield "extra_norms", difference(whole.encoder, whole.decoder)
 
 
-def parts(model: Transformer) -> dict[str, float | Tensor]:
-    """Return how many layers of a model have other sub-layers than the original Transformer, whose
+def parts(model: Transformer) -> Measured:
+    """Yield how many layers of a model have other sub-layers than the original Transformer, whose
     sub-layers are listed in LAYERS.
 
-    Returns:
+    Yields:
         wrong_parts: number of such layers in encoder and decoder, plus the number of missing or
             additional norms.
         other_parts: the same number if the encoder is compared with the list for decoder layers.
     """
-    encoder, decoder = (
-        wrong(stack, LAYERS[name])
-        for name, stack in (("encoder", model.encoder), ("decoder", model.decoder))
-    )
-    return {
-        "wrong_parts": float(encoder + decoder),
-        "other_parts": float(wrong(model.encoder, LAYERS["decoder"])),
-    }
+    stacks = {"encoder": model.encoder, "decoder": model.decoder}
+    yield "wrong_parts", sum(wrong(stack, LAYERS[name]) for name, stack in stacks.items())
+    yield "other_parts", wrong(model.encoder, LAYERS["decoder"])
 
 
 def wrong(stack: Stack, expected: list[str]) -> int:
@@ -243,52 +236,22 @@ def name(part: nn.Module) -> str:
     return next((label for kind, label in kinds.items() if isinstance(part, kind)), "other")
 
 
-def shapes(
-    model: Transformer, tokens: tuple[Tensor, Tensor], real: tuple[Tensor, Tensor]
-) -> dict[str, float | Tensor]:
-    """Return the number of sub-layers and stacks whose output does not have the shape of their
-    input, and, as a control, the same number if the last token of each output is dropped.
-
-    Args:
-        model: the model.
-        tokens: source and target vectors.
-        real: masks of the source and target vectors, False at padding.
-
-    Returns:
-        shape_changes: number of sub-layers and stacks that change the shape.
-        cut_short: number of sub-layers whose output without its last token does not have the shape
-            of the input.
-    """
-    changes, shortened = [], []
-
-    def compare(module: Sublayer, given: tuple[Any, ...], output: Tensor) -> None:
-        changes.append(output.shape != given[0].shape)
-        shortened.append(output[:, :-1].shape != given[0].shape)
-
-    every = [*model.encoder.sublayers, *model.decoder.sublayers]
-    with hooked(every, compare):
-        memory = model.encoder(tokens[0], real[0])
-        states = model.decoder(tokens[1], real[1], Memory(memory, real[0]))
-    changes += [x.shape != y.shape for x, y in zip(tokens, (memory, states), strict=True)]
-    return {"shape_changes": float(sum(changes)), "cut_short": float(sum(shortened))}
-
-
-def sums(x: Float[Tensor, "B L D"]) -> dict[str, float | Tensor]:
-    """Return for how many wrong shapes of a tensor torch adds the tensor to x without an error, and
+def sums(x: Float[Tensor, "B L D"]) -> Measured:
+    """Yield for how many wrong shapes of a tensor torch adds the tensor to x without an error, and
     for how many shapes it raises an error.
 
-    Returns:
+    Yields:
         added_silently: number of wrong shapes that torch broadcasts to the shape of x.
         refused: number of wrong shapes for which torch raises an error.
     """
     _, n, width = x.shape
-    counts = {"added_silently": 0.0, "refused": 0.0}
+    counts = {"added_silently": 0, "refused": 0}
     for shape in ((1, width), (n, 1), (n + 1, width), (n, width + 1)):
         try:
             counts["added_silently"] += (x + torch.zeros(shape)).shape == x.shape
         except RuntimeError:
             counts["refused"] += 1
-    return dict(counts)
+    yield from counts.items()
 
 
 def training_row_error(d_head: int, generator: torch.Generator) -> Tensor:
@@ -299,4 +262,4 @@ def training_row_error(d_head: int, generator: torch.Generator) -> Tensor:
     q, k = torch.randn(2, SENTENCES, 2, 20, d_head, generator=generator).double()
     with seeded(generator):
         weights = weights_of(kernel.train(), q, k, k, Mask(), None)
-    return (weights.sum(-1) - 1).abs().max()
+    return moved(weights.sum(-1), 1.0)

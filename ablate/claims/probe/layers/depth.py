@@ -13,31 +13,26 @@ What to expect: two gradient problems: large gradients near the output in Post-L
 """
 
 import copy
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.config.limits import Count, Range
+from ablate.claims.probe.draws import Measured, RandomModels
 from ablate.data.vocabulary import PAD
 from ablate.model.residual.base import Residual
 from ablate.model.stack import Stack, summed
 from ablate.model.sublayer import LayerContext
 from ablate.model.transformer import Transformer
-from ablate.probe.base import Probe
 from ablate.probe.sentences import random_sentences
-from ablate.seeding import stream
 
 SENTENCES = 4
 
 
-@dataclass(kw_only=True)
-class Depth(Probe):
+class Depth(RandomModels):
     """A probe that measures how gradients and outputs of an encoder depend on its depth.
 
     Random sentences pass through all layers. Random tokens pass through the first residual
@@ -52,15 +47,11 @@ class Depth(Probe):
         UserError: `draws` is below 1, or `length` below 2.
     """
 
-    measures = (
+    smallest = ("constructed", "random")
+    single = (
         *("first_over_last", "vanishing", "last_gradient", "input_gradient"),
         *("token_cosine", "stable_rank", "layer_cosine", "deletion", "kept"),
-        *("constructed", "random"),
     )
-
-    draws: Count
-    length: Annotated[int, Range(2)]
-    seed: int
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return gradient norms and similarities of tokens in the encoder, and the factor by which
@@ -85,44 +76,30 @@ class Depth(Probe):
             random: the same value around a random linear sub-layer.
         """
         fixed = copy.deepcopy(model).double().eval()
-        generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
+        generator = self.generator()
         src = random_sentences(fixed, [self.length] * SENTENCES, generator)
         tokens = fixed.embedding.embed_src(src).detach()
         outputs = after_each_layer(fixed.encoder, tokens, src != PAD)
         direction = torch.randn(outputs[0].shape, generator=generator, dtype=tokens.dtype)
-        gates = [
-            self.gate(fixed.encoder.residual, outputs[0].size(-1), generator)
-            for _ in range(self.draws)
-        ]
+        residual, width = fixed.encoder.residual, tokens.size(-1)
         return {
+            **self.reduced(factors(residual, width, generator) for _ in range(self.draws)),
             **gradients(fixed.encoder, tokens.requires_grad_(), src != PAD, direction),
             **likeness(outputs),
-            "constructed": min(gate.constructed for gate in gates),
-            "random": min(gate.random for gate in gates),
         }
 
-    def gate(self, residual: Residual, width: int, generator: torch.Generator) -> "Gate":
-        """Return the factors by which the first residual connection of the encoder scales the
-        gradient of one random token.
-        """
-        x, target = torch.randn(2, width, generator=generator, dtype=torch.float64)
-        weight = torch.randn(width, width, generator=generator, dtype=torch.float64) / width
-        return Gate(
-            passed(residual, x, *stop(target)), passed(residual, x, weight, torch.zeros_like(x))
-        )
 
+def factors(residual: Residual, width: int, generator: torch.Generator) -> Measured:
+    """Yield the factors by which a residual connection scales the gradient of one random token.
 
-class Gate(NamedTuple):
-    """The factors by which one residual connection scales a gradient: largest singular values of
-    the Jacobian d(output) / d(input) of a token.
-
-    Attributes:
+    Yields:
         constructed: the factor around a linear sub-layer that was constructed to stop the gradient.
         random: the factor around a random linear sub-layer.
     """
-
-    constructed: float
-    random: float
+    x, target = torch.randn(2, width, generator=generator, dtype=torch.float64)
+    weight = torch.randn(width, width, generator=generator, dtype=torch.float64) / width
+    yield "constructed", passed(residual, x, *stop(target))
+    yield "random", passed(residual, x, weight, torch.zeros_like(x))
 
 
 def stop(target: Float[Tensor, " D"]) -> tuple[Float[Tensor, "D D"], Float[Tensor, " D"]]:
@@ -135,7 +112,7 @@ def stop(target: Float[Tensor, " D"]) -> tuple[Float[Tensor, "D D"], Float[Tenso
     return -torch.eye(len(target), dtype=target.dtype), target
 
 
-def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float:
+def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return the largest singular value of d(output) / dx for a residual connection around a linear
     sub-layer with the given weight and bias.
 
@@ -149,7 +126,7 @@ def passed(residual: Residual, x: Tensor, weight: Tensor, bias: Tensor) -> float
         return torch.cat([stream] if isinstance(stream, Tensor) else [*stream], -1)[0, 0]
 
     jacobian = torch.autograd.functional.jacobian(output, x, vectorize=True)  # type: ignore[no-untyped-call]
-    return float(torch.linalg.matrix_norm(jacobian, 2))
+    return torch.linalg.matrix_norm(jacobian, 2)
 
 
 def gradients(

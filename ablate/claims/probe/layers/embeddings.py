@@ -10,7 +10,6 @@ What to expect: the look-up equals the one-hot product up to rounding. With a se
     momentum. Only a vocabulary of whole words cannot represent unknown words.
 """
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated
 
@@ -19,7 +18,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.random_models import ExtremesOfModels, each_replaced
+from ablate.claims.probe.draws import (
+    Measured,
+    RandomModels,
+    each_replaced,
+    moved,
+    raises,
+)
 from ablate.config.limits import Range
 from ablate.data.pairs import Corpus, Pairs
 from ablate.data.scheme.base import Scheme
@@ -36,8 +41,7 @@ WORDS = 500  # number of known words, and of made-up words
 RATE = 1e-3
 
 
-@dataclass(kw_only=True)
-class Embeddings(ExtremesOfModels):
+class Embeddings(RandomModels):
     """A probe of the embedding of the model, and of the vocabulary of a corpus.
 
     Args:
@@ -51,13 +55,14 @@ class Embeddings(ExtremesOfModels):
         UserError: `draws` is below 1, `length` is below 3, or the corpus has no words of letters.
     """
 
-    least = ("lookup_control", "sum_control", "behind", "token_control")
     dtype = torch.float32
-    measures = (
-        *("lookup", "lookup_control", "token", "token_control"),
-        *("sum", "sum_control", "behind", "width", "width_control"),
-        *("without_gradient", "gradient", "other_rows", "adam_rows", "frozen"),
-        *("builds_joint", "builds_apart"),
+    largest = (
+        *("lookup", "token", "sum", "without_gradient", "gradient", "other_rows", "adam_rows"),
+        "frozen",
+    )
+    smallest = ("lookup_control", "sum_control", "behind", "token_control")
+    single = (
+        *("width", "width_control", "builds_joint", "builds_apart"),
         *("written_known", "written_new", "unknown"),
     )
 
@@ -99,81 +104,61 @@ class Embeddings(ExtremesOfModels):
             **writing(tokenizers, words(train), words(test)),
         }
 
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements of embeddings and output layer (see `__call__` and `learning`)
-        for one model with random weights.
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the measurements of embeddings and output layer (see `__call__` and `learning`) of
+        one model with random weights.
         """
         src, tgt = (random_sentences(model, [self.length] * 2, generator) for _ in range(2))
-        with torch.no_grad():
-            measurements = {**lookup(model.embedding, src, tgt), **output(model, src, tgt)}
-        return measurements | learning(model, src, tgt)
+        yield from lookup(model.embedding, src, tgt)
+        yield from output(model, src, tgt)
+        yield from learning(model, src, tgt)
 
 
-@torch.no_grad()
-def lookup(
-    embedding: Embedding, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
-) -> dict[str, float]:
+def lookup(embedding: Embedding, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Measured:
     """Compare looked-up embeddings with products of one-hot vectors and the embedding matrix, and
     with each other.
 
-    Returns:
+    Yields:
         lookup, lookup_control, token, token_control: see `Embeddings.__call__`.
     """
     tables = [part for part in embedding.modules() if isinstance(part, Table)]
-    far: list[Tensor] = []
-    wrong: list[Tensor] = []
     for embed, table, ids in (
         (embedding.embed_src, tables[0], src),
         (embedding.embed_tgt, tables[-1], tgt),
     ):
         other_ids = torch.where(ids == EOS + 1, EOS + 2, EOS + 1)
-        looked_up = embed(ids)
-        for tokens, differences in ((ids, far), (other_ids, wrong)):
+        for name, tokens in (("lookup", ids), ("lookup_control", other_ids)):
             product = F.one_hot(tokens, len(table.weight)).double() @ table.weight * table.scale
-            differences.append((looked_up - product).abs())
+            yield name, (embed(ids) - product).abs().amax(-1)
     twice = embedding.embed_tgt(torch.cat([tgt[:, :1], tgt[:, :1]], 1))
+    yield "token", moved(twice[:, 0], twice[:, 1])
     other = embedding.embed_tgt(each_replaced(tgt[:1, :1])[:, 0][None])
-    return {
-        "lookup": float(torch.stack([difference.max() for difference in far]).max()),
-        "lookup_control": float(torch.cat(wrong, 1).amax(-1).min()),
-        "token": float((twice[:, 0] - twice[:, 1]).abs().max()),
-        "token_control": float((other[:, 0] - other[:, 1]).abs().max()),
-    }
+    yield "token_control", moved(other[:, 0], other[:, 1])
 
 
-def output(
-    model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
-) -> dict[str, float]:
-    """Return how far sums over the vocabulary are from 1.
+def output(model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Measured:
+    """Yield how far sums over the vocabulary are from 1, at each position.
 
-    Returns:
-        sum: largest deviation, over all positions, of the sum of the output probabilities.
-        sum_control: smallest deviation of the sum of the logits.
-        behind: smallest deviation of the sum of the outputs if the output layer is applied to a
-            softmax of the states.
+    Yields:
+        sum: deviation of the sum of the output probabilities.
+        sum_control: deviation of the sum of the logits.
+        behind: deviation of the sum of the outputs if the output layer is applied to a softmax of
+            the states.
     """
     states = model(Seq2Seq(src, tgt))
     logits = model.head(states)
-
-    def off(rows: Float[Tensor, "B T V"]) -> Float[Tensor, "B T"]:
-        return (rows.sum(-1) - 1).abs()
-
-    return {
-        "sum": float(off(logits.softmax(-1)).max()),
-        "sum_control": float(off(logits).min()),
-        "behind": float(off(model.head(states.softmax(-1))).min()),
-    }
+    yield "sum", (logits.softmax(-1).sum(-1) - 1).abs()
+    yield "sum_control", (logits.sum(-1) - 1).abs()
+    yield "behind", (model.head(states.softmax(-1)).sum(-1) - 1).abs()
 
 
-def learning(
-    model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
-) -> dict[str, float]:
-    """Return which rows of the embeddings change in training.
+def learning(model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Measured:
+    """Yield which rows of the embeddings change in training.
 
-    Returns:
+    Yields:
         without_gradient: number of embedding tables in which the row of at least one token of the
             first batch has no gradient.
-        gradient: largest absolute entry of the gradients of the tables.
+        gradient: absolute entries of the gradients of the tables.
         other_rows: fraction of rows with a gradient, among the rows of the target embedding whose
             tokens are not in the batch.
         adam_rows: fraction of rows that Adam changes after the second batch, among the rows of the
@@ -185,26 +170,25 @@ def learning(
     named = named if len(tables) == 2 else [named[0] | named[1]]
     adam = torch.optim.Adam(model.parameters(), lr=RATE)
     backward(model, src, tgt)
-    moved = [gradient(table) for table in tables]
-    missing = sum(not row[sorted(ids)].all() for row, ids in zip(moved, named, strict=True))
-    remaining = moved[-1].clone()
+    has_gradient = [rows(table) > 0 for table in tables]
+    missing = (not row[sorted(ids)].all() for row, ids in zip(has_gradient, named, strict=True))
+    yield "without_gradient", sum(missing)
+    for table in tables:
+        yield "gradient", rows(table)
+    remaining = has_gradient[-1].clone()
     remaining[sorted(named[-1])] = False
-    largest = max(float(rows(table).max()) for table in tables)
+    yield "other_rows", remaining.sum() / (len(remaining) - len(named[-1]))
     adam.step()
     before = tables[-1].detach().clone()
     backward(model, *(ids.roll(1, 0)[:1, :2] for ids in (src, tgt)))
-    idle = moved[-1] & ~gradient(tables[-1])
+    idle = has_gradient[-1] & ~(rows(tables[-1]) > 0)
     adam.step()
     changed = (tables[-1].detach() != before).any(1)
-    return {
-        "without_gradient": float(missing),
-        "gradient": largest,
-        "other_rows": float(remaining.sum() / (len(remaining) - len(named[-1]))),
-        "adam_rows": float(changed[idle].double().mean()) if idle.any() else 0.0,
-        "frozen": frozen(model, adam, src, tgt),
-    }
+    yield "adam_rows", changed[idle].double().mean() if idle.any() else 0.0
+    yield "frozen", frozen(model, adam, src, tgt)
 
 
+@torch.enable_grad()
 def backward(model: Transformer, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> None:
     """Store in the parameters the gradients of the cross-entropy of a batch."""
     model.zero_grad()
@@ -217,11 +201,6 @@ def rows(table: Tensor) -> Float[Tensor, " V"]:
     no gradient.
     """
     return table.new_zeros(len(table)) if table.grad is None else table.grad.abs().amax(1)
-
-
-def gradient(table: Tensor) -> Tensor:
-    """Return for each row of an embedding table whether its gradient is not zero."""
-    return rows(table) > 0
 
 
 def frozen(
@@ -251,15 +230,6 @@ def built(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) 
     return kind(d_model=4, scaled=True, **sizes)
 
 
-def builds(embedding: Embedding, src_vocab: int, tgt_vocab: int, *, joint: bool) -> bool:
-    """Return whether the class of `embedding` accepts vocabularies of the given sizes."""
-    try:
-        built(embedding, src_vocab, tgt_vocab, joint=joint)
-    except UserError:
-        return False
-    return True
-
-
 def sharing(embedding: Embedding) -> dict[str, float]:
     """Return for which vocabularies an embedding of the same class as `embedding` can be built.
 
@@ -268,9 +238,13 @@ def sharing(embedding: Embedding) -> dict[str, float]:
         builds_apart: number of pairs of separate vocabularies for which it can be built. Two pairs
             are tried: one with different sizes, and one with equal sizes.
     """
+
+    def builds(src_vocab: int, *, joint: bool) -> bool:
+        return not raises(lambda: built(embedding, src_vocab, 12, joint=joint), UserError)
+
     return {
-        "builds_joint": float(builds(embedding, 12, 12, joint=True)),
-        "builds_apart": float(sum(builds(embedding, n, 12, joint=False) for n in (10, 12))),
+        "builds_joint": float(builds(12, joint=True)),
+        "builds_apart": float(sum(builds(size, joint=False) for size in (10, 12))),
     }
 
 
@@ -312,6 +286,4 @@ def words(pairs: Pairs) -> dict[str, None]:
 def written(tokenizers: Tokenizers, lines: list[str]) -> float:
     """Return the fraction of lines that are unchanged after encoding and decoding."""
     decoded = tokenizers.tgt.decode_batch(tokenizers.tgt.encode_batch(lines))
-    return sum(
-        decoded_line == line for decoded_line, line in zip(decoded, lines, strict=True)
-    ) / len(lines)
+    return sum(map(str.__eq__, decoded, lines)) / len(lines)

@@ -7,20 +7,16 @@ What differs: random vectors in float64 with a given standard deviation.
 What to expect: variance 1 within two thousandths at a deviation of 0.1, about 0.9 at 0.01, 0 at 0.
 """
 
-import copy
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.draws import RandomModels
+from ablate.claims.probe.layers.normalisation import first_norm, moments_apart
 from ablate.config.limits import Range
-from ablate.model.norm.base import Norm
 from ablate.model.transformer import Transformer
-from ablate.seeding import stream
 
 
-@dataclass(kw_only=True)
 class FaintVectors(RandomModels):
     """A probe that applies a norm of the model, with its initial gain and bias, to random vectors
     with little variance.
@@ -32,7 +28,7 @@ class FaintVectors(RandomModels):
         seed: seed of the random vectors.
     """
 
-    measures = ("moments", "without")
+    single = ("moments", "without")
 
     deviation: Annotated[float, Range(0)]
 
@@ -47,16 +43,11 @@ class FaintVectors(RandomModels):
             moments: largest deviation over the output vectors of the norm.
             without: smallest deviation over the input vectors of the norm.
         """
-        norm = copy.deepcopy(next(m for m in model.modules() if isinstance(m, Norm))).double()
-        width = model.embedding.output_weight().size(1)
-        generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
-        shape = (self.draws, self.length, width)
-        x = 3 + self.deviation * torch.randn(shape, generator=generator, dtype=torch.float64)
-        return {"moments": float(_deviation(norm(x)).max()), "without": float(_deviation(x).min())}
-
-
-def _deviation(x: torch.Tensor) -> torch.Tensor:
-    """Return for each vector the distance of its mean from 0 or the distance of its variance from
-    1, whichever is larger.
-    """
-    return torch.maximum(x.mean(-1).abs(), (x.var(-1, correction=0) - 1).abs())
+        norm = first_norm(model)
+        shape = (self.draws, self.length, model.embedding.output_weight().size(1))
+        noise = torch.randn(shape, generator=self.generator(), dtype=torch.float64)
+        x = 3 + self.deviation * noise
+        return {
+            "moments": float(moments_apart(norm(x)).max()),
+            "without": float(moments_apart(x).min()),
+        }

@@ -14,8 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import ExtremesOfModels
+from ablate.claims.probe.draws import Measured, RandomModels, moved
 from ablate.model.feed_forward.position_wise import PositionWise
 from ablate.model.transformer import Transformer
 
@@ -23,26 +22,24 @@ WIDEST = 32  # upper limit for random d_model
 POSITIVE = 1e3  # a bias that makes all inner values positive
 
 
-class FeedForwardNetworks(ExtremesOfModels):
+class FeedForwardNetworks(RandomModels):
     """A probe that applies feed-forward networks of random widths to random vectors."""
 
-    least = (
+    largest = (
+        *("width_change", "other_positions", "between_positions", "relu_error"),
+        "bend_without_negatives",
+    )
+    smallest = (
         *("inner_change", "mixed", "own_position", "without_relu", "bend"),
         "between_layers",
     )
-    measures = (
-        *("width_change", "inner_change", "other_positions", "mixed", "own_position"),
-        *("between_positions", "between_layers"),
-        *("relu_error", "without_relu", "bend", "bend_without_negatives"),
-    )
 
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements for one network of random widths, weights and inputs.
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the measurements of one network of random widths, weights and inputs.
 
         The inner values of a feed-forward network are W1 x + b1.
 
-        Returns:
+        Yields:
             width_change: largest difference between the output width and the input width.
             inner_change: smallest difference between the inner width and the input width.
             other_positions: largest difference between the network and a function that acts on each
@@ -70,19 +67,17 @@ class FeedForwardNetworks(ExtremesOfModels):
         for parameter in network.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
         x, other = torch.randn(2, 2, length, width, generator=generator).double()
-        return {
-            "width_change": torch.tensor(abs(network.transform(x).size(-1) - width)),
-            "inner_change": torch.tensor(abs(network.inner(x).size(-1) - width)),
-            **positions(network, x, other),
-            **layers(model, generator),
-            **signs(network, x, other),
-        }
+        yield "width_change", abs(network.transform(x).size(-1) - width)
+        yield "inner_change", abs(network.inner(x).size(-1) - width)
+        yield from positions(network, x, other)
+        yield from layers(model, generator)
+        yield from signs(network, x, other)
 
 
 def positions(
     network: PositionWise, x: Float[Tensor, "B L D"], other: Float[Tensor, "B L D"]
-) -> dict[str, Tensor]:
-    """Return how much an output of a network depends on the inputs at other positions, on the input
+) -> Measured:
+    """Yield how much an output of a network depends on the inputs at other positions, on the input
     at its own position, and on the number of its position.
 
     Args:
@@ -91,19 +86,17 @@ def positions(
         other: other input vectors. The first vector of each sequence replaces the first vector in
             x.
 
-    Returns:
+    Yields:
         other_positions, mixed, own_position, between_positions: see `FeedForwardNetworks.draw`.
     """
     y = network.transform(x)
     first = torch.cat([other[:, :1], x[:, 1:]], 1)
     again = network.transform(first)
     twice = network.transform(x[:, :1].expand_as(x))
-    return {
-        "other_positions": mixing(network.transform, network, x, first),
-        "mixed": mixing(lambda z: network.transform(z + z.mean(1, True)), network, x, first),
-        "own_position": moved(y[:, :1], again[:, :1]),
-        "between_positions": moved(twice[:, :1].expand_as(twice), twice),
-    }
+    yield "other_positions", mixing(network.transform, network, x, first)
+    yield "mixed", mixing(lambda z: network.transform(z + z.mean(1, True)), network, x, first)
+    yield "own_position", moved(y[:, :1], again[:, :1])
+    yield "between_positions", moved(twice[:, :1], twice)
 
 
 def mixing(
@@ -135,31 +128,29 @@ def mixing(
     return torch.stack(differences).max()
 
 
-def layers(model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-    """Compare the feed-forward networks of the first and the second encoder layer.
+def layers(model: Transformer, generator: torch.Generator) -> Measured:
+    """Compare the feed-forward networks of the first and the second encoder layer, if there are
+    two.
 
-    The result is empty if the encoder has only one layer.
-
-    Returns:
+    Yields:
         between_layers: largest difference between the outputs of the networks for one random
             vector.
     """
     networks = [layer["feed_forward"] for layer in model.encoder.layers]  # type: ignore[index]
-    if len(networks) < 2:
-        return {}
-    x = torch.randn(1, 1, model.encoder.d_model, generator=generator).double()
-    return {"between_layers": moved(networks[0].transform(x), networks[1].transform(x))}
+    if len(networks) > 1:
+        x = torch.randn(1, 1, model.encoder.d_model, generator=generator).double()
+        yield "between_layers", moved(networks[0].transform(x), networks[1].transform(x))
 
 
 def signs(
     network: PositionWise, x: Float[Tensor, "B L D"], other: Float[Tensor, "B L D"]
-) -> dict[str, Tensor]:
-    """Return measurements of the signs of the inner values, and of the deviation from an affine
+) -> Measured:
+    """Yield measurements of the signs of the inner values, and of the deviation from an affine
     map.
 
     The network is changed: afterwards, its bias makes all inner values positive.
 
-    Returns:
+    Yields:
         relu_error, without_relu, bend, bend_without_negatives: see
             `FeedForwardNetworks.draw`.
     """
@@ -168,13 +159,11 @@ def signs(
         network.transform(x)
     before = network.inner(x)
     expected = torch.where(before > 0, before, 0.0)
-    measurements = {
-        "relu_error": moved(inside[0], expected),
-        "without_relu": moved(before, expected),
-        "bend": bend(network, x, other),
-    }
+    yield "relu_error", moved(inside[0], expected)
+    yield "without_relu", moved(before, expected)
+    yield "bend", bend(network, x, other)
     network.inner.bias.add_(POSITIVE)
-    return {**measurements, "bend_without_negatives": bend(network, x, other)}
+    yield "bend_without_negatives", bend(network, x, other)
 
 
 def bend(network: PositionWise, a: Tensor, b: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ What to expect: equality up to rounding, also for many tokens; squared differenc
     gradients. A softmax is never zero in exact arithmetic, but float32 has no number below 1e-45.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -21,22 +20,19 @@ from torch.nn import functional as F
 
 from ablate.claims.loss.difference import Difference
 from ablate.claims.loss.sparsemax import sparsemax
-from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.claims.probe.draws import Measured, RandomModels, moved
 from ablate.config.limits import Range
 from ablate.data.vocabulary import PAD
 from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import LabelSmoothing
 from ablate.model.transformer import Transformer
-from ablate.seeding import stream
 
 EPSILON, TARGET = 0.1, "not_true_nor_pad"
 DEVIATION = 3.0
 FARTHEST = 200.0
 
 
-@dataclass(kw_only=True)
 class LossGradients(RandomModels):
     """A probe that computes losses and their gradients for random logits.
 
@@ -50,37 +46,34 @@ class LossGradients(RandomModels):
         UserError: `draws` is below 1, `length` is below 2, or `words` is below 5.
     """
 
-    measures = (
-        *("subtraction", "subtraction_control", "divergence", "divergence_control"),
-        *("zeros", "zeros_float32", "zeros_sparsemax"),
-    )
+    largest = ("subtraction", "divergence", "zeros", "zeros_float32")
+    smallest = ("subtraction_control", "divergence_control", "zeros_sparsemax")
 
     words: Annotated[int, Range(5)]
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return the largest or the smallest value of each measurement over all draws of logits;
         the model is ignored.
+        """
+        generator = self.generator()
+        return self.reduced(self.draw(model, generator) for _ in range(self.draws))
 
-        Returns:
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the measurements of one random matrix of logits.
+
+        Yields:
             subtraction: largest difference between the gradient of cross-entropy and p - y, where p
                 are the probabilities and y is the one-hot target.
-            subtraction_control: smallest such difference if the loss is a squared difference
-                instead of cross-entropy.
+            subtraction_control: largest such difference if the loss is a squared difference instead
+                of cross-entropy.
             divergence: largest difference between the gradient of the divergence from a smoothed
                 target and the gradient of cross-entropy with the same smoothed target.
-            divergence_control: smallest difference between the gradients of cross-entropy with the
+            divergence_control: largest difference between the gradients of cross-entropy with the
                 smoothed target and with the one-hot target.
-            zeros, zeros_float32: largest fraction of probabilities of a softmax that are exactly
-                zero, in float64 and in float32.
-            zeros_sparsemax: smallest fraction of probabilities of sparsemax that are exactly zero.
+            zeros, zeros_float32: fraction of probabilities of a softmax that are exactly zero, in
+                float64 and in float32.
+            zeros_sparsemax: fraction of probabilities of sparsemax that are exactly zero.
         """
-        generator = torch.Generator().manual_seed(stream(self.seed, type(self).__name__))
-        measurements = [self.draw(generator) for _ in range(self.draws)]
-        least = {"subtraction_control", "divergence_control", "zeros_sparsemax"}
-        return extremes(measurements, least)
-
-    def draw(self, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements that `__call__` describes, for one random matrix of logits."""
         shape = self.length, self.words
         x = DEVIATION * torch.randn(shape, generator=generator, dtype=torch.float64)
         targets = torch.randint(PAD + 1, self.words, shape[:1], generator=generator)
@@ -88,19 +81,18 @@ class LossGradients(RandomModels):
         p_less_y[torch.arange(self.length), targets] -= 1
         smoothed = gradient(LabelSmoothing(epsilon=EPSILON, target=TARGET), x, targets)
         plain = gradient(CrossEntropy(), x, targets)
+        yield "subtraction", moved(plain, p_less_y)
+        yield "subtraction_control", moved(gradient(Difference(power=2), x, targets), p_less_y)
+        yield "divergence", moved(divergence_gradient(x, targets), smoothed)
+        yield "divergence_control", moved(plain, smoothed)
         far = FARTHEST * torch.rand(shape, generator=generator, dtype=torch.float64)
         far[:, 0], far[:, 1] = 0, FARTHEST
-        return {
-            "subtraction": moved(plain, p_less_y),
-            "subtraction_control": moved(gradient(Difference(power=2), x, targets), p_less_y),
-            "divergence": moved(divergence_gradient(x, targets), smoothed),
-            "divergence_control": moved(plain, smoothed),
-            "zeros": share_of_zeros(far.softmax(1)),
-            "zeros_float32": share_of_zeros(far.float().softmax(1)),
-            "zeros_sparsemax": share_of_zeros(sparsemax(far)),
-        }
+        yield "zeros", share_of_zeros(far.softmax(1))
+        yield "zeros_float32", share_of_zeros(far.float().softmax(1))
+        yield "zeros_sparsemax", share_of_zeros(sparsemax(far))
 
 
+@torch.enable_grad()
 def gradient(
     loss: Loss, x: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
 ) -> Float[Tensor, "N V"]:
@@ -111,6 +103,7 @@ def gradient(
     return sum_gradient
 
 
+@torch.enable_grad()
 def divergence_gradient(
     x: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
 ) -> Float[Tensor, "N V"]:

@@ -10,7 +10,6 @@ What to expect: norm_first is Pre-LN. A sequence-first module that receives batc
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch
@@ -18,8 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import ExtremesOfModels, seeded
+from ablate.claims.probe.draws import Measured, RandomModels, moved, seeded
 from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
 
@@ -27,30 +25,27 @@ DROPOUT = 0.5
 SENTENCES = 2  # fewer than the shortest number of tokens, so that shapes differ
 
 
-@dataclass(kw_only=True)
-class TorchLayers(ExtremesOfModels):
+class TorchLayers(RandomModels):
     """A probe of torch's layers with random sizes and weights; the model is ignored."""
 
     length: Annotated[int, Range(4)]
-    least = (
+    largest = (
+        *("post_of_post", "pre_of_pre", "wrong_shapes", "wrong_shapes_per_head"),
+        *("wrong_shapes_batch_first", "layouts", "dropout_difference", "fast_shape"),
+        "fast_padding",
+    )
+    smallest = (
         *("pre_of_post", "literal_of_pre", "post_of_pre", "shape_differs", "misused"),
         *("dropout_row_error", "scores_dropped"),
     )
-    measures = (
-        *("post_of_post", "pre_of_post", "pre_of_pre", "post_of_pre", "literal_of_pre"),
-        *("wrong_shapes", "shape_differs", "wrong_shapes_per_head", "wrong_shapes_batch_first"),
-        *("layouts", "misused", "dropout_difference", "scores_dropped", "dropout_row_error"),
-        *("fast_shape", "fast_padding"),
-    )
 
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float | Tensor]:
-        """Return the measurements for layers of one random size.
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the measurements of layers of one random size.
 
         L and S are the numbers of queries and keys, N is the number of sentences, and E is the
         width.
 
-        Returns:
+        Yields:
             FORM_of_ORDER, such as post_of_pre: difference between torch's layers with
                 norm_first=False (ORDER post) or True (ORDER pre) and a formula (FORM): post for
                 Post-LN, pre for Pre-LN, literal for "norm before the addition".
@@ -85,13 +80,11 @@ class TorchLayers(ExtremesOfModels):
         )
         attention = nn.MultiheadAttention(*sizes).double().eval()
         normal(attention, generator)
-        return {
-            **norms(sizes, x, memory, generator),
-            **shapes(attention, x, memory),
-            **layouts(attention, x, memory),
-            **dropout(attention, x, generator),
-            **fast_path(sizes, x.float(), generator),
-        }
+        yield from norms(sizes, x, memory, generator)
+        yield from shapes(attention, x, memory)
+        yield from layouts(attention, x, memory)
+        yield from dropout(attention, x, generator)
+        yield from fast_path(sizes, x.float())
 
 
 def normal(module: nn.Module, generator: torch.Generator) -> None:
@@ -103,19 +96,16 @@ def normal(module: nn.Module, generator: torch.Generator) -> None:
 
 def norms(
     sizes: tuple[int, int], x: Tensor, memory: Tensor, generator: torch.Generator
-) -> dict[str, Tensor]:
-    """Return the differences between torch's encoder and decoder layers and three formulas of norm
+) -> Measured:
+    """Yield the differences between torch's encoder and decoder layers and three formulas of norm
     placement.
 
-    Returns:
-        FORM_of_ORDER, such as pre_of_post: difference between the layers with norm_first=False
-            (ORDER post) or True (ORDER pre) and a formula: Post-LN (FORM post), Pre-LN (FORM pre),
-            or the norm before the addition (FORM literal). If FORM and ORDER are equal, it is the
-            larger difference of encoder and decoder layer, otherwise the smaller difference. There
-            is no literal_of_post.
+    Yields:
+        FORM_of_ORDER, such as pre_of_post: difference between a layer with norm_first=False (ORDER
+            post) or True (ORDER pre) and a formula: Post-LN (FORM post), Pre-LN (FORM pre), or the
+            norm before the addition (FORM literal). There is no literal_of_post.
     """
-    differences: dict[str, list[Tensor]] = {}
-    for order in ("post", "pre"):
+    for order, forms in (("post", ("post", "pre")), ("pre", ("post", "pre", "literal"))):
         given = {"dropout": 0.0, "batch_first": True, "norm_first": order == "pre"}
         encoder = nn.TransformerEncoderLayer(*sizes, 3 * sizes[0], **given)  # type: ignore[arg-type]
         decoder = nn.TransformerDecoderLayer(*sizes, 3 * sizes[0], **given)  # type: ignore[arg-type]
@@ -123,15 +113,8 @@ def norms(
             normal(layer, generator)
             crosses = isinstance(layer, nn.TransformerDecoderLayer)
             output = layer(x, memory) if crosses else layer(x)
-            for form in ("post", "pre", "literal"):
-                apart = moved(output, formula(form, layer, x, memory))
-                differences.setdefault(f"{form}_of_{order}", []).append(apart)
-    del differences["literal_of_post"]
-    same = ("post_of_post", "pre_of_pre")
-    return {
-        k: (torch.stack(v).max() if k in same else torch.stack(v).min())
-        for k, v in differences.items()
-    }
+            for form in forms:
+                yield f"{form}_of_{order}", moved(output, formula(form, layer, x, memory))
 
 
 def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
@@ -155,57 +138,51 @@ def formula(form: str, layer: Any, x: Tensor, memory: Tensor) -> Tensor:
 
 def shapes(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
-) -> dict[str, float | Tensor]:
-    """Return how many outputs of nn.MultiheadAttention have other shapes than torch's documentation
+) -> Measured:
+    """Yield how many outputs of nn.MultiheadAttention have other shapes than torch's documentation
     states.
 
-    Returns:
+    Yields:
         wrong_shapes, shape_differs, wrong_shapes_per_head, wrong_shapes_batch_first: see
             `TorchLayers.draw`.
     """
     (n, length, width), keys = x.shape, memory.size(1)
-    documented = [(length, n, width), (n, length, keys)]
-    query, key = x.transpose(0, 1), memory.transpose(0, 1)
-
-    def wrong(module: nn.MultiheadAttention, q: Tensor, k: Tensor, *, mean: bool = True) -> float:
-        got = module(q, k, k, average_attn_weights=mean)
-        return float(sum(part.shape != shape for part, shape in zip(got, documented, strict=True)))
-
+    q, k = x.transpose(0, 1), memory.transpose(0, 1)
     first = nn.MultiheadAttention(width, attention.num_heads, batch_first=True).double()
-    swapped = [(n, length, width), (length, n, keys)]
-    got = attention(query, key, key)
-    return {
-        "wrong_shapes": wrong(attention, query, key),
-        "shape_differs": sum(a.shape != b for a, b in zip(got, swapped, strict=True)),
-        "wrong_shapes_per_head": wrong(attention, query, key, mean=False),
-        "wrong_shapes_batch_first": wrong(first, x, memory),
-    }
+    documented = ((length, n, width), (n, length, keys))
+    for name, results, expected in (
+        ("wrong_shapes", attention(q, k, k), documented),
+        ("shape_differs", attention(q, k, k), ((n, length, width), (length, n, keys))),
+        ("wrong_shapes_per_head", attention(q, k, k, average_attn_weights=False), documented),
+        ("wrong_shapes_batch_first", first(x, memory, memory), documented),
+    ):
+        yield name, sum(of.shape != shape for of, shape in zip(results, expected, strict=True))
 
 
 def layouts(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], memory: Float[Tensor, "N S E"]
-) -> dict[str, Tensor]:
-    """Return the difference between a sequence-first and a batch-first module with the same
+) -> Measured:
+    """Yield the difference between a sequence-first and a batch-first module with the same
     weights, and the effect of batch-first data in a sequence-first module.
 
-    Returns:
+    Yields:
         layouts, misused: see `TorchLayers.draw`.
     """
     other = nn.MultiheadAttention(x.size(2), attention.num_heads, batch_first=True).double()
     other.load_state_dict(attention.state_dict())
     query, key = x.transpose(0, 1), memory.transpose(0, 1)
     expected = attention(query, key, key)[0].transpose(0, 1)
+    yield "layouts", moved(other(x, memory, memory)[0], expected)
     changed = torch.cat([x[:1], x[1:].flip(1)])
-    misused = [attention(y, y, y)[0][0] for y in (x, changed)]
-    return {"layouts": moved(other(x, memory, memory)[0], expected), "misused": moved(*misused)}
+    yield "misused", moved(*(attention(y, y, y)[0][0] for y in (x, changed)))
 
 
 def dropout(
     attention: nn.MultiheadAttention, x: Float[Tensor, "N L E"], generator: torch.Generator
-) -> dict[str, Tensor]:
+) -> Measured:
     """Compare the attention weights that a module returns with dropout and without dropout.
 
-    Returns:
+    Yields:
         dropout_difference, scores_dropped, dropout_row_error: see `TorchLayers.draw`.
     """
     query = x.transpose(0, 1)
@@ -217,24 +194,17 @@ def dropout(
         on_scores = F.dropout(plain.log(), DROPOUT).softmax(-1)
     attention.eval().dropout = 0.0
 
-    def difference(weights: Tensor) -> Tensor:
-        factors = weights / plain
+    for name, dropped in (("dropout_difference", weights), ("scores_dropped", on_scores)):
+        factors = dropped / plain
         apart = torch.stack([factors.abs(), (factors - 1 / (1 - DROPOUT)).abs()])
-        return torch.maximum(apart.amin(0).max(), apart.flatten(1).amin(1).max())
-
-    return {
-        "dropout_difference": difference(weights),
-        "scores_dropped": difference(on_scores),
-        "dropout_row_error": (weights.sum(-1) - 1).abs().max(),
-    }
+        yield name, torch.maximum(apart.amin(0).max(), apart.flatten(1).amin(1).max())
+    yield "dropout_row_error", moved(weights.sum(-1), 1.0)
 
 
-def fast_path(
-    sizes: tuple[int, int], x: Float[Tensor, "N L E"], generator: torch.Generator
-) -> dict[str, float | Tensor]:
+def fast_path(sizes: tuple[int, int], x: Float[Tensor, "N L E"]) -> Measured:
     """Compare torch's encoder with and without its fast path, which skips padding.
 
-    Returns:
+    Yields:
         fast_shape, fast_padding: see `TorchLayers.draw`.
     """
     layer = nn.TransformerEncoderLayer(*sizes, 3 * sizes[0], batch_first=True)
@@ -249,7 +219,5 @@ def fast_path(
         warnings.simplefilter("ignore")  # torch warns that nested tensors are a prototype
         first, other = (stack(x, src_key_padding_mask=padding) for stack in (fast, plain))
     same = first.shape == other.shape == x.shape
-    return {
-        "fast_shape": float(not same),
-        "fast_padding": moved(first[padding], other[padding]) if same else torch.tensor(torch.nan),
-    }
+    yield "fast_shape", not same
+    yield "fast_padding", moved(first[padding], other[padding]) if same else torch.nan

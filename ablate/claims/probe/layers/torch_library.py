@@ -8,7 +8,6 @@ What to expect: results that may change with the library. True hides a key in th
     it in the function; a mask of 0.0 and 1.0 is added to the scores; an integer mask is rejected.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -16,8 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import ExtremesOfModels
+from ablate.claims.probe.draws import Measured, RandomModels, moved, raises
 from ablate.config.limits import Range
 from ablate.model.transformer import Transformer
 
@@ -26,18 +24,19 @@ MASKS = ("bool", "uint8", "int64", "float_one", "float_inf")
 PLACES = ("key", "square", "square_3d")  # key_padding_mask, and attn_mask in its two shapes
 
 
-@dataclass(kw_only=True)
-class TorchLibrary(ExtremesOfModels):
+class TorchLibrary(RandomModels):
     """A probe of functions and modules of the installed version of torch, such as its treatment of
     masks; the model is ignored.
     """
 
     length: Annotated[int, Range(3)]
-    least = ("unmarked", "function_true", "polarity", "trained", "row_reads", "layer_false")
     dtype = torch.float32
-    measures = (
+    largest = (
         *(f"{place}_{mask}" for place in PLACES for mask in MASKS),
-        *("unmarked", "function_true", "function_false", "polarity", "layer_true", "layer_false"),
+        *("function_false", "layer_true"),
+    )
+    smallest = ("unmarked", "function_true", "polarity", "layer_false")
+    single = (
         *("copied", "row_reads", "rows_differ", "other_rows_written"),
         *("buffer_faults", "attribute_faults", "transient_faults", "other_length_refused"),
         *("without_variable", "trained"),
@@ -77,9 +76,8 @@ class TorchLibrary(ExtremesOfModels):
         """
         return {**super().__call__(model), **expand(self.length), **constants()}
 
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
-        """Return the largest attention weight on the keys that a mask marks, for random inputs and
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the largest attention weight on the keys that a mask marks, for random inputs and
         for each argument and type of the mask, and the other measurements of masks.
 
         `__call__` explains the names of the measurements.
@@ -95,28 +93,25 @@ class TorchLibrary(ExtremesOfModels):
             for place in PLACES
             for mask in MASKS
         }
+        yield from measurements.items()
         q, k = torch.randn(2, SENTENCES, HEADS, self.length, WIDTH, generator=generator).double()
         v = torch.eye(self.length).double().expand(SENTENCES, HEADS, -1, -1)
         weights = F.scaled_dot_product_attention(q, k, v, marks.expand(self.length, -1))
-        true = float(weights[..., marks].sum(-1).min())
-        plain = module(x, x, x)[1]
-        return {
-            **measurements,
-            "unmarked": float(plain[..., marks].sum(-1).mean()),
-            "function_true": true,
-            "function_false": float(weights[..., ~marks].max()),
-            "polarity": true - measurements["key_bool"],
-            **layer(x, marks, generator),
-        }
+        true = weights[..., marks].sum(-1).min()
+        yield "unmarked", module(x, x, x)[1][..., marks].sum(-1).mean()
+        yield "function_true", true
+        yield "function_false", weights[..., ~marks]
+        yield "polarity", true - measurements["key_bool"]
+        yield from layer(x, marks, generator)
 
 
 def layer(
     x: Float[Tensor, "B L D"], marks: Bool[Tensor, " L"], generator: torch.Generator
-) -> dict[str, float]:
-    """Return how much the outputs of nn.TransformerEncoderLayer at unmarked tokens change if the
+) -> Measured:
+    """Yield how much the outputs of nn.TransformerEncoderLayer at unmarked tokens change if the
     marked tokens are replaced.
 
-    Returns:
+    Yields:
         layer_true: change with a padding mask that is True at the marked tokens.
         layer_false: change without a mask.
     """
@@ -124,10 +119,8 @@ def layer(
     for parameter in module.parameters():
         parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
     other = torch.where(marks[:, None], x.flip(2), x)
-    mask = marks.expand(len(x), -1)
-    hidden = [module(y, src_key_padding_mask=mask)[:, ~marks] for y in (x, other)]
-    shown = [module(y)[:, ~marks] for y in (x, other)]
-    return {"layer_true": float(moved(*hidden)), "layer_false": float(moved(*shown))}
+    for name, mask in (("layer_true", marks.expand(len(x), -1)), ("layer_false", None)):
+        yield name, moved(*(module(y, src_key_padding_mask=mask)[:, ~marks] for y in (x, other)))
 
 
 def marked(marks: Bool[Tensor, " K"], mask: str) -> Tensor:
@@ -225,17 +218,13 @@ def constants() -> dict[str, float]:
 
     `TorchLibrary.__call__` explains the names of the measurements.
     """
-    saved = Constant(torch.ones(4, 2), "buffer").state_dict()
-    try:
-        Constant(torch.ones(5, 2), "buffer").load_state_dict(saved)
-        refused = 0.0
-    except RuntimeError:
-        refused = 1.0
+    saved, longer = (Constant(torch.ones(n, 2), "buffer") for n in (4, 5))
+    refused = raises(lambda: longer.load_state_dict(saved.state_dict()), RuntimeError)
     return {
         "buffer_faults": faults("buffer"),
         "attribute_faults": faults("attribute"),
         "transient_faults": faults("transient"),
-        "other_length_refused": refused,
+        "other_length_refused": float(refused),
         "without_variable": step("buffer"),
         "trained": step("parameter"),
     }

@@ -18,12 +18,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ablate.claims.probe.dependence.influence import influence
-from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import ExtremesOfModels, each_replaced
+from ablate.claims.probe.draws import Measured, RandomModels, each_replaced, moved
 from ablate.model.attention.base import Kernel
 from ablate.model.padding.base import Mask
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
 
 WAYS = ("before", "after", "renormalised", "past_only", "past_only_finite", "none", "inverted")
 FAR = 200.0  # if one score is larger than all others by FAR, their weights are 0 in float32
@@ -69,30 +67,24 @@ class Masked(Kernel):
         return scores.masked_fill(~keep, fill).softmax(-1)
 
 
-class CausalMasks(ExtremesOfModels):
+class CausalMasks(RandomModels):
     """A probe that replaces words of random sentences in decoders with different placements of the
     causal mask.
     """
 
-    least = (
+    largest = ("before_later", "renormalised_difference", "renormalised_far")
+    smallest = (
         *("after_later", "after_row_error", "none_later", "inverted_later", "past_only_nan"),
         *("past_only_later", "own_word", "own_past_only", "encoder_later", "source"),
     )
-    measures = (
-        *("before_later", "after_later", "after_row_error", "renormalised_difference"),
-        *("renormalised_far", "none_later", "inverted_later"),
-        *("past_only_nan", "past_only_later", "own_word", "own_past_only"),
-        *("encoder_later", "source"),
-    )
 
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements for one model with random weights and sentences.
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the measurements of one model with random weights and sentences.
 
         A row is the output of a stack at one position. WAY is one of WAYS, which the module
         docstring describes.
 
-        Returns:
+        Yields:
             WAY_later: largest change of a decoder row if a later word is replaced. The
                 measurements are before_later, after_later, none_later, inverted_later, and
                 past_only_later, which uses past_only_finite.
@@ -106,34 +98,30 @@ class CausalMasks(ExtremesOfModels):
             own_word: largest change of a decoder row of "before" if the word at this position is
                 replaced.
             own_past_only: largest such change of a decoder row of "past_only_finite".
-            encoder_later: smallest change of an encoder row if a later word is replaced.
-            source: smallest change of a decoder row of "before" if a source word is replaced.
+            encoder_later: change of an encoder row if a later word is replaced.
+            source: change of a decoder row of "before" if a source word is replaced.
         """
-        src, tgt = (random_sentences(model, [self.length], generator) for _ in range(2))
+        src, tgt = self.sentence_pair(model, generator)
         words, sources = each_replaced(tgt), each_replaced(src)
         memory = model.encode(src.expand_as(words))
         states = {way: masked(model, way).decode(words, memory) for way in WAYS}
-        moves = {way: influence(rows) for way, rows in states.items()}
-        later = torch.ones_like(moves["before"], dtype=torch.bool).triu(1)
+        effects = {way: influence(rows) for way, rows in states.items()}
+        later = torch.ones_like(effects["before"], dtype=torch.bool).triu(1)
+        for way in ("before", "after", "none", "inverted"):
+            yield f"{way}_later", effects[way][later].max()
+        yield "past_only_later", effects["past_only_finite"][later].max()
+        yield "past_only_nan", states["past_only"].isnan().double().mean()
+        yield "renormalised_difference", moved(states["renormalised"], states["before"])
+        yield "own_word", effects["before"].diagonal().max()
+        yield "own_past_only", effects["past_only_finite"].diagonal().max()
         read = model.encode(sources)
+        yield "encoder_later", influence(read.states)[later]
+        yield "source", influence(masked(model, "before").decode(tgt.expand_as(sources), read))
         scores = torch.randn(self.length, self.length, generator=generator).double()
-        sums = Masked("after").weights(scores).sum(-1)
+        yield "after_row_error", moved(Masked("after").weights(scores).sum(-1), 1.0)
         far = torch.zeros(2, 2)
         far[0, 1] = FAR
-        nan = states["past_only"].isnan().double().mean()
-        return {
-            **{f"{way}_later": moves[way][later].max() for way in ("before", "after", "none")},
-            "inverted_later": moves["inverted"][later].max(),
-            "past_only_later": moves["past_only_finite"][later].max(),
-            "after_row_error": (sums - 1).abs().max(),
-            "renormalised_difference": moved(states["renormalised"], states["before"]),
-            "renormalised_far": Masked("renormalised").weights(far).isnan().double().mean(),
-            "past_only_nan": nan,
-            "own_word": moves["before"].diagonal().max(),
-            "own_past_only": moves["past_only_finite"].diagonal().max(),
-            "encoder_later": influence(read.states)[later].min(),
-            "source": influence(masked(model, "before").decode(tgt.expand_as(sources), read)).min(),
-        }
+        yield "renormalised_far", Masked("renormalised").weights(far).isnan().double().mean()
 
 
 def masked(model: Transformer, way: str) -> Transformer:

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.claims.probe.random_models import ExtremesOfModels
+from ablate.claims.probe.draws import Measured, RandomModels
 from ablate.model.attention.base import Kernel
 from ablate.model.attention.explicit import Explicit
 from ablate.model.attention.fused import Fused
@@ -31,17 +31,17 @@ IMPLEMENTATIONS = (
 )
 
 
-class EmptyRows(ExtremesOfModels):
+class EmptyRows(RandomModels):
     """A probe that gives every implementation of attention one query whose keys are all masked; the
     model is ignored.
     """
 
-    measures = tuple(
+    largest = tuple(
         f"{what}_{name}" for what in ("outputs", "gradients") for name in IMPLEMENTATIONS
     )
 
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
-        """Return, for each implementation of attention, fractions of numbers that are not finite,
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield, for each implementation of attention, fractions of numbers that are not finite,
         for one set of random vectors.
 
         NAME is one of IMPLEMENTATIONS: an explicit softmax (softmax), this project's explicit
@@ -50,7 +50,7 @@ class EmptyRows(ExtremesOfModels):
         (torch_function), and nn.MultiheadAttention in training mode, which returns attention
         weights (torch_weights) or no weights (torch_plain).
 
-        Returns:
+        Yields:
             outputs_NAME: fraction in the output of the query whose keys are all masked.
             gradients_NAME: fraction in the gradient of the sum of all other outputs with respect to
                 the inputs.
@@ -59,20 +59,14 @@ class EmptyRows(ExtremesOfModels):
         x = torch.randn(SENTENCES, self.length, width, generator=generator).double()
         keep = torch.ones(self.length, self.length, dtype=torch.bool)
         keep[-1] = False
-        shares = {}
         for name, attend in implementations(keep, generator).items():
             read = x.clone().requires_grad_()
-            out = attend(read)
-            out[:, :-1].sum().backward()  # type: ignore[no-untyped-call]
+            with torch.enable_grad():
+                out = attend(read)
+                out[:, :-1].sum().backward()  # type: ignore[no-untyped-call]
             assert read.grad is not None
-            shares[f"outputs_{name}"] = not_finite(out[:, -1])
-            shares[f"gradients_{name}"] = not_finite(read.grad)
-        return shares
-
-
-def not_finite(x: Tensor) -> float:
-    """Return the fraction of a tensor's entries that are not finite."""
-    return float((~x.isfinite()).double().mean())
+            for what, numbers in (("outputs", out[:, -1]), ("gradients", read.grad)):
+                yield f"{what}_{name}", (~numbers.isfinite()).double().mean()
 
 
 def implementations(

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ablate.claims.probe.random_models import ExtremesOfModels
+from ablate.claims.probe.draws import Measured, RandomModels
 from ablate.model.transformer import Transformer
 
 FILLS = (-1e4, -1e9, -1e10, -torch.inf)
@@ -30,20 +30,19 @@ ROWS = 16
 FAR = 200.0  # a score that is lower by FAR has a weight that float32 cannot represent
 
 
-class MaskFills(ExtremesOfModels):
+class MaskFills(RandomModels):
     """A probe of attention weights after masked scores were replaced by fill values, such as -1e9,
     in several number types; the scores are random, and the model is ignored.
     """
 
-    least = ("unmasked",)
     dtype = torch.float32
-    measures = (
-        "unmasked",
-        "least_weight",
+    smallest = ("unmasked",)
+    largest = (
         *(f"{what}_{name}" for name in TYPES for what in ("weight", "held", "refused")),
         *(f"{what}_{name}" for name in TYPES for what in ("apart", "empty_apart")),
         "empty_weight",
     )
+    single = ("least_weight",)
 
     def __call__(self, model: Transformer) -> dict[str, float]:
         """Return attention weights for random scores, number types and fill values; each value is
@@ -71,29 +70,24 @@ class MaskFills(ExtremesOfModels):
         far = torch.tensor([0.0, -FAR]).softmax(0)
         return {**super().__call__(model), "least_weight": float(far[1])}
 
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, float]:
-        """Return the measurements that `__call__` describes, for one random matrix of scores."""
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the measurements that `__call__` describes, for one random matrix of scores."""
         scores = SPREAD * torch.randn(ROWS, self.length, generator=generator).double()
         masked = torch.rand(ROWS, self.length, generator=generator) < 0.5
         masked[:, 0], masked[:, 1] = False, True
         every = torch.ones_like(masked)
-        measurements = {"unmasked": float((scores.softmax(-1) * masked).sum(-1).mean())}
+        yield "unmasked", (scores.softmax(-1) * masked).sum(-1).mean()
         for name, dtype in TYPES.items():
             kept = applied(scores.to(dtype), masked)
-            largest = float(
-                torch.stack([w[masked].max() for w in kept.values() if w is not None]).max()
-            )
-            refused = sum(w is None for w in kept.values())
-            measurements |= {
-                f"held_{name}": largest,
-                f"refused_{name}": float(refused),
-                f"weight_{name}": torch.nan if refused else largest,
-                f"apart_{name}": apart(kept),
-                f"empty_apart_{name}": apart(applied(scores.to(dtype), every)),
-            }
+            for weights in kept.values():
+                yield f"held_{name}", 0.0 if weights is None else weights[masked]
+                yield f"weight_{name}", torch.nan if weights is None else weights[masked]
+            yield f"refused_{name}", sum(weights is None for weights in kept.values())
+            yield f"apart_{name}", apart(kept)
+            yield f"empty_apart_{name}", apart(applied(scores.to(dtype), every))
         empty = applied(scores, every)["filled", -1e9]
         assert empty is not None  # float64 can represent every fill
-        return {**measurements, "empty_weight": float(empty.max())}
+        yield "empty_weight", empty
 
 
 def applied(
@@ -123,7 +117,7 @@ def applied(
     return weights
 
 
-def apart(weights: dict[tuple[str, float], Tensor | None]) -> float:
+def apart(weights: dict[tuple[str, float], Tensor | None]) -> Tensor | float:
     """Return the largest difference between the weights for two fill values in place of masked
     scores.
 
@@ -134,4 +128,4 @@ def apart(weights: dict[tuple[str, float], Tensor | None]) -> float:
     filled = [weights["filled", fill] for fill in COMPARED]
     first, *remaining = [w.double() for w in filled if w is not None]
     differences = [(first - other).abs().max() for other in remaining]
-    return float(torch.stack(differences).max()) if differences else torch.nan
+    return torch.stack(differences).max() if differences else torch.nan

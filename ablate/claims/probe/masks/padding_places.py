@@ -10,23 +10,18 @@ What to expect: no difference with all three masks; on the right, the causal mas
     in the decoder; on the left it does not.
 """
 
-from dataclasses import dataclass
-
-import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.claims.probe.draws import Measured, RandomModels, moved
 from ablate.config.limits import Count
 from ablate.data.vocabulary import PAD
 from ablate.model.padding.columns import Columns
 from ablate.model.padding.none import NoPadding
 from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
-from ablate.probe.sentences import random_sentences
 
 PLACES = {
     "encoder": ("encoder", "self_attention"),
@@ -36,7 +31,6 @@ PLACES = {
 SIDES = ("right", "left")
 
 
-@dataclass(kw_only=True)
 class PaddingPlaces(RandomModels):
     """A probe that removes the padding mask of one attention at a time.
 
@@ -50,43 +44,32 @@ class PaddingPlaces(RandomModels):
         UserError: `draws` is below 1, `length` is below 2, or `padding` is below 1.
     """
 
-    measures = tuple(f"{side}_{place}" for side in SIDES for place in ("none", *PLACES, "least"))
+    largest = tuple(f"{side}_none" for side in SIDES)
+    smallest = tuple(f"{side}_{place}" for side in SIDES for place in (*PLACES, "least"))
 
     padding: Count
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return how much padding changes the outputs at tokens that are not padding. SIDE is right
-        or left: padding comes after or before the sentence.
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield how much padding changes the outputs of one random model at tokens that are not
+        padding. SIDE is right or left: padding comes after or before the sentence.
 
-        Returns:
-            SIDE_none: largest change over the draws if all three attentions mask padding.
-            SIDE_encoder, SIDE_decoder, SIDE_cross: smallest change over the draws if the mask of
-                padding is missing in one attention: the encoder's self-attention, the decoder's
-                self-attention, or the cross-attention.
-            SIDE_least: the smallest of these three changes.
+        Yields:
+            SIDE_none: change if all three attentions mask padding.
+            SIDE_encoder, SIDE_decoder, SIDE_cross: change if the mask of padding is missing in one
+                attention: the encoder's self-attention, the decoder's self-attention, or the
+                cross-attention.
+            SIDE_least: each of these three changes.
         """
-        measurements = [self.draw(*drawn) for drawn in self.models(model)]
-        places = {side: [f"{side}_{place}" for place in PLACES] for side in SIDES}
-        values = extremes(measurements, {name for names in places.values() for name in names})
-        least = {
-            f"{side}_least": float(np.min([values[name] for name in names]))
-            for side, names in places.items()
-        }
-        return values | least
-
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements that `__call__` describes, for one model with random weights."""
-        pair = [random_sentences(model, [self.length], generator) for _ in range(2)]
-        differences = {}
+        pair = self.sentence_pair(model, generator)
         for place in ("none", *PLACES):
             mask_all_but(model, place)
-            alone = outputs(model, pair[0], pair[1])
+            alone = outputs(model, *pair)
             for side in SIDES:
                 columns = (self.padding, 0) if side == "left" else (0, self.padding)
-                padded = [F.pad(ids, columns, value=PAD) for ids in pair]
-                differences[f"{side}_{place}"] = moved(alone, outputs(model, padded[0], padded[1]))
-        return differences
+                padded = outputs(model, *(F.pad(ids, columns, value=PAD) for ids in pair))
+                yield f"{side}_{place}", moved(alone, padded)
+                if place != "none":
+                    yield f"{side}_least", moved(alone, padded)
 
 
 def mask_all_but(model: Transformer, place: str) -> None:

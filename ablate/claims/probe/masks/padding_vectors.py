@@ -13,11 +13,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ablate.claims.probe.dependence.wires import moved
-from ablate.claims.probe.random_models import ExtremesOfModels
+from ablate.claims.probe.draws import Measured, RandomModels, moved
 from ablate.data.vocabulary import PAD
 from ablate.model.attention.explicit import Explicit
-from ablate.model.attention.multi_head import CrossAttention, MultiHeadAttention
+from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.embedding.table import Table
 from ablate.model.inspect import scale_of, weights_of
 from ablate.model.padding.base import Mask
@@ -29,29 +28,23 @@ from ablate.model.transformer import Transformer
 from ablate.probe.sentences import random_sentences
 
 
-class PaddingVectors(ExtremesOfModels):
+class PaddingVectors(RandomModels):
     """A probe that follows the vectors of padding from the embedding to the cross-attention."""
 
-    least = (
+    largest = ("zero_row", "zero_error", "bare_rows")
+    smallest = (
         *("padding_vector", "zero_row_placed", "ordinary_error", "zero_weight", "memory_rows"),
         *("rows_with_bias", "rows_with_residual", "rows_with_norm", "unmasked_moves"),
     )
-    measures = (
-        *("padding_vector", "zero_row_placed", "zero_row"),
-        *("zero_error", "ordinary_error", "zero_weight"),
-        *("memory_rows", "bare_rows", "rows_with_bias", "rows_with_residual", "rows_with_norm"),
-        "unmasked_moves",
-    )
 
-    @torch.no_grad()
-    def draw(self, model: Transformer, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return the measurements for one model with random weights and one random text.
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield the measurements of one model with random weights and one random text.
 
         PAD is the token of padding, and a padding vector is the vector at a position of PAD. The
         size of a vector is its largest absolute entry. An attention is row-masked if padding
         queries attend to nothing and their outputs are zeros.
 
-        Returns:
+        Yields:
             padding_vector: smallest size of a padding vector at the input of the first layer.
             zero_row_placed: smallest size there if the embedding of PAD is zero.
             zero_row: largest size of an embedded PAD, without positions, if its embedding is zero.
@@ -70,19 +63,20 @@ class PaddingVectors(ExtremesOfModels):
         """
         ids = random_sentences(model, [self.length, self.length // 2], generator)
         real = ids != PAD
-        memory = memory_rows(model, ids, real)
+        yield "memory_rows", sizes(memory_rows(model, ids, real)[~real])
         x = placed(model, ids)
-        measurements = {"padding_vector": least(x[~real]), "memory_rows": least(memory[~real])}
+        yield "padding_vector", sizes(x[~real])
         zero_pad(model)
+        yield "zero_row_placed", sizes(placed(model, ids)[~real])
         embedded = model.embedding.embed_src(ids)
-        measurements["zero_row_placed"] = least(placed(model, ids)[~real])
-        measurements["zero_row"] = embedded[~real].abs().max()
-        return {**measurements, **weights(model, embedded, x, real), **rows(model, x, real)}
+        yield "zero_row", sizes(embedded[~real])
+        yield from weights(model, embedded, x, real)
+        yield from rows(model, x, real)
 
 
-def least(vectors: Float[Tensor, "N D"]) -> Tensor:
-    """Return the smallest of the vectors' largest absolute entries."""
-    return vectors.abs().amax(-1).min()
+def sizes(vectors: Float[Tensor, "N D"]) -> Float[Tensor, " N"]:
+    """Return the largest absolute entry of each vector."""
+    return vectors.abs().amax(-1)
 
 
 def placed(model: Transformer, ids: Tensor) -> Float[Tensor, "B L D"]:
@@ -127,10 +121,8 @@ def without_biases(attention: MultiHeadAttention) -> MultiHeadAttention:
     return other
 
 
-def weights(
-    model: Transformer, embedded: Tensor, x: Tensor, real: Bool[Tensor, "B L"]
-) -> dict[str, Tensor]:
-    """Return the attention weights of padding that is not masked, compared with the weight of a key
+def weights(model: Transformer, embedded: Tensor, x: Tensor, real: Bool[Tensor, "B L"]) -> Measured:
+    """Yield the attention weights of padding that is not masked, compared with the weight of a key
     whose score is 0.
 
     Args:
@@ -139,22 +131,22 @@ def weights(
         x: tokens with positions, and with an ordinary embedding of PAD.
         real: mask of the tokens, False at padding.
 
-    Returns:
-        zero_weight: smallest weight of padding with zero vectors, without biases.
+    Yields:
+        zero_weight: weight of padding with zero vectors, without biases.
         zero_error: largest difference between such a weight and the weight of a score of 0.
         ordinary_error: the same difference for padding with ordinary vectors, with biases.
     """
     whole = [*model.encoder.layers][0]["self_attention"]
-    zero, zero_error = zero_score(without_biases(whole), embedded, real)
-    _, ordinary_error = zero_score(whole, x, real)
-    return {"zero_weight": zero, "zero_error": zero_error, "ordinary_error": ordinary_error}
+    got, expected = zero_score(without_biases(whole), embedded, real)
+    yield "zero_weight", got
+    yield "zero_error", moved(got, expected)
+    yield "ordinary_error", moved(*zero_score(whole, x, real))
 
 
 def zero_score(
     attention: MultiHeadAttention, x: Float[Tensor, "B L D"], real: Bool[Tensor, "B L"]
 ) -> tuple[Tensor, Tensor]:
-    """Return the smallest attention weight on padding, and the largest difference between such a
-    weight and the weight that a score of 0 would have.
+    """Return the attention weights on padding, and the weights that scores of 0 would have there.
 
     Raises:
         UserError: the attention scores are not scaled dot products.
@@ -164,17 +156,17 @@ def zero_score(
     padding = ~real[:, None, None].expand(-1, q.size(1), q.size(2), -1)
     got = weights_of(attention.kernel, q, k, k, Mask(), None)[padding]
     scores = (q @ k.mT * scale_of(attention.kernel)).masked_fill(padding, 0.0)
-    return got.min(), (got - scores.softmax(-1)[padding]).abs().max()
+    return got, scores.softmax(-1)[padding]
 
 
-def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, Tensor]:
-    """Return sizes (largest absolute entries) of padding vectors after the encoder's first
+def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> Measured:
+    """Yield sizes (largest absolute entries) of padding vectors after the encoder's first
     self-attention, if padding queries attend to nothing.
 
-    Returns:
-        bare_rows: largest size if the projections have no biases.
-        rows_with_bias, rows_with_residual, rows_with_norm: smallest size if the biases, the
-            residual connection or the norm are added.
+    Yields:
+        bare_rows: size if the projections have no biases.
+        rows_with_bias, rows_with_residual, rows_with_norm: size if the biases, the residual
+            connection or the norm are added.
         unmasked_moves: change of the output of cross-attention to the vectors of `bare_rows` if
             padding is not masked.
     """
@@ -183,25 +175,13 @@ def rows(model: Transformer, x: Tensor, real: Bool[Tensor, "B L"]) -> dict[str, 
     mask_rows(with_bias)
     at = LayerContext(torch.arange(x.size(1))[None], model.encoder.position, real, None)
     bare = without_biases(with_bias)(x, at)
-    norm = model.encoder.residual.norms[0]
-    cross: CrossAttention = [*model.decoder.layers][0]["cross_attention"]
-    return {
-        "bare_rows": bare[~real].abs().max(),
-        "rows_with_bias": least(with_bias(x, at)[~real]),
-        "rows_with_residual": least((x + bare)[~real]),
-        "rows_with_norm": least(norm(bare)[~real]),
-        "unmasked_moves": unmasked_moves(cross, x, Memory(bare, real), at),
-    }
-
-
-def unmasked_moves(cross: CrossAttention, x: Tensor, memory: Memory, at: LayerContext) -> Tensor:
-    """Return how much the output of cross-attention changes if padding of the source is not
-    masked.
-    """
-    other = without_biases(cross)
-    outputs = []
+    yield "bare_rows", sizes(bare[~real])
+    yield "rows_with_bias", sizes(with_bias(x, at)[~real])
+    yield "rows_with_residual", sizes((x + bare)[~real])
+    yield "rows_with_norm", sizes(model.encoder.residual.norms[0](bare)[~real])
+    cross = without_biases([*model.decoder.layers][0]["cross_attention"])
+    half, outputs = ~real.all(1), []  # sentences with padding
     for padding in (Columns(), NoPadding()):
-        other.padding = padding
-        outputs.append(other(x, at._replace(memory=memory)))
-    half = ~memory.real.all(1)  # sentences with padding
-    return moved(outputs[0][half], outputs[1][half])
+        cross.padding = padding
+        outputs.append(cross(x, at._replace(memory=Memory(bare, real)))[half])
+    yield "unmasked_moves", moved(*outputs)

@@ -10,16 +10,14 @@ What to expect: every batch whose targets differ in length contains PAD in its i
     at padding if its targets are ignored.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Int
-from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.probe.random_models import RandomModels, extremes
+from ablate.claims.probe.draws import Draws, Measured
 from ablate.data.batch import Batch
 from ablate.data.batching import Rank, Sizes, TrainingBatches
 from ablate.data.pairs import Corpus
@@ -27,7 +25,6 @@ from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import LabelSmoothing
-from ablate.model.sublayer import Memory
 from ablate.model.transformer import Transformer
 
 EPSILON = 0.1  # of label smoothing
@@ -35,8 +32,7 @@ SENTENCES = 6  # sentences per batch for gradients
 Lines = list[list[str]]
 
 
-@dataclass(kw_only=True)
-class PaddedBatches(RandomModels):
+class PaddedBatches(Draws):
     """A probe that makes batches of a corpus and computes gradients at the padding of the batches.
 
     Args:
@@ -51,12 +47,10 @@ class PaddedBatches(RandomModels):
         UserError: `draws` is below 1, or the sentences of the corpus are equally long.
     """
 
-    measures = (
-        *("batches", "unequal", "with_pad", "padded_alone"),
-        *("gradient_ignored", "gradient_counted", "gradient_torch"),
-    )
+    largest = ("gradient_ignored", "gradient_torch")
+    smallest = ("gradient_counted",)
+    single = ("batches", "unequal", "with_pad", "padded_alone")
 
-    length: int = field(init=False, default=2)
     corpus: Corpus
     task: Any
     tokens: int
@@ -89,8 +83,8 @@ class PaddedBatches(RandomModels):
                 "data with sentences of different lengths, such as data=toy, or more of it"
             )
         drawn = zip(self.models(model), batches, strict=True)
-        measurements = [gradients(*random_model, batch) for random_model, batch in drawn]
-        return self.counts(model, src, tgt) | extremes(measurements, {"gradient_counted"})
+        measurements = self.reduced(gradients(other, batch) for (other, _), batch in drawn)
+        return self.counts(model, src, tgt) | measurements
 
     def counts(self, model: Transformer, src: Lines, tgt: Lines) -> dict[str, float]:
         """Return batches, unequal, with_pad and padded_alone, which `__call__` describes."""
@@ -140,37 +134,28 @@ def reads_pad(batch: Batch) -> bool:
     return bool((batch.inputs.tgt_in == PAD).any())
 
 
-def gradients(model: Transformer, generator: torch.Generator, batch: Batch) -> dict[str, Tensor]:
-    """Return the largest absolute gradient of several losses at the positions of padding, for one
-    set of random weights.
+def gradients(model: Transformer, batch: Batch) -> Measured:
+    """Yield the absolute gradients of several losses at the positions of padding, for one set of
+    random weights.
 
-    Returns:
+    Yields:
         gradient_ignored, gradient_torch, gradient_counted: see `PaddedBatches.__call__`.
     """
     inputs, real = batch.inputs, batch.targets != PAD
     memory = model.encode(inputs.src)
-    x = model.embedding.embed_tgt(inputs.tgt_in).detach().requires_grad_()
-    detached = Memory(memory.states.detach(), memory.real)
-    states = model.decoder(x, inputs.tgt_in != PAD, detached)
-    logits, targets = model.head(states), batch.targets
+    x = model.embedding.embed_tgt(inputs.tgt_in).requires_grad_()
     smoothed = LabelSmoothing(epsilon=EPSILON, target="vocab")
-    ignored = [
-        at_padding(loss(logits[real], targets[real])[0], states, x, real)
-        for loss in (CrossEntropy(), smoothed)
-    ]
-    flat = logits.flatten(0, 1), targets.flatten()
-    by_torch = F.cross_entropy(*flat, ignore_index=PAD, label_smoothing=EPSILON)
-    counted = CrossEntropy()(*flat)[0]
-    return {
-        "gradient_ignored": torch.stack(ignored).max(),
-        "gradient_torch": at_padding(by_torch, states, x, real),
-        "gradient_counted": at_padding(counted, states, x, real),
-    }
-
-
-def at_padding(loss: Tensor, states: Tensor, x: Tensor, real: Tensor) -> Tensor:
-    """Return the largest absolute gradient of a loss, with respect to decoder states and decoder
-    inputs, at the positions of padding.
-    """
-    gradients_at = torch.autograd.grad(loss, (states, x), retain_graph=True)
-    return torch.stack([gradient[~real].abs().max() for gradient in gradients_at]).max()
+    with torch.enable_grad():
+        states = model.decoder(x, inputs.tgt_in != PAD, memory)
+        logits, targets = model.head(states), batch.targets
+        flat = logits.flatten(0, 1), targets.flatten()
+        by_torch = F.cross_entropy(*flat, ignore_index=PAD, label_smoothing=EPSILON)
+        losses = (
+            ("gradient_ignored", CrossEntropy()(logits[real], targets[real])[0]),
+            ("gradient_ignored", smoothed(logits[real], targets[real])[0]),
+            ("gradient_torch", by_torch),
+            ("gradient_counted", CrossEntropy()(*flat)[0]),
+        )
+    for name, loss in losses:
+        at_padding = torch.autograd.grad(loss, (states, x), retain_graph=True)
+        yield name, torch.stack([gradient[~real].abs().max() for gradient in at_padding]).max()

@@ -6,16 +6,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ablate.claims.probe.draws import Measured
 from ablate.claims.probe.positions.waves import TYPES
 from ablate.model.position.sinusoidal import Sinusoidal
 
 PERIOD = 100  # period of the control, in which positions coincide
 
 
-def coincidences(position: Sinusoidal, d_model: int, near: int, far: int) -> dict[str, float]:
-    """Return how many positions have the same encoding as another position.
+def coincidences(position: Sinusoidal, d_model: int, near: int, far: int) -> Measured:
+    """Yield how many positions have the same encoding as another position.
 
-    Returns:
+    Yields:
         same_TYPE: number among the first `far` positions, if encodings are rounded to a number
             type, such as bfloat16.
         same_bfloat16_near: number among the first `near` positions, in bfloat16.
@@ -23,18 +24,17 @@ def coincidences(position: Sinusoidal, d_model: int, near: int, far: int) -> dic
             taken modulo PERIOD, so that encodings repeat.
     """
 
-    def counted(dtype: torch.dtype, length: int, period: int = far) -> float:
+    def counted(dtype: torch.dtype, length: int, period: int = far) -> int:
         def pair(number: int, positions: Int[Tensor, " N"]) -> Float[Tensor, "2 N"]:
             angle = (positions % period) * 10000.0 ** (-number / position.n_steps)
             return torch.stack([angle.sin(), angle.cos()]).to(dtype).double()
 
-        return float(sharing(pair, d_model // 2, length))
+        return sharing(pair, d_model // 2, length)
 
-    return {
-        **{f"same_{name}": counted(dtype, far) for name, dtype in TYPES.items()},
-        "same_bfloat16_near": counted(torch.bfloat16, near),
-        "same_control": counted(torch.float64, 2 * PERIOD, PERIOD),
-    }
+    for name, dtype in TYPES.items():
+        yield f"same_{name}", counted(dtype, far)
+    yield "same_bfloat16_near", counted(torch.bfloat16, near)
+    yield "same_control", counted(torch.float64, 2 * PERIOD, PERIOD)
 
 
 def sharing(

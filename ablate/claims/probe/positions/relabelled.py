@@ -9,11 +9,11 @@ What differs: these models have no components that treat columns differently, su
 import copy
 from collections.abc import Iterable
 
-import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from ablate.claims.probe.draws import Measured, moved
 from ablate.errors import UserError
 from ablate.model.base import Seq2Seq
 from ablate.model.norm.base import Norm
@@ -27,19 +27,16 @@ READS = ("query", "key", "value", "inner", "gate", "group")
 WRITES = ("output", "outer")
 
 
-@torch.no_grad()
 def renaming(
     models: Iterable[tuple[Transformer, torch.Generator]], position: Sinusoidal, length: int
-) -> dict[str, float]:
-    """Return how much the logits of random models change if the columns of the sinusoids are
+) -> Measured:
+    """Yield how much the logits of random models change if the columns of the sinusoids are
     permuted into the order of the paper.
 
-    Returns:
-        relabelled: largest change over the models if the weights are permuted in the same way.
-        relabelled_control: smallest change over the models if the weights are not permuted.
+    Yields:
+        relabelled: change if the weights are permuted in the same way.
+        relabelled_control: change if the weights are not permuted.
     """
-    moved: list[float] = []
-    control: list[float] = []
     for model, generator in models:
         src, tgt = (random_sentences(model, [length], generator) for _ in range(2))
         inputs = Seq2Seq(src, tgt)
@@ -47,10 +44,10 @@ def renaming(
         halves = position.layout == "halves"
         order = columns.view(2, -1).T.flatten() if halves else columns
         logits = model.head(model(inputs))
-        for weights, changes in ((relabelled(model, order), moved), (model, control)):
+        renamed = {"relabelled": relabelled(model, order), "relabelled_control": model}
+        for name, weights in renamed.items():
             other = in_layout_of_paper(weights, len(columns))
-            changes.append(float((other.head(other(inputs)) - logits).abs().max()))
-    return {"relabelled": float(np.max(moved)), "relabelled_control": float(np.min(control))}
+            yield name, moved(other.head(other(inputs)), logits)
 
 
 def in_layout_of_paper(model: Transformer, d_model: int) -> Transformer:

@@ -12,34 +12,22 @@ What to expect: all algebraic identities hold up to rounding; in bfloat16, narro
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
 import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
-from ablate.claims.probe.positions import spelled
+from ablate.claims.probe.draws import Measured, RandomModels, moved
+from ablate.claims.probe.positions import spelled, waves
 from ablate.claims.probe.positions.distinct import coincidences
 from ablate.claims.probe.positions.position_formula import existing
 from ablate.claims.probe.positions.relabelled import check_columns, renaming
-from ablate.claims.probe.positions.waves import (
-    TOKENS,
-    TYPES,
-    best_sum,
-    distance,
-    pairs,
-    shift,
-    waves,
-)
-from ablate.claims.probe.random_models import RandomModels
 from ablate.config.limits import Range
 from ablate.errors import UserError
 from ablate.model.position.learned import Learned
 from ablate.model.position.sinusoidal import Sinusoidal
 from ablate.model.transformer import Transformer
-from ablate.seeding import stream
 
 # functions of the angle that take the place of sine and cosine in a control
 NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {
@@ -49,7 +37,6 @@ NEVER_PERIODIC: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@dataclass(kw_only=True)
 class Sinusoids(RandomModels):
     """A probe of the encoder's sinusoidal positions.
 
@@ -70,17 +57,18 @@ class Sinusoids(RandomModels):
             is not above twice `max_length`.
     """
 
-    measures = (
-        *(f"shift_{name}" for name in TYPES),
+    largest = (
+        *(f"shift_{name}" for name in waves.TYPES),
         *("shift_control", "product", "product_control", "sum"),
         *("pair", "pair_control", "ratio", "ratio_control", "rises", "rises_control"),
-        *(f"unfinished_{n}" for n in TOKENS),
+        *(f"unfinished_{n}" for n in waves.TOKENS),
         *("aperiodic_missing", "table_missing", "excess", "excess_control"),
-        *(f"same_{name}" for name in TYPES),
+        *(f"same_{name}" for name in waves.TYPES),
         *("same_bfloat16_near", "same_control"),
         *("spelling", "spelling_control", "index", "parity", "parity_columns", "parity_control"),
-        *("paper", "paper_control", "relabelled", "relabelled_control"),
+        *("paper", "paper_control", "relabelled"),
     )
+    smallest = ("relabelled_control",)
 
     max_length: Annotated[int, Range(3)]
     farthest: int
@@ -112,15 +100,17 @@ class Sinusoids(RandomModels):
         d_model = model.embedding.output_weight().size(1)
         start = torch.arange(self.max_length)
         p = position.formula(start, d_model)
-        return {
-            **self.shifts(position, d_model),
-            **pairs(p, waves(p, position.layout), position.layout),
-            **self.extension(position, d_model),
-            **coincidences(position, d_model, self.max_length, self.farthest),
-            **spellings(p, start),
-            **against_paper(p, waves(p, position.layout), start),
-            **renaming(self.models(model), position, self.length),
-        }
+        z = waves.waves(p, position.layout)
+        return self.reduced(
+            [
+                self.shifts(position, d_model),
+                waves.pairs(p, z, position.layout),
+                self.extension(position, d_model),
+                coincidences(position, d_model, self.max_length, self.farthest),
+                against_paper(p, z, start),
+                renaming(self.models(model), position, self.length),
+            ]
+        )
 
     def windows(self) -> Int[Tensor, " L"]:
         """Return the positions for which sinusoids are checked: the first `max_length` positions,
@@ -130,13 +120,13 @@ class Sinusoids(RandomModels):
             [torch.arange(n, n + self.max_length) for n in (0, self.farthest - self.max_length)]
         )
 
-    def shifts(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
-        """Return how well the encoding p[pos + k] can be computed from the encoding p[pos]: the
-        largest deviations over positions and random offsets k.
+    def shifts(self, position: Sinusoidal, d_model: int) -> Measured:
+        """Yield how well the encoding p[pos + k] can be computed from the encoding p[pos]: the
+        largest deviations over positions, for each random offset k.
 
         A pair is a sine and a cosine of the same frequency w, regarded as a complex number.
 
-        Returns:
+        Yields:
             shift_TYPE: difference between p[pos + k] and p[pos] with each pair rotated by k w, if
                 encodings are rounded to a number type, such as bfloat16.
             shift_control: difference between sin((pos + k) w) and cos(k w) sin(pos w), which is
@@ -146,29 +136,30 @@ class Sinusoids(RandomModels):
             sum: difference between p[pos + k] and a p[pos] + b p[k], with the best numbers a and b
                 for each k.
         """
-        generator = torch.Generator().manual_seed(stream(self.seed, "offsets"))
-        at, by_name = self.windows(), dict[str, list[float]]()
-        for k in torch.randint(1, self.max_length, (self.draws,), generator=generator).tolist():
-            for name, dtype in TYPES.items():
-                residual, control = shift(position, at, k, d_model, dtype)
-                by_name.setdefault(f"shift_{name}", []).append(residual)
+        at = self.windows()
+        offsets = torch.randint(
+            1, self.max_length, (self.draws,), generator=self.generator("offsets")
+        )
+        for k in offsets.tolist():
+            for name, dtype in waves.TYPES.items():
+                residual, control = waves.shift(position, at, k, d_model, dtype)
+                yield f"shift_{name}", residual
+            yield "shift_control", control
             p, then, shifted, wrong = (
                 position.formula(where, d_model)
                 for where in (at, at + k, torch.tensor([k]), torch.tensor([k + 1]))
             )
-            z, z_then, z_own, z_wrong = (
-                waves(x, position.layout) for x in (p, then, shifted, wrong)
+            z, z_then, z_shifted, z_wrong = (
+                waves.waves(x, position.layout) for x in (p, then, shifted, wrong)
             )
-            by_name.setdefault("shift_control", []).append(control)
-            by_name.setdefault("product", []).append(distance(z_then, z * z_own))
-            by_name.setdefault("product_control", []).append(distance(z_then, z * z_wrong))
-            by_name.setdefault("sum", []).append(best_sum(then, p, shifted.expand_as(p)))
-        return {name: float(np.max(values)) for name, values in by_name.items()}
+            yield "product", waves.distance(z_then, z * z_shifted)
+            yield "product_control", waves.distance(z_then, z * z_wrong)
+            yield "sum", waves.best_sum(then, p, shifted.expand_as(p))
 
-    def extension(self, position: Sinusoidal, d_model: int) -> dict[str, float]:
-        """Return how position encodings behave at positions beyond `max_length`.
+    def extension(self, position: Sinusoidal, d_model: int) -> Measured:
+        """Yield how position encodings behave at positions beyond `max_length`.
 
-        Returns:
+        Yields:
             aperiodic_missing: number of positions for which encodings without periods would fail.
                 Each function in NEVER_PERIODIC, such as the logarithm, takes the place of sine and
                 cosine. A position fails if, in every column, the value is infinite, NaN, or equal
@@ -182,68 +173,50 @@ class Sinusoids(RandomModels):
         beyond = self.windows()[self.max_length :]
         pair = torch.arange(d_model // 2, dtype=torch.float64)
         rate = 10000.0 ** (-pair / position.n_steps)
-        missing = []
         for function in NEVER_PERIODIC.values():
             now, before = (function(at[:, None] * rate) for at in (beyond, beyond - 1))
-            missing.append(int((~now.isfinite() | (now == before)).all(1).sum()))
+            yield "aperiodic_missing", (~now.isfinite() | (now == before)).all(1).sum()
+        both = 2 * self.max_length
         table = Learned(d_model=d_model, max_length=self.max_length)
-        values = [position.formula(self.windows(), d_model).to(dtype) for dtype in TYPES.values()]
-        largest = torch.stack([v.abs().max().double() for v in values]).max()
-        return {
-            "aperiodic_missing": float(max(missing)),
-            "table_missing": float(
-                2 * self.max_length - existing(table, d_model, 2 * self.max_length)
-            ),
-            "excess": float((largest - 1).clamp(min=0)),
-            "excess_control": float((beyond[:, None] * rate).log1p().max() - 1),
-        }
-
-
-def spellings(p: Float[Tensor, "L D"], at: Int[Tensor, " L"]) -> dict[str, float]:
-    """Return the largest differences between the model's encodings and encodings by other
-    interpretations of the paper's formula.
-
-    Args:
-        p: encodings of the model.
-        at: positions.
-
-    Returns:
-        spelling: difference if the angle is pos / 10000^(c / d_model) in each even column c, and
-            pos / 10000^((c - 1) / d_model) in each odd column c.
-        spelling_control: difference if the angle is pos / 10000^(c / d_model) in every column c.
-        index: difference if the angle is pos / 10000^(2i / d_model), where i counts columns, not
-            pairs.
-        parity: difference if even positions have only sines and odd positions have only cosines.
-        parity_columns: difference if even columns have sines and odd columns have cosines.
-        parity_control: difference if even columns have cosines and odd columns have sines.
-    """
-    readings = {
-        "spelling": spelled.by_column,
-        "spelling_control": spelled.every_column,
-        "index": spelled.index_is_dimension,
-        "parity": spelled.parity_of_position,
-        "parity_columns": spelled.paper,
-        "parity_control": spelled.swapped,
-    }
-    return {name: float((read(at, p.size(1)) - p).abs().max()) for name, read in readings.items()}
+        yield "table_missing", both - existing(table, d_model, both)
+        values = position.formula(self.windows(), d_model)
+        for dtype in waves.TYPES.values():
+            yield "excess", (values.to(dtype).abs().max().double() - 1).clamp(min=0)
+        yield "excess_control", (beyond[:, None] * rate).log1p() - 1
 
 
 def against_paper(
     p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], at: Int[Tensor, " L"]
-) -> dict[str, float]:
-    """Return the largest differences between the model's encodings and the paper's formula.
+) -> Measured:
+    """Yield the largest differences between the model's encodings and encodings by the paper's
+    formula, or by other interpretations of this formula.
 
     Args:
         p: encodings of the model.
         z: encodings of the model, each pair of sine and cosine as a complex number.
         at: positions.
 
-    Returns:
-        paper: difference if pairs are compared, in any order of the columns.
-        paper_control: difference if columns are compared in the given order.
+    Yields:
+        paper: difference from the paper's formula if pairs are compared, in any order of the
+            columns.
+        paper_control, parity_columns: this difference if columns are compared in the given order:
+            even columns have sines and odd columns have cosines.
+        spelling: difference if the angle is pos / 10000^(c / d_model) in each even column c, and
+            pos / 10000^((c - 1) / d_model) in each odd column c.
+        spelling_control: difference if the angle is pos / 10000^(c / d_model) in every column c.
+        index: difference if the angle is pos / 10000^(2i / d_model), where i counts columns, not
+            pairs.
+        parity: difference if even positions have only sines and odd positions have only cosines.
+        parity_control: difference if even columns have cosines and odd columns have sines.
     """
-    theirs = spelled.paper(at, p.size(1))
-    return {
-        "paper": distance(z, waves(theirs, "interleaved")),
-        "paper_control": float((p - theirs).abs().max()),
-    }
+    yield "paper", waves.distance(z, waves.waves(spelled.paper(at, p.size(1)), "interleaved"))
+    for name, interpretation in (
+        ("paper_control", spelled.paper),
+        ("parity_columns", spelled.paper),
+        ("spelling", spelled.by_column),
+        ("spelling_control", spelled.every_column),
+        ("index", spelled.index_is_dimension),
+        ("parity", spelled.parity_of_position),
+        ("parity_control", spelled.swapped),
+    ):
+        yield name, moved(interpretation(at, p.size(1)), p)

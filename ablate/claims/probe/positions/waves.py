@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
+from ablate.claims.probe.draws import Measured, moved
 from ablate.model.position.sinusoidal import Sinusoidal
 
 TYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -27,11 +28,11 @@ def waves(p: Float[Tensor, "L D"], layout: str) -> Complex[Tensor, "L P"]:
     return torch.complex(cos, sin)
 
 
-def distance(first: Complex[Tensor, "*L P"], other: Complex[Tensor, "*L P"]) -> float:
+def distance(first: Complex[Tensor, "*L P"], other: Complex[Tensor, "*L P"]) -> Tensor:
     """Return the largest absolute difference between two sets of complex numbers, in the real or in
     the imaginary part.
     """
-    return float(torch.view_as_real(first - other).abs().max())
+    return torch.view_as_real(first - other).abs().max()
 
 
 def frequencies(z: Complex[Tensor, "L P"]) -> Float[Tensor, " P"]:
@@ -42,7 +43,7 @@ def frequencies(z: Complex[Tensor, "L P"]) -> Float[Tensor, " P"]:
 
 def shift(
     position: Sinusoidal, at: Int[Tensor, " L"], offset: int, d_model: int, dtype: torch.dtype
-) -> tuple[float, float]:
+) -> tuple[Tensor, Tensor]:
     """Return two differences that show how well the encodings p[pos + k] can be computed from the
     encodings p[pos].
 
@@ -64,28 +65,28 @@ def shift(
     pair = torch.arange(now.size(1), dtype=torch.float64)
     turn = offset * 10000.0 ** (-pair / position.n_steps)
     turned = now * torch.polar(torch.ones_like(turn), turn)
-    return distance(then, turned), float((then.imag - now.imag * turn.cos()).abs().max())
+    return distance(then, turned), moved(then.imag, now.imag * turn.cos())
 
 
-def best_sum(then: Float[Tensor, "L D"], *parts: Float[Tensor, "L D"]) -> float:
+def best_sum(then: Float[Tensor, "L D"], *parts: Float[Tensor, "L D"]) -> Tensor:
     """Return the largest difference between `then` and the linear combination of `parts` that is
     closest to it.
     """
     columns = torch.stack([part.flatten() for part in parts], 1)
     factors = torch.linalg.lstsq(columns, then.reshape(-1, 1)).solution
-    return float((columns @ factors - then.reshape(-1, 1)).abs().max())
+    return moved(columns @ factors, then.reshape(-1, 1))
 
 
-def pairs(p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], layout: str) -> dict[str, float]:
-    """Return properties of the columns of position encodings and of their frequencies.
+def pairs(p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], layout: str) -> Measured:
+    """Yield properties of the columns of position encodings and of their frequencies.
 
     Args:
         p: the encodings.
         z: the encodings, each pair of sine and cosine as a complex number.
         layout: which columns form a pair, as in `waves`.
 
-    Returns:
-        pair: largest deviation from 1 of the sum of squares of columns 2i and 2i + 1.
+    Yields:
+        pair: deviation from 1 of the sum of squares of columns 2i and 2i + 1.
         pair_control: the same deviation for columns 2i + 1 and 2i + 2.
         ratio: largest relative deviation of the ratio of neighbouring frequencies from
             10000^(-2 / d_model).
@@ -97,23 +98,12 @@ def pairs(p: Float[Tensor, "L D"], z: Complex[Tensor, "L P"], layout: str) -> di
     d_model, rate = p.size(1), frequencies(z)
     by_column = rate.repeat_interleave(2) if layout == "interleaved" else rate.repeat(2)
     neighbours = rate[1:] / rate[:-1]
-
-    def off(step: float) -> float:
+    for name, columns in (("pair", p), ("pair_control", p.roll(-1, 1))):
+        yield name, moved(columns.reshape(len(p), -1, 2).square().sum(-1), 1.0)
+    for name, step in (("ratio", 2.0), ("ratio_control", 1.0)):
         deviations = (neighbours / 10000.0 ** (-step / d_model) - 1).abs()
-        return float(deviations.max()) if len(deviations) else 0.0  # a pair alone has no neighbour
-
-    def unlike(columns: Float[Tensor, "L D"]) -> float:
-        return float((columns.reshape(len(columns), -1, 2).square().sum(-1) - 1).abs().max())
-
-    def rising(rates: Float[Tensor, " D"]) -> float:
-        return float((rates[1:] > rates[:-1] * (1 + 1e-9)).sum())
-
-    return {
-        "pair": unlike(p),
-        "pair_control": unlike(p.roll(-1, 1)),
-        "ratio": off(2.0),
-        "ratio_control": off(1.0),
-        "rises": rising(by_column),
-        "rises_control": rising(by_column.flip(0)),
-        **{f"unfinished_{n}": float((rate * n < 2 * torch.pi).double().mean()) for n in TOKENS},
-    }
+        yield name, deviations if len(deviations) else 0.0  # a pair alone has no neighbour
+    for name, rates in (("rises", by_column), ("rises_control", by_column.flip(0))):
+        yield name, (rates[1:] > rates[:-1] * (1 + 1e-9)).sum()
+    for n in TOKENS:
+        yield f"unfinished_{n}", (rate * n < 2 * torch.pi).double().mean()

@@ -16,14 +16,13 @@ What to expect: the project's searches return the references' translations; the 
 """
 
 import itertools
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ablate.claims.probe.random_models import RandomModels
+from ablate.claims.probe.draws import Measured, RandomModels
 from ablate.config.limits import Range
 from ablate.data.vocabulary import BOS, EOS
 from ablate.model.base import Seq2Seq
@@ -35,15 +34,10 @@ from ablate.search.n_best import Ids, n_best
 
 Table = dict[Ids, list[float]]  # log-probabilities of the next id, by prefix
 SENTENCES = 4
-# measurements whose largest value over all sentences is reported
-LARGEST = ("kept", "kept_control", "missing", "missing_control", "branching")
-PENALTIES = (
-    0.6,
-    5.0,
-)  # the usual length penalty, and one that nearly always prefers longer translations
+# the usual length penalty, and one that nearly always prefers longer translations
+PENALTIES = (0.6, 5.0)
 
 
-@dataclass(kw_only=True)
 class SearchReference(RandomModels):
     """A probe that translates random sentences with models of random weights, by the project's
     greedy search and beam search and by simple reference algorithms.
@@ -60,24 +54,26 @@ class SearchReference(RandomModels):
             to 5.
     """
 
-    measures = (
-        *("greedy", "greedy_control", "beam_one", "beam_one_usual", "beam_one_large", "gap"),
-        *("beam_two", "exhaustive", "kept", "missing", "branching", "first_word"),
-        *("beam_two_control", "kept_control", "missing_control"),
+    dtype = torch.float32
+    largest = ("kept", "kept_control", "missing", "missing_control", "branching")
+    smallest = ("gap",)
+    mean = (
+        *("greedy", "greedy_control", "beam_one", "beam_one_usual", "beam_one_large"),
+        *("beam_two", "beam_two_control", "exhaustive", "first_word"),
     )
 
     words: Annotated[int, Range(2, 5)]
     longest: Annotated[int, Range(2, 5)]
 
-    def __call__(self, model: Transformer) -> dict[str, float]:
-        """Return for several pairs of search algorithms the fraction of sentences for which the two
+    def draw(self, model: Transformer, generator: torch.Generator) -> Measured:
+        """Yield for several pairs of search algorithms, and for each sentence, whether the two
         algorithms return different translations.
 
         The reference algorithms are `greedy_search`, which takes the most likely word at each step,
         and `beam_search`, both without length penalty. The project's searches are `Greedy` and
-        `Beam`, and `n_best` of `Beam` for two translations. The last six results are not fractions.
+        `Beam`, and `n_best` of `Beam` for two translations. The last six results are other numbers.
 
-        Returns:
+        Yields:
             greedy: `Greedy` against `greedy_search`.
             greedy_control: the least likely word at each step against `greedy_search`.
             beam_one: `Beam` of size 1 without length penalty against `greedy_search`.
@@ -99,20 +95,6 @@ class SearchReference(RandomModels):
             branching: largest number of hypotheses, minus 2, if the search keeps the two best
                 continuations of every hypothesis.
         """
-        sentences = [sentence for drawn in self.models(model) for sentence in self.draw(*drawn)]
-        values = {
-            name: torch.tensor([float(sentence[name]) for sentence in sentences])
-            for name in sentences[0]
-        }
-        extremes = {"gap": values.pop("gap").min()}
-        extremes |= {name: values.pop(name).max() for name in LARGEST}
-        shares = {name: value.mean() for name, value in values.items()}
-        return {name: float(value) for name, value in {**shares, **extremes}.items()}
-
-    def draw(self, model: Transformer, generator: torch.Generator) -> list[dict[str, Any]]:
-        """Return for each sentence the comparisons that `__call__` describes, for one model with
-        random weights.
-        """
         few = FewWords(model, self.words)
         src = random_sentences(model, [self.length] * SENTENCES, generator)
         settings = {"max_ratio": 0, "max_extra": self.longest}
@@ -121,33 +103,26 @@ class SearchReference(RandomModels):
         all_of_them = Beam(self.words**self.longest, 0.0, **settings)(few, src)
         singles, single_rows = two_best_translations(Beam(1, 0.0, **settings), few, src)
         pairs, rows = two_best_translations(Beam(2, 0.0, **settings), few, src)
-        measurements = []
         for number, table in enumerate(self.tables(few, src)):
             reference = greedy_search(table, self.longest)
             best = beam_search(table, self.longest, 2)
             whole = beam_search(table, self.longest, self.words**self.longest)[0]
-            measurements.append(
-                {
-                    "greedy": tuple(greedy[number]) != reference,
-                    "greedy_control": greedy_search(table, self.longest, sign=-1) != reference,
-                    "beam_one": tuple(single[number]) != reference,
-                    "beam_one_usual": tuple(usual[number]) != reference,
-                    "beam_one_large": tuple(large[number]) != reference,
-                    "gap": smallest_gap(table),
-                    "beam_two": pairs[number] != best[:2],
-                    "beam_two_control": singles[number] != best[:2],
-                    "exhaustive": tuple(all_of_them[number]) != whole,
-                    "kept": rows,
-                    "kept_control": single_rows,
-                    "missing": 2 - len(pairs[number]),
-                    "missing_control": 2 - len(singles[number]),
-                    "branching": len(two_per_hypothesis(table, self.longest)) - 2,
-                    "first_word": one_step_lookahead(table, self.longest) != best[0],
-                }
-            )
-        return measurements
+            yield "greedy", tuple(greedy[number]) != reference
+            yield "greedy_control", greedy_search(table, self.longest, sign=-1) != reference
+            yield "beam_one", tuple(single[number]) != reference
+            yield "beam_one_usual", tuple(usual[number]) != reference
+            yield "beam_one_large", tuple(large[number]) != reference
+            yield "beam_two", pairs[number] != best[:2]
+            yield "beam_two_control", singles[number] != best[:2]
+            yield "exhaustive", tuple(all_of_them[number]) != whole
+            yield "first_word", one_step_lookahead(table, self.longest) != best[0]
+            yield "gap", smallest_gap(table)
+            yield "kept", rows
+            yield "kept_control", single_rows
+            yield "missing", 2 - len(pairs[number])
+            yield "missing_control", 2 - len(singles[number])
+            yield "branching", len(two_per_hypothesis(table, self.longest)) - 2
 
-    @torch.no_grad()
     def tables(self, few: "FewWords", src: Int[Tensor, "B S"]) -> list[Table]:
         """Return for each sentence the log-probabilities of the next word after every possible
         prefix of the translation, computed by full forward passes.
