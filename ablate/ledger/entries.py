@@ -19,9 +19,8 @@ from ablate.ledger.claims import (
     read_standings,
     read_unasked,
 )
-from ablate.ledger.gone import Gone, missing_evidence
 from ablate.ledger.headline import HEADLINES, NOT_TESTABLE, Headline, headline
-from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP
+from ablate.ledger.places import COMMITTED, KEPT, ORIGINS, SWEEP, Gone, missing_evidence
 from ablate.ledger.verdicts import Finding, collect, latest, with_family
 
 TESTED = "tested"

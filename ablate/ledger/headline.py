@@ -29,7 +29,7 @@ from itertools import product
 
 from ablate.config.labels import arm_label, level_label, option_label
 from ablate.config.location import CONF
-from ablate.ledger.gone import Gone
+from ablate.ledger.places import Gone
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED

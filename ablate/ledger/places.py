@@ -1,21 +1,27 @@
-"""Find the files with verdicts: those of the committed evidence, and the user's own.
+"""Find the files with verdicts: those of the committed evidence, and the user's own; and evidence
+that is missing, although the manifest or the analysis log still lists it.
 
 The project's evidence is in the folder `experiments` of a checkout. A wheel has only its verdicts.
 A folder `experiments` elsewhere has evidence that the user has saved, and `results/sweeps` has the
-user's sweeps.
+user's sweeps. The manifest lists all evidence that was ever saved in `experiments`. The analysis
+log lists all sweeps.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from ablate.config.smoke import SMOKE
+from ablate.errors import UserError
+from ablate.evidence.analysis_log import ANALYSIS_LOG, Sweep, in_order, read_lines
+from ablate.evidence.manifest import KeptStudy, digest_of_runs, read_manifest
+from ablate.evidence.seal import ABOUT, RUNS, file_of_runs, read_parts
+from ablate.ledger.claims import read_readings
 from ablate.verdict.replication_file import RESULT
 
 COMMITTED, KEPT, SWEEP = "committed", "your experiment", "your sweep"
-ORIGINS = (
-    COMMITTED,
-    KEPT,
-    SWEEP,
-)  # verdicts of a later origin never change headlines of an earlier one
+# verdicts of a later origin never change headlines of an earlier one
+ORIGINS = (COMMITTED, KEPT, SWEEP)
 VERDICT = "verdict.json"
 LOCAL = Path("experiments")
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -68,3 +74,145 @@ def _committed_and_kept() -> Iterator[tuple[str, Path]]:
 
 def _within(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"**/{VERDICT}"))
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Evidence on a claim that is missing or was changed.
+
+    Args:
+        claim: id of the claim; "" if the analysis log does not name it.
+        reading: the reading (one of several meanings of the sentence) that was judged.
+        origin: one of ablate.ledger.places.ORIGINS.
+        experiment: the folder that had the evidence.
+        why: what is missing, as the end of a sentence.
+    """
+
+    claim: str
+    reading: str
+    origin: str
+    experiment: str
+    why: str
+
+    @property
+    def remark(self) -> bool:
+        """Whether no document states the reading (the meaning of the claim) for which evidence is
+        missing.
+
+        A verdict on such a reading does not count.
+        """
+        asked = read_readings().get((self.claim, self.reading))
+        return bool(asked and asked.remark)
+
+    def __str__(self) -> str:
+        """Return a sentence that names the experiment whose evidence is missing, and what is
+        missing.
+        """
+        return f"Evidence is missing: of {self.experiment} ({self.origin}), {self.why}."
+
+
+def missing_evidence(experiments: Path | None, results: Path) -> tuple[list[Gone], list[str]]:
+    """Return all missing evidence, and a warning for each damaged file.
+
+    Args:
+        experiments: folder with evidence; None for the project's folder and the user's.
+        results: folder of all results, with the user's sweeps.
+    """
+    sources = [*_manifests(experiments), (SWEEP, results)]
+    missing: list[Gone] = []
+    warnings = []
+    for origin, folder in sources:
+        try:
+            missing += (
+                _missing_sweeps(folder) if origin == SWEEP else _missing_studies(origin, folder)
+            )
+        except UserError as error:
+            warnings.append(str(error))
+    return missing, warnings
+
+
+def _manifests(experiments: Path | None) -> Iterator[tuple[str, Path]]:
+    yield COMMITTED, experiments or PROJECT
+    if experiments is None and LOCAL.resolve() != PROJECT.resolve():
+        yield KEPT, LOCAL
+
+
+def _missing_studies(origin: str, folder: Path) -> Iterator[Gone]:
+    """Yield an object for each claim of each saved study whose evidence is missing or changed.
+
+    The manifest in `folder` lists all studies that were ever saved in this folder. A study is
+    missing if one of its files is missing, or if its runs differ from the runs that were saved.
+
+    Args:
+        origin: `COMMITTED` for the studies that are published with the project; `KEPT` for the
+            user's studies, without those that the project's manifest lists, too.
+        folder: the folder `experiments` of the project or of the user.
+    """
+    committed = read_manifest(PROJECT) if origin == KEPT else {}
+    for study in read_manifest(folder).values():
+        if study.name not in committed and (why := _lost(folder / study.name, study)):
+            for claim, reading in study.claims:
+                yield Gone(claim, reading, origin, study.name, why)
+
+
+def _lost(folder: Path, study: KeptStudy) -> str:
+    if not (folder / VERDICT).exists():
+        return f"{VERDICT} of the {study.runs} runs that were kept is gone"
+    if is_packaged(folder):  # a wheel contains only the verdicts
+        return ""
+    for path in (folder / ABOUT, file_of_runs(folder)):
+        if not path.exists():
+            return f"{path.name} of the {study.runs} runs that were kept is gone"
+    if digest_of_runs(read_parts(folder).get("seal", {})) != study.digest:
+        return f"{RUNS} does not have the {study.runs} runs that were kept"
+    if study.logged and not (folder / ANALYSIS_LOG).exists():
+        return f"{ANALYSIS_LOG} is gone, which says what was looked at"
+    return ""
+
+
+def _missing_sweeps(results: Path) -> Iterator[Gone]:
+    """Yield an object for each claim of each sweep that was analysed, but whose verdict.json is
+    missing.
+
+    Smoke tests, replications and sweeps whose evidence the user has saved are left out. A sweep is
+    also left out if a later sweep in the same setting has the same study or asks the same
+    questions, and has a verdict: the later sweep contains the seeds of the earlier sweep, or
+    reports that they are missing.
+    """
+    logs = [results / ANALYSIS_LOG, *sorted(results.glob(f"sweeps/*/*/{ANALYSIS_LOG}"))]
+    lines = in_order(line for log in logs for line in read_lines(log))
+    begun = {line.folder: line for line in lines if isinstance(line, Sweep)}
+    looked = {line.folder for line in lines if not isinstance(line, Sweep)}
+    there = [line for line in begun.values() if (results / line.folder / VERDICT).exists()]
+    lost = [begun[folder] for folder in looked & begun.keys() if begun[folder] not in there]
+    kept = _kept_sweeps() if lost else set()
+    for sweep in sorted(lost, key=lambda sweep_line: sweep_line.time):
+        if not (_is_aside(sweep) or sweep.folder in kept or _is_followed(sweep, there)):
+            for claim, reading in sweep.claims or [["", ""]]:
+                yield Gone(claim, reading, SWEEP, sweep.folder, f"{VERDICT} is gone")
+
+
+def _is_aside(sweep: Sweep) -> bool:
+    """Return whether a sweep decides nothing, because it is a smoke test or a replication."""
+    return sweep.contest or sweep.regime.get("scale") == SMOKE
+
+
+def _is_followed(sweep: Sweep, sweeps: Sequence[Sweep]) -> bool:
+    """Return whether a later sweep in the same setting tested every claim that this sweep
+    tested.
+    """
+    return any(
+        other.time > sweep.time
+        and other.regime == sweep.regime
+        and (
+            other.study == sweep.study
+            or (bool(sweep.questions) and other.questions.keys() >= sweep.questions.keys())
+        )
+        for other in sweeps
+    )
+
+
+def _kept_sweeps() -> set[str]:
+    """Return the folders of the sweeps whose evidence the user has saved in `experiments`."""
+    studies = (read_parts(path.parent) for path in LOCAL.glob(f"*/{ABOUT}"))
+    return {sweep for study in studies if (sweep := study["registration"].get("sweep"))}

@@ -46,7 +46,7 @@ def noise(earlier: Sequence[Row], metric: str) -> Noise | None:
     for row in earlier:
         arms.setdefault(row.kin.arm, {})[row.seed] = row
     scores = [_scores(runs, metric) for runs in arms.values()]
-    repeated = [list(scores_of_arm.values()) for scores_of_arm in scores if len(scores_of_arm) > 1]
+    repeated = [list(of_arm.values()) for of_arm in scores if len(of_arm) > 1]
     if not repeated:
         return None
     seed = _pooled([np.array(values) for values in repeated])
@@ -92,12 +92,8 @@ def _parts(
     split, _, name = metric.rpartition("/")
     if name != BLEU:
         return None
-    pairs_of_contributions = [[_contributions(row, split) for row in pair] for pair in pairs]
-    differences = [
-        first - other
-        for first, other in pairs_of_contributions
-        if first is not None and other is not None
-    ]
+    read = [[_contributions(row, split) for row in pair] for pair in pairs]
+    differences = [a - b for a, b in read if a is not None and b is not None]
     if len(differences) < 2 or len({len(parts) for parts in differences}) > 1:
         return None
     return np.stack(differences)

@@ -16,10 +16,9 @@ from ablate.evidence.gather import statistics_of
 from ablate.evidence.registration import digest
 from ablate.evidence.types import Levels, Run, Study
 from ablate.phrases import name_of
-from ablate.plan.cost import Cost, cost, wall
 from ablate.plan.noise import as_run, noise
 from ablate.plan.power import Sensitivity, reason, sensitivities
-from ablate.plan.registry import Row, RunSignature
+from ablate.plan.registry import Cost, Row, RunSignature, cost, wall
 from ablate.record.types import Fingerprints
 from ablate.sweep.cell import Cell, plain_study, without_seed
 from ablate.sweep.composed import Composed

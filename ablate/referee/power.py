@@ -13,6 +13,7 @@ from ablate.errors import UserError
 from ablate.referee.question import CORRECTED, TEXTBOOK, Claim
 from ablate.stats.means import MeanDifference, Part, Variance
 from ablate.verdict.kind import KINDS
+from ablate.verdict.kind.base import Plan as SeedPlan
 
 DESIGNS = ("unpaired", "paired", "target")
 PLANNED_KINDS = ("superiority", "equivalence", "non_inferiority")
@@ -55,14 +56,13 @@ class Plan:
         corrects = self.test == CORRECTED if self.test else self.design == "paired"
         return replace(mean_difference, skewness=0.0, skewed=runs) if corrects else mean_difference
 
-    def needed(self, sd: float) -> dict[str, tuple[float, int | None]]:
+    def needed(self, sd: float) -> dict[str, SeedPlan]:
         """Return, for each decision, the assumed true effect and the runs per arm for power 0.8.
 
         The number of runs is None if no number is enough. `sd` is the standard deviation of the
         runs.
         """
-        plans = KINDS[self.kind].seeds_needed(self._rule(), self.noise(2, sd), self.alpha)
-        return {side: (plan.effect, plan.seeds) for side, plan in plans.items()}
+        return KINDS[self.kind].seeds_needed(self._rule(), self.noise(2, sd), self.alpha)
 
     def detectable(self, runs: int) -> float | None:
         """Return the effect (for equivalence, the margin) that `runs` runs per arm detect with
@@ -103,16 +103,19 @@ def sentences(plan: Plan, runs: int | None) -> Iterator[str]:
     None.
     """
     unit = {"unpaired": "runs per arm", "paired": "pairs", "target": "runs"}[plan.design]
-    for side, (effect, count) in plan.needed(plan.sd).items():
-        many = f"{count:,}" if count else "more than 1,000"
-        sentence = f"{side}: {many} {unit} have 80 % power if the true effect is {effect:g}"
+    for side, needed in plan.needed(plan.sd).items():
+        sentence = f"{side}: {_many(needed.seeds)} {unit} have 80 % power if the true effect is "
+        sentence += f"{needed.effect:g}"
         large = plan.largest_sd()
         if large > plan.sd * 1.005:
-            worst = plan.needed(large)[side][1]
-            more = f"{worst:,}" if worst else "more than 1,000"
+            more = _many(plan.needed(large)[side].seeds)
             sentence += f"; {more} if the standard deviation is at its upper limit of {large:.3g}"
         yield f"{sentence}."
     if runs:
         what = "a margin" if KINDS[plan.kind].needs_margin else "a true effect"
         least = plan.detectable(runs)
         yield f"{runs} {unit} detect {what} of {least:.3g} with 80 % power."
+
+
+def _many(runs: int | None) -> str:
+    return f"{runs:,}" if runs else "more than 1,000"

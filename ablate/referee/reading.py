@@ -5,7 +5,7 @@ value, and returns the value. It raises UserError for a value that is not allowe
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,30 +114,34 @@ def design_of(given: Row) -> Design:
         if not given.get(key):
             raise UserError(f"{key} is missing: {advice}")
     design = Design(**checked(given))
-    _check_design(design)
+    _refuse(_problems_of_design(design))
     return design
 
 
-def _check_design(design: Design) -> None:
-    """Raise UserError for settings of the design that exclude each other."""
+def _refuse(problems: Iterator[str]) -> None:
+    """Raise UserError with the first problem, if there is one."""
+    for problem in problems:
+        raise UserError(problem)
+
+
+def _problems_of_design(design: Design) -> Iterator[str]:
+    """Yield a sentence for each pair of settings of the design that exclude each other."""
     if bool(design.run) != bool(design.step):
-        raise UserError("run and step belong together: give the columns of both, or of neither")
+        yield "run and step belong together: give the columns of both, or of neither"
     if design.floor is not None and design.missing not in (RATE, LEAVE_OUT):
-        raise UserError(f"floor={design.floor:g} needs missing={RATE} or missing={LEAVE_OUT}")
+        yield f"floor={design.floor:g} needs missing={RATE} or missing={LEAVE_OUT}"
     if design.floor is not None and design.reach is not None:
-        raise UserError(
+        yield (
             "floor and reach cannot be combined: a run that learns nothing never reaches a value; "
             "remove one of them"
         )
     for key, default in (("take", "last"), ("by", ""), ("reach", None)):
         if getattr(design, key) != default and not design.step:
-            raise UserError(
-                f"{key} needs a table with many rows for each run: give the columns run and step"
-            )
+            yield f"{key} needs a table with many rows for each run: give the columns run and step"
     if design.by and design.take != "best":
-        raise UserError(f"by={design.by} chooses the best row of a run: give take=best, too")
+        yield f"by={design.by} chooses the best row of a run: give take=best, too"
     if design.reach is not None and design.take == "best":
-        raise UserError(
+        yield (
             "reach and take=best cannot be combined: reach compares steps, and no row of a run; "
             "remove one of them"
         )
@@ -153,88 +157,67 @@ def _claim(number: int, given: Any, design: Design) -> Claim:
     values = {"id": f"claim {number}", "alpha": design.alpha, **given}
     try:
         claim = Claim(**checked(values))
-        _check_together(claim, design)
+        _refuse(_problems(claim, design))
     except UserError as error:
         raise UserError(f"{place if 'id' in given else ''}{error}") from None
     return claim
 
 
-def _check_together(claim: Claim, design: Design) -> None:
-    """Raise UserError for a claim that no statistical rule can decide with this design."""
+def _problems(claim: Claim, design: Design) -> Iterator[str]:
+    """Yield the reasons why no statistical rule can decide a claim with this design."""
     if KINDS[claim.kind].needs_margin and not claim.margin:
-        raise UserError(
+        yield (
             f"margin is missing: {claim.kind} needs the smallest difference of the metric that "
             "matters"
         )
+    # the keys that state what the treatment is compared with
+    against = [key for key in ("baseline", "target") if getattr(claim, key) is not None]
     if claim.kind == "trend":
-        _check_trend(claim)
-    else:
-        _check_sides(claim, design)
-    if claim.kind == "stability" and (claim.target is not None or claim.minus):
-        raise UserError(
-            "kind=stability compares the failed runs of two arms: remove target and minus"
-        )
-    _check_exact(claim, design)
-
-
-def _check_sides(claim: Claim, design: Design) -> None:
-    """Raise UserError unless a claim compares the treatment with a baseline or with a target."""
-    against = _against(claim)
-    if claim.over:
-        raise UserError(f"over={claim.over} has no meaning for kind={claim.kind}")
-    if not against:
-        raise UserError(
-            "baseline is missing: give the arm to compare with, or a number as the target"
-        )
-    if len(against) > 1:
-        raise UserError(
-            f"baseline={claim.baseline} and target={claim.target:g}: a claim can have only one of "
-            "them"
-        )
-    if claim.treatment is not None and claim.treatment == claim.baseline:
-        raise UserError(
-            f"treatment and baseline are both {claim.treatment}: choose two different arms"
-        )
-    if claim.target is None and not design.arm:
-        raise UserError("arm is missing: name the column that says which arm a run belongs to")
-    if (
-        claim.kind != "stability"
-        and claim.minus
-        and (claim.treatment is None or not claim.baseline)
-    ):
-        raise UserError("minus= compares two differences: name a treatment and a baseline too")
-
-
-def _against(claim: Claim) -> list[str]:
-    """Return the keys of a claim that state what the treatment is compared with."""
-    return [key for key in ("baseline", "target") if getattr(claim, key) is not None]
-
-
-def _check_trend(claim: Claim) -> None:
-    if not claim.over:
-        raise UserError("over is missing: a trend runs over a numeric column")
-    for key in _against(claim):
-        raise UserError(
-            f"{key}={getattr(claim, key)} has no meaning for kind=trend; minus names the runs "
-            "whose slope is subtracted"
-        )
-
-
-def _check_exact(claim: Claim, design: Design) -> None:
-    if claim.kind != "exact":
-        if claim.tolerance:
-            raise UserError(
-                f"tolerance={claim.tolerance:g} is only for kind=exact: use margin instead"
+        if not claim.over:
+            yield "over is missing: a trend runs over a numeric column"
+        for key in against:
+            yield (
+                f"{key}={getattr(claim, key)} has no meaning for kind=trend; minus names the runs "
+                "whose slope is subtracted"
             )
-    elif claim.margin and claim.tolerance:
-        raise UserError(
+    else:
+        yield from _problems_of_sides(claim, against, design)
+    if claim.kind == "stability" and (claim.target is not None or claim.minus):
+        yield "kind=stability compares the failed runs of two arms: remove target and minus"
+    if claim.kind == "exact":
+        yield from _problems_of_exact(claim, design)
+    elif claim.tolerance:
+        yield f"tolerance={claim.tolerance:g} is only for kind=exact: use margin instead"
+
+
+def _problems_of_sides(claim: Claim, against: list[str], design: Design) -> Iterator[str]:
+    """Yield the reasons why a claim does not compare the treatment with a baseline or a target."""
+    if claim.over:
+        yield f"over={claim.over} has no meaning for kind={claim.kind}"
+    if not against:
+        yield "baseline is missing: give the arm to compare with, or a number as the target"
+    if len(against) > 1:
+        both = f"baseline={claim.baseline} and target={claim.target:g}"
+        yield f"{both}: a claim can have only one of them"
+    if claim.treatment is not None and claim.treatment == claim.baseline:
+        yield f"treatment and baseline are both {claim.treatment}: choose two different arms"
+    if claim.target is None and not design.arm:
+        yield "arm is missing: name the column that says which arm a run belongs to"
+    named = claim.treatment is not None and claim.baseline
+    if claim.kind != "stability" and claim.minus and not named:
+        yield "minus= compares two differences: name a treatment and a baseline too"
+
+
+def _problems_of_exact(claim: Claim, design: Design) -> Iterator[str]:
+    if claim.margin and claim.tolerance:
+        yield (
             f"tolerance={claim.tolerance:g} and margin={claim.margin:g}: an exact claim has "
             "either a tolerance (values are equal) or a margin (values differ)"
         )
-    elif claim.minus:
-        raise UserError("kind=exact checks each run separately, so it has no minus: remove minus")
-    elif claim.target is None and not design.pair:
-        raise UserError(
+    if claim.minus:
+        yield "kind=exact checks each run separately, so it has no minus: remove minus"
+    if claim.target is None and not design.pair:
+        yield (
             "pair is missing: kind=exact compares each run of the treatment with one of the "
             "baseline, so name the column that pairs them; kind=equivalence compares means"
         )

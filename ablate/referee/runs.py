@@ -92,16 +92,16 @@ class Runs:
         parts = [self.table.column(name, "arm").labels() for name in self.design.arm]
         if len(parts) == 1:
             return parts[0]
+        places = np.stack([places for places, _ in parts], 1)
+        complete = (places >= 0).all(1)
+        combinations, inverse = np.unique(places[complete], axis=0, return_inverse=True)
         joined = np.full(self.table.rows, -1)
-        whole = np.stack([places for places, _ in parts], 1)
-        complete = (whole >= 0).all(1)
-        combinations, inverse = np.unique(whole[complete], axis=0, return_inverse=True)
         joined[complete] = inverse.ravel()
-        labels = [
-            " ".join(names[k] for k, (_, names) in zip(combination, parts, strict=True))
+        names = [names for _, names in parts]
+        return joined, [
+            " ".join(labels[k] for k, labels in zip(combination, names, strict=True))
             for combination in combinations
         ]
-        return joined, labels
 
 
 def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
@@ -118,14 +118,17 @@ def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
     rows = np.ones(table.rows, dtype=bool)
     for name, wanted in levels.items():
         places, labels = table.column(name, key).labels()
-        allowed = [label_of(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
-        for label in allowed:
-            if label not in labels:
-                raise UserError(f"{key}: no row has {name}={label}; {meant(label, labels)}")
+        allowed = _labels_of(wanted)
+        if unknown := [label for label in allowed if label not in labels]:
+            raise UserError(f"{key}: no row has {name}={unknown[0]}; {meant(unknown[0], labels)}")
         rows &= np.isin(places, [labels.index(label) for label in allowed])
     if not rows.any():
         raise UserError(f"{key}: no row has all of {dict(levels)}; remove or change one of them")
     return rows
+
+
+def _labels_of(wanted: Any) -> list[str]:
+    return [label_of(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
 
 
 def runs_of(table: Table, design: Design) -> Runs:
@@ -151,7 +154,11 @@ def runs_of(table: Table, design: Design) -> Runs:
         )
     marked = marked_failed(table, design)
     without = marked | ~np.isfinite(values)
-    _check_size(table, design, values[~without])
+    if (size := np.abs(values[~without]).max(initial=0.0)) > LARGEST:
+        raise UserError(
+            f"{table.source}: {design.metric} reaches {size:.3g}, but values above {LARGEST:g} "
+            "cannot be compared; write inf for runs that diverged"
+        )
     counts |= {
         "runs": table.rows,
         "marked_failed": int(marked.sum()),
@@ -164,20 +171,9 @@ def runs_of(table: Table, design: Design) -> Runs:
             f"{design.metric}, which missing={REFUSE} forbids; choose missing={LEAVE_OUT}, "
             f"missing={RATE} or a value for them"
         )
-    if isinstance(design.missing, float):
-        return Runs(
-            design, table, np.where(without, design.missing, values), without & False, counts
-        )
-    return Runs(design, table, np.where(without, np.nan, values), without, counts)
-
-
-def _check_size(table: Table, design: Design, values: Numbers) -> None:
-    """Raise UserError for values whose squares would overflow."""
-    if len(values) and (size := np.abs(values).max()) > LARGEST:
-        raise UserError(
-            f"{table.source}: {design.metric} reaches {size:.3g}, but values above {LARGEST:g} "
-            "cannot be compared; write inf for runs that diverged"
-        )
+    filled = isinstance(design.missing, float)
+    values = np.where(without, design.missing if filled else np.nan, values)
+    return Runs(design, table, values, without & (not filled), counts)
 
 
 def _one_row_per_run(table: Table, design: Design, counts: dict[str, int]) -> tuple[Table, Numbers]:
@@ -208,8 +204,7 @@ def marked_failed(table: Table, design: Design) -> Rows:
     failed = np.zeros(table.rows, dtype=bool)
     for name, wanted in design.failed.items():
         places, labels = table.column(name, "failed").labels()
-        values = [label_of(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
-        codes = [labels.index(label) for label in values if label in labels]
+        codes = [labels.index(label) for label in _labels_of(wanted) if label in labels]
         failed |= np.isin(places, codes)
     return failed
 

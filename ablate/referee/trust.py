@@ -34,45 +34,48 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
     """Yield sentences on problems of a table that concern all claims about it."""
     yield UNKNOWN
     yield from runs.table.notes
-    counts = runs.counts
+    counts, design = runs.counts, runs.design
     if counts["rows"] != counts["runs"]:
-        which = "of them count"
-        if runs.design.step:
-            which = f"runs, of each of which the {_row(runs)} counts"
+        row = f"runs, of each of which the {_row(design)} counts"
+        which = row if design.step else "of them count"
         yield f"The table has {counts['rows']:,} rows; {counts['runs']:,} {which}."
     if counts["without_value"]:
+        reach, missing = design.reach, design.missing
+        result = design.metric if reach is None else f"number of steps to reach {reach:g}"
+        stated = missing if isinstance(missing, str) else f"{missing:g} stands for them"
         yield (
             f"{counts['without_value']} of {counts['runs']} runs have no finite "
-            f"{_result(runs)} ({counts['infinite']} infinite, {counts['marked_failed']} "
-            f"marked as failed); the study says missing: {_plain(runs.design.missing)}."
+            f"{result} ({counts['infinite']} infinite, {counts['marked_failed']} "
+            f"marked as failed); the study says missing: {stated}."
         )
     yield from _without_label(runs)
     yield from _unfinished(runs)
     yield from steps(question.design, question.columns, runs.table)
     if counts.get("ended_early"):
         what = "still count, unless the study marks them as failed"
-        if runs.design.reach is not None:
+        if design.reach is not None:
             what = (
-                f"count as failed if they did not reach {runs.design.reach:g}. If they were "
+                f"count as failed if they did not reach {design.reach:g}. If they were "
                 "planned to be shorter, they did not fail: first cut all runs to the same number "
                 "of steps"
             )
         yield (
-            f"{counts['ended_early']} of {counts['runs']} runs have their last {runs.design.metric}"
+            f"{counts['ended_early']} of {counts['runs']} runs have their last {design.metric}"
             f" at an earlier step than the longest run; they {what}."
         )
     if counts.get("repeated_steps"):
         yield (
-            f"{counts['repeated_steps']} rows repeat the {runs.design.run} and the "
-            f"{runs.design.step} of another row; the later row counts. If the rows belong to "
-            f"different runs, give each run its own {runs.design.run}."
+            f"{counts['repeated_steps']} rows repeat the {design.run} and the {design.step} of "
+            "another row; the later row counts. If the rows belong to different runs, give each "
+            f"run its own {design.run}."
         )
     if counts.get("not_reached"):
         yield (
-            f"{counts['not_reached']} runs never reach {runs.design.reach:g}: their last step "
+            f"{counts['not_reached']} runs never reach {design.reach:g}: their last step "
             "stands for a later one, so that their mean is a lower bound."
         )
-    if copies := duplicates(runs.table):
+    ordered = np.sort(runs.table.digests)
+    if copies := int((ordered[1:] == ordered[:-1]).sum()):
         yield (
             f"{copies} rows repeat another row in every column. They are counted; if they are "
             "copies of one run, the interval is too short."
@@ -123,13 +126,9 @@ def steps(design: Design, used: Iterable[str], table: Table) -> Iterator[str]:
 def _without_label(runs: Runs) -> Iterator[str]:
     """Yield a sentence for each column in which some runs have no value and are left out."""
     design = runs.design
-    named = [(name, "arm") for name in design.arm] + [
-        (design.group, "dataset"),
-        (design.pair, "pair"),
-    ]
-    for name, what in named:
-        empty = int((runs.table.columns[name].codes == EMPTY).sum()) if name else 0
-        if empty:
+    named = [*((name, "arm") for name in design.arm), (design.group, "dataset")]
+    for name, what in [*named, (design.pair, "pair")]:
+        if name and (empty := int((runs.table.columns[name].codes == EMPTY).sum())):
             of = f"{empty} of {runs.table.rows} runs"
             yield f"{of} have nothing in {name}, and are in no {what}."
 
@@ -165,14 +164,7 @@ def _without_level(claim: Claim, arms: tuple[Arm, ...], runs: Runs) -> Iterator[
         )
 
 
-def duplicates(table: Table) -> int:
-    """Return the number of rows that repeat another row in every column."""
-    ordered = np.sort(table.digests)
-    return int((ordered[1:] == ordered[:-1]).sum())
-
-
-def _row(runs: Runs) -> str:
-    design = runs.design
+def _row(design: Design) -> str:
     if design.reach is not None:
         return f"first step at {design.reach:g}"
     if design.take == "last":
@@ -181,15 +173,6 @@ def _row(runs: Runs) -> str:
     extreme = "lowest" if design.lower else "highest"
     flatters = "" if by != design.metric else ", which flatters noisy curves,"
     return f"row with the {extreme} {by}{flatters}"
-
-
-def _result(runs: Runs) -> str:
-    reach = runs.design.reach
-    return runs.design.metric if reach is None else f"number of steps to reach {reach:g}"
-
-
-def _plain(missing: str | float) -> str:
-    return missing if isinstance(missing, str) else f"{missing:g} stands for them"
 
 
 def _other_columns(claim: Claim, arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
@@ -204,15 +187,15 @@ def _other_columns(claim: Claim, arms: tuple[Arm, ...], runs: Runs) -> Iterator[
     if min(arm.runs for arm in arms) < 2:
         yield "Arms of a single run: nothing tells whether they differ in more than their name."
         return
+    labels = (arms[0].label, arms[1].label)
     used_columns = {*runs.design.columns, *claim.columns}
     differing = []
-    for name in runs.table.columns:
+    for name, column in runs.table.columns.items():
         if name in used_columns:
             continue
-        first, second = (runs.table.columns[name].constant(arm.rows) for arm in arms[:2])
-        if (first, second) == (arms[0].label, arms[1].label):
-            continue
-        if first is not None and second is not None and first != second:
+        first, second = (column.constant(arm.rows) for arm in arms[:2])
+        same = None in (first, second) or first == second
+        if not same and (first, second) != labels:
             differing.append(f"{name} ({first or 'nothing'} against {second or 'nothing'})")
     if differing:
         more = len(differing) - MOST_NAMED

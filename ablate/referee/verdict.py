@@ -192,15 +192,15 @@ class Verdict:
         """Return a data frame with a row per claim: verdict, effect, interval and runs."""
         import pandas as pd
 
-        flat = []
+        keys = ("id", "group", "verdict", "grade", "effect", "difference", "margin", "method")
+        rows = []
         for claim in self.to_dict()["claims"]:
             low, high = claim["interval"] or (None, None)
-            keys = ("id", "group", "verdict", "grade", "effect", "difference", "margin", "method")
-            row = {key: claim[key] for key in keys}
             runs = [arm["runs"] for arm in claim["arms"]]
             p = {f"p {side}": value for side, value in claim["p"].items()}
-            flat.append({**row, "low": low, "high": high, "runs": runs, **p})
-        return pd.DataFrame(flat)
+            row = {key: claim[key] for key in keys}
+            rows.append({**row, "low": low, "high": high, "runs": runs, **p})
+        return pd.DataFrame(rows)
 
     def plot(self) -> "Figure":
         """Return a figure with every run of every arm, and the effect of each claim."""

@@ -16,7 +16,6 @@ from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Run, Shown, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
-from ablate.report.components import components
 from ablate.report.draw.curves import draw_curves
 from ablate.report.draw.lines import (
     Norms,
@@ -37,7 +36,7 @@ from ablate.report.draw.rows import (
     far_rows,
 )
 from ablate.report.draw.style import style
-from ablate.report.selection import claims, has_effect, measured, named_metric, shown
+from ablate.report.selection import claims, components, has_effect, measured, named_metric, shown
 from ablate.verdict.decision import at_each_budget, is_exact
 from ablate.verdict.study_checks import LAYER
 

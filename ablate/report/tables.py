@@ -9,16 +9,7 @@ from typing import Any
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.table import by_label, steps_of
-from ablate.evidence.types import (
-    Entry,
-    Levels,
-    Published,
-    ReportedClaim,
-    Run,
-    Spread,
-    Target,
-    Verdict,
-)
+from ablate.evidence.types import Entry, Published, ReportedClaim, Run, Spread, Target, Verdict
 from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import grouped, listed, name_of, number_of, text
 from ablate.report.selection import claims, measured, named_metric, outcomes
@@ -173,62 +164,47 @@ def targets(evidence: Evidence, verdict: Verdict) -> Table | None:
 
 
 def _target(claim: Entry, target: Target, evidence: Evidence) -> list[str]:
-    treatment, baseline = arm_label(claim["treatment"]), arm_label(claim["baseline"])
-    needed, where = target["updates"], claim["where"]
+    levels = [claim["where"] | claim[arm] for arm in ("treatment", "baseline")]
+    early, late = ([run for run in evidence.runs if has(run, arm)] for arm in levels)
     assert evidence.short
-    steps = _steps(evidence.short, where | claim["treatment"], "budget.short")
-    most = _steps(evidence, where | claim["baseline"], "budget.steps")
-    first = _first_validation(evidence, where | claim["baseline"])
+    short = [run for run in evidence.short.runs if has(run, levels[0])]
+    steps = steps_of(short, "budget.short", evidence.short.regime["steps"])
+    most = steps_of(late, "budget.steps", evidence.regime["steps"])
+    needed, first = target["updates"], _first_validation(late)
     below, above = f"at most {first:,.0f}", f"> {grouped(most)}"
 
     def shown(steps: int | float | None) -> str:
         return above if steps is None else below if steps == first else f"{steps:,.0f}"
 
     ends_text = [shown(end) for end in target["interval"] or []]
-    seconds = _seconds(evidence, where | claim["baseline"], needed)
-    early = _seconds(
-        evidence, where | claim["treatment"], None if isinstance(steps, str) else steps
-    )
-    if _processors(evidence, where | claim["baseline"]).isdisjoint(
-        _processors(evidence, where | claim["treatment"])
-    ):
-        seconds = early = NOTHING  # times on different processors say nothing about the models
+    seconds = _seconds(late, needed)
+    until = _seconds(early, None if isinstance(steps, str) else steps)
+    processors = ({run.get("processor", "") for run in runs} for runs in (early, late))
+    if set.isdisjoint(*processors):
+        seconds = until = NOTHING  # times on different processors say nothing about the models
     return [
-        f"{treatment} after {grouped(steps)}",
-        baseline,
+        f"{arm_label(claim['treatment'])} after {grouped(steps)}",
+        arm_label(claim["baseline"]),
         shown(needed),
         f"[{', '.join(ends_text)}]" if ends_text else NOTHING,
-        early,
+        until,
         f"at most {seconds}" if needed == first and seconds != NOTHING else seconds,
     ]
 
 
-def _processors(evidence: Evidence, levels: Levels) -> set[str]:
-    """Return the processors of the runs with these levels; "" if it was not recorded."""
-    return {run.get("processor", "") for run in evidence.runs if has(run, levels)}
-
-
-def _steps(evidence: Evidence, levels: Levels, factor: str) -> int | str:
-    """Return the number of training steps of the runs with these levels."""
-    runs = (run for run in evidence.runs if has(run, levels))
-    return steps_of(runs, factor, evidence.regime["steps"])
-
-
-def _first_validation(evidence: Evidence, levels: Levels) -> int | float:
-    """Return the number of training steps before the first validation of the runs with these
-    levels; 0 if there is none.
+def _first_validation(runs: Sequence[Run]) -> int | float:
+    """Return the number of training steps before the first validation of the runs; 0 if there is
+    none.
     """
-    runs = (run for run in evidence.runs if has(run, levels))
     steps = [run["curve"]["step"][0] for run in runs if run["curve"].get("step")]
     return min((step for step in steps if step is not None), default=0)
 
 
-def _seconds(evidence: Evidence, levels: Levels, updates: int | float | None) -> str:
-    """Return the time of `updates` training steps as text, by the median time of a step in the runs
-    with these levels.
+def _seconds(runs: Sequence[Run], updates: int | float | None) -> str:
+    """Return the time of `updates` training steps as text, by the median time of a step in the
+    runs.
     """
-    runs = (run for run in evidence.runs if "update_seconds" in run and has(run, levels))
-    costs = [run["update_seconds"] for run in runs]
+    costs = [run["update_seconds"] for run in runs if "update_seconds" in run]
     if not costs or updates is None:
         return NOTHING
     return f"{statistics.median(costs) * updates:,.1f}"
@@ -237,10 +213,7 @@ def _seconds(evidence: Evidence, levels: Levels, updates: int | float | None) ->
 def wrong(evidence: Evidence) -> Table | None:
     """Return a table with a row for every run that did not finish; None if all runs finished."""
     rows = [
-        [
-            *(arm, str(run["seed"]), run["status"], _when(run)),
-            run.get("error", "") or NOTHING,
-        ]
+        [arm, str(run["seed"]), run["status"], _when(run), run.get("error", "") or NOTHING]
         for arm, runs in by_label(evidence.runs).items()
         for run in runs
         if run["status"] != "finished"
@@ -313,9 +286,8 @@ def published(evidence: Evidence, verdict: Verdict) -> Table | None:
 
 def _named(verdict: Verdict, arm: str) -> str:
     """Return the label of an arm of the study; if there is no arm of this name, the name itself."""
-    return next(
-        (known_arm["label"] for known_arm in verdict["arms"] if known_arm["arm"] == arm), arm
-    )
+    labels = {each["arm"]: each["label"] for each in verdict["arms"]}
+    return labels.get(arm, arm)
 
 
 def _ours(verdict: Verdict, number: Published) -> list[str]:

@@ -1,24 +1,34 @@
-"""Write the files of a report: verdict.json, report.md, report.html, figures/*.svg.
+"""Write the files of a report: verdict.json, report.md, report.html, figures/*.svg; and its tables
+for a paper, each as Markdown, LaTeX (booktabs) and CSV.
 
 The same evidence gives the same bytes, so a committed report can be checked by writing it again.
 """
 
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablate.config.titles import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
+from ablate.phrases import text
 from ablate.progress import track
 from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
-from ablate.report.content import content
+from ablate.report.content import citation, content
 from ablate.report.draw.style import svg
 from ablate.report.figures import SECTIONS, figures
 from ablate.report.page import markdown, page
+from ablate.report.tables import Table, comparable
 from ablate.verdict.conclude import conclude
 from ablate.verdict.replication_file import read_contest
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 DIGITS = 10
+LATEX = str.maketrans({"±": r"$\pm$", "<": "$<$", ">": "$>$", "²": "$^2$", "×": r"$\times$"})
+MINUS = re.compile(r"(?<![\w$.])-(?=\d)")
 
 
 def write_report(evidence: Evidence, folder: Path) -> Verdict:
@@ -66,3 +76,54 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(item) for item in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def write_tables(evidence: Evidence, verdict: Verdict, folder: Path) -> list[Path]:
+    """Write every table that compares claims or arms, and return the paths of the files.
+
+    Args:
+        evidence: runs and study of the experiment.
+        verdict: the verdict on its claims.
+        folder: target folder, which is created.
+    """
+    cited = citation(verdict)
+    paths = []
+    for name, table in comparable(evidence, verdict).items():
+        for ending, write in FORMATS.items():
+            path = folder / f"{name}.{ending}"
+            write_text(path, write(table, cited))
+            paths.append(path)
+    return paths
+
+
+def as_markdown(table: Table, cited: str) -> str:
+    """Return a table as Markdown, followed by the line for citing the table."""
+    return f"{table.markdown}\nSource: {text(cited)}.\n"
+
+
+def as_latex(table: Table, cited: str) -> str:
+    """Return a table as a LaTeX tabular for the package booktabs, with the line for citing the
+    table.
+    """
+    columns = "l" * table.words + "r" * (len(table.head) - table.words)
+    tabular = _frame(table).to_latex(index=False, escape=True, column_format=columns)
+    return f"% Source: {cited}\n" + MINUS.sub("$-$", tabular.translate(LATEX))
+
+
+def as_csv(table: Table, _: str) -> str:
+    """Return a table as CSV with a header."""
+    made: str = _frame(table).to_csv(index=False, lineterminator="\n")
+    return made
+
+
+def _frame(table: Table) -> "DataFrame":
+    import pandas  # takes half a second
+
+    return pandas.DataFrame(table.rows, columns=table.head)
+
+
+FORMATS: dict[str, Callable[[Table, str], str]] = {
+    "md": as_markdown,
+    "tex": as_latex,
+    "csv": as_csv,
+}

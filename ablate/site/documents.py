@@ -69,9 +69,7 @@ def _section(place: str, document: Document) -> str:
 
     If several names match, the longest is returned.
     """
-    matching = [
-        name for name in document.sections if place == name or place.startswith(f"{name}, ")
-    ]
+    matching = [name for name in document.sections if f"{place}, ".startswith(f"{name}, ")]
     return max(matching, key=len, default="")
 
 

@@ -101,9 +101,8 @@ class Source:
         """The labels of the corpora on which the models were trained; none without training."""
         if not was_trained(self.verdict):
             return []
-        return [
-            option_label("data", name) for name in re.split(SEVERAL, self.verdict["regime"]["data"])
-        ]
+        names = re.split(SEVERAL, self.verdict["regime"]["data"])
+        return [option_label("data", name) for name in names]
 
     @property
     def largest(self) -> int:
@@ -151,10 +150,13 @@ class Source:
             return 0.0
         if "short" in claim and claim["steps"] == claim["short"]["steps"]:
             evidence = evidence.short or evidence
-        places = [claim["where"], *([claim["where"] | claim["minus"]] if claim["minus"] else [])]
+        where = claim["where"]
+        places = [where, where | claim["minus"]] if claim["minus"] else [where]
         arms = [place | claim[arm] for place in places for arm in ("treatment", "baseline")]
-        asked = [run for run in evidence.runs if any(has(run, arm) for arm in arms)]
-        chose = [run for run in evidence.screening if any(has(run, arm) for arm in arms)]
+        asked, chose = (
+            [run for run in runs if any(has(run, arm) for arm in arms)]
+            for runs in (evidence.runs, evidence.screening)
+        )
         took = sum(run["seconds"] for run in (*asked, *chose))
         return took / max(len({run["seed"] for run in asked}), 1)
 
@@ -176,12 +178,12 @@ def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
             or belongs to the user.
     """
     verdict = read_verdict(folder / "verdict.json")
-    evidence, packaged = None, not (folder / ABOUT).exists()
+    packaged, report = not (folder / ABOUT).exists(), folder / "report.md"
+    evidence = None
     try:
         evidence = None if packaged else _evidence(folder, verdict)
     except UserError as error:
         warnings.append(f"{error}; its page shows the verdicts alone")
-    report = folder / "report.md"
     return Source(
         folder,
         verdict,

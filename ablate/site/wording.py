@@ -21,6 +21,7 @@ from ablate.verdict.wording.details import is_exponent, unit_of
 
 CORRECTION = "with a correction for testing all claims of these pages"
 Basis = list[tuple[Finding, Source, ReportedClaim | None]]  # the verdicts that decide a claim
+OTHER_VARIANTS = "No number of seeds would decide the claim: other variants or settings are needed."
 MINUTE, HOUR = 60, 3600
 NEVER = "are definitions, customs, titles or opinions, which no experiment"
 ONE_NEVER = "is a definition, custom, title or opinion, which no experiment"
@@ -45,20 +46,14 @@ def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
     sentences = _more_seeds(claim, per_seed)
     if claim.get("cannot") and claim["verdict"] == INCONCLUSIVE:
         sentences.append("If an arm is still learning, longer training is needed, not more seeds.")
-    if claim["verdict"] == INCONCLUSIVE and not sentences:
-        sentences += _not_planned(claim)
+    if claim["verdict"] == INCONCLUSIVE and not sentences:  # no number of seeds was computed
+        if not claim["sensitivity"]:
+            sentences.append(OTHER_VARIANTS)
+        elif not is_exact(claim):
+            sentences.append("Each further seed makes the interval narrower.")
     if is_exact(claim):
         sentences.append("A single further case in which the claim does not hold would refute it.")
     return sentences
-
-
-def _not_planned(claim: ReportedClaim) -> list[str]:
-    """Return sentences on what would decide a claim for which no number of seeds was computed."""
-    if not claim["sensitivity"]:
-        return ["No number of seeds would decide the claim: other variants or settings are needed."]
-    if is_exact(claim):
-        return []
-    return ["Each further seed makes the interval narrower."]
 
 
 def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
@@ -86,11 +81,10 @@ def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
 
 def _if_true(claim: ReportedClaim, effect: float) -> str:
     metric = metric_of(claim["metric"])
-    if not effect:
-        return "there is no difference"
-    if is_exponent(claim):
+    if is_exponent(claim) and effect:
         return f"the true exponent is {unit_of(claim).say(effect)}"
-    return f"the true effect is {metric.say(effect)} {metric.name}"
+    size = f"the true effect is {metric.say(effect)} {metric.name}"
+    return size if effect else "there is no difference"
 
 
 def _how_many(seeds: int, present: int, per_seed: float) -> str:
@@ -112,12 +106,8 @@ def stands(title: str, counts: Mapping[str, int]) -> list[str]:
     `counts` has the number of claims by result, such as "supported" or "mixed".
     """
     total = sum(counts.values())
-    decided = [
-        f"{counts['supported']} supported",
-        f"{counts['refuted']} refuted",
-        f"{counts[MIXED]} mixed",
-        f"{counts[UNDECIDED]} undecided",
-    ]
+    words = ("supported", "refuted", MIXED, UNDECIDED)
+    decided = [f"{counts[word]} {word}" for word in words]
     sentences = [f"{title} makes {counted(total, 'claim')}: {listed(decided)}."]
     if waiting := counts[NOT_TESTED]:
         sentences.append(
@@ -164,12 +154,8 @@ def _repeated(basis: Basis) -> Iterator[str]:
     """Yield a sentence on how many verdicts were reproduced with new seeds."""
     counts = Counter(finding.again["replication"] for finding, _, _ in basis if finding.again)
     if counts:
-        words = listed(
-            [
-                f"{number} {'undecided before' if word == OPEN else word}"
-                for word, number in counts.items()
-            ]
-        )
+        named = {OPEN: "undecided before"}
+        words = listed([f"{number} {named.get(word, word)}" for word, number in counts.items()])
         yield f"Of {counted(counts.total(), 'verdict')} tested again with fresh seeds: {words}."
 
 

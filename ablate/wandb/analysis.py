@@ -24,9 +24,9 @@ from ablate.report.draw.style import style
 from ablate.report.figures import figures
 from ablate.report.selection import shown
 from ablate.verdict.decision import at_each_budget
+from ablate.wandb.connection import finish, start
 from ablate.wandb.describe import Names
 from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER
-from ablate.wandb.start import finish, start
 
 CLAIM = (
     *("id", "reading", "verdict", "primary", "exploratory", "kind", "metric"),
@@ -127,17 +127,16 @@ def arms_table(evidence: Evidence, verdict: Verdict) -> wandb.Table:
     deviation of the metrics of the claims.
     """
     metrics = shown(evidence, verdict)
-    spread = [f"{metric} {part}" for metric in metrics for part in ("mean", "sd")]
-    rows = [
-        [arm["arm"], arm["seeds"], *(ended[ending] for ending in ENDINGS)]
-        + [value for metric in metrics for value in _spread(arm["metrics"].get(metric))]
-        for arm in verdict["arms"]
-        for ended in [dict(arm)]
-    ]
-    return wandb.Table(columns=["arm", "seeds", *ENDINGS, *spread], data=rows)
+    parts = [f"{metric} {part}" for metric in metrics for part in ("mean", "sd")]
+    rows = []
+    for arm in verdict["arms"]:
+        counts, spreads = dict(arm), [arm["metrics"].get(metric) for metric in metrics]
+        values = [value for spread in spreads for value in _mean_and_sd(spread)]
+        rows.append([arm["arm"], arm["seeds"], *(counts[ending] for ending in ENDINGS), *values])
+    return wandb.Table(columns=["arm", "seeds", *ENDINGS, *parts], data=rows)
 
 
-def _spread(spread: Spread | None) -> tuple[float | None, float | None]:
+def _mean_and_sd(spread: Spread | None) -> tuple[float | None, float | None]:
     """Return the mean and the standard deviation of a metric; None twice if an arm lacks the
     metric.
     """

@@ -17,9 +17,8 @@ from ablate.record.files import write_json
 from ablate.record.label import cut
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure, TrainingParts
-from ablate.wandb.connection import as_tags
+from ablate.wandb.connection import as_tags, finish
 from ablate.wandb.note import LONGEST_NAME, LONGEST_TITLE, NOTE, STEP, Place
-from ablate.wandb.start import finish
 
 BEST = {"higher": "max", "lower": "min"}
 # How W&B summarises the curve of a metric, by the last part of the metric's key. Other metrics are

@@ -61,8 +61,17 @@ def fetch(api: Any, project: str, group: str) -> Evidence:
             "a study logs one at its end"
         )
     latest = max(analyses, key=lambda run: float(run.config["logged"]))
-    print(f"analysis run: {latest.name} ({latest.id})", file=sys.stderr)
-    return _download(latest)
+    name = f"{latest.name} ({latest.id})"
+    print(f"analysis run: {name}", file=sys.stderr)
+    with asking(f"the artifacts of {name}"):
+        artifacts = [a for a in latest.logged_artifacts() if a.type == EVIDENCE]
+    if not artifacts:
+        raise UserError(f"{name} has no artifact of type {EVIDENCE}: upload the sweep again")
+    artifact = max(artifacts, key=lambda artifact: artifact.created_at)
+    with TemporaryDirectory() as folder:
+        for file in FILES:
+            _save(artifact, file, folder)
+        return load_evidence(Path(folder))
 
 
 @contextmanager
@@ -76,21 +85,6 @@ def asking(what: str) -> Iterator[None]:
         yield
     except Exception as error:
         raise UserError(f"W&B cannot give {what}: {error}") from None
-
-
-def _download(analysis: Any) -> Evidence:
-    with asking(f"the artifacts of {analysis.name} ({analysis.id})"):
-        artifacts = [a for a in analysis.logged_artifacts() if a.type == EVIDENCE]
-    if not artifacts:
-        raise UserError(
-            f"{analysis.name} ({analysis.id}) has no artifact of type {EVIDENCE}: upload the "
-            "sweep again"
-        )
-    latest = max(artifacts, key=lambda artifact: artifact.created_at)
-    with TemporaryDirectory() as folder:
-        for name in FILES:
-            _save(latest, name, folder)
-        return load_evidence(Path(folder))
 
 
 def _save(artifact: Any, name: str, folder: str) -> None:

@@ -20,10 +20,9 @@ from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure
 from ablate.train.guard import RunLogger
 from ablate.train.module import Training
-from ablate.wandb.connection import MODES, check_environment, check_names, settle
+from ablate.wandb.connection import MODES, check_environment, check_names, settle, start
 from ablate.wandb.describe import LoggedRun, Names, conclude, define_metrics, log_again
 from ablate.wandb.note import Place
-from ablate.wandb.start import start
 
 COLUMNS = ["line", "source", "reference", "hypothesis"]  # of the sample translations
 

@@ -23,10 +23,9 @@ from ablate.record.links import read_links
 from ablate.record.sealed import RESULT
 from ablate.record.stored import StoredRun, stored_runs
 from ablate.record.types import CombinedResult, Composition, Link, Outcome
-from ablate.wandb.connection import check_environment, check_names, settle
+from ablate.wandb.connection import check_environment, check_names, settle, start
 from ablate.wandb.describe import LoggedRun, Names, conclude, define_metrics, log_again
 from ablate.wandb.note import LOGGER, LONGEST_TITLE, Place
-from ablate.wandb.start import start
 
 PREFIX = "logger."
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.plan.cost import PER_CELL, PER_SWEEP, cost, wall
-from ablate.plan.registry import Evaluated, Row, RunSignature
+from ablate.plan.registry import PER_CELL, PER_SWEEP, Evaluated, Row, RunSignature, cost, wall
 
 
 def kin(variant="a", size="s"):

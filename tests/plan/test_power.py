@@ -8,11 +8,10 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.evidence.folder import Evidence
-from ablate.plan.cost import Cost
 from ablate.plan.noise import Noise
 from ablate.plan.plan import Arm, Plan
 from ablate.plan.power import sensitivities
-from ablate.plan.registry import RunSignature
+from ablate.plan.registry import Cost, RunSignature
 from ablate.plan.wording import _sensitivities as format_sensitivities
 from ablate.plan.wording import as_data, solved
 from ablate.stats.estimate import Estimate

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from ablate.errors import UserError
-from ablate.referee.campaign import Rules
-from ablate.referee.campaign_file import decide
+from ablate.referee.campaign import Rules, decide
 from ablate.stats.online import level, spent
 from lab.calibration.campaigns import greedy, normal, with_referee
 
@@ -139,7 +138,7 @@ def test_a_kill_at_any_moment_leaves_a_journal_that_goes_on(loop):
         "if moment == 'before': os.replace = lambda *_: os._exit(9)\n"
         "if moment == 'after': os.replace = lambda *a: (real(*a), os._exit(9))\n"
         "if moment == 'writing': os.fsync = lambda *_: os._exit(9)\n"
-        "from ablate.referee.campaign_file import decide\n"
+        "from ablate.referee.campaign import decide\n"
         "decide(Path(sys.argv[1]), 'idea')\n"
     )
     for moment in ("writing", "before", "after"):
@@ -157,7 +156,7 @@ def test_processes_wait_for_each_other_and_outlive_one_that_is_killed_with_the_l
     code = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "import ablate.referee.campaign_file as file\n"
+        "import ablate.referee.campaign as file\n"
         "file.write_json = lambda *_: (Path(sys.argv[2]).touch(), time.sleep(60))\n"
         "file.decide(Path(sys.argv[1]), 'a')\n"
     )

@@ -17,7 +17,7 @@ from ablate.errors import UserError
 from ablate.evidence.foreign import source
 from ablate.evidence.foreign.wandb_api import read_project
 from ablate.evidence.foreign.wandb_offline import HEADER
-from ablate.referee.campaign_file import read_campaign
+from ablate.referee.campaign import read_campaign
 from ablate.referee.reading import read_question
 
 ASKED = {"metric": "val_loss", "better": "lower", "baseline": "relu", "margin": 0.004}

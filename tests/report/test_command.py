@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ablate.evidence.analysis_log import ANALYSIS_LOG
-from ablate.report.export import FORMATS, as_latex
 from ablate.report.tables import Table
+from ablate.report.write import FORMATS, as_latex
 
 
 @pytest.fixture

@@ -5,7 +5,10 @@ import pytest
 
 from ablate.evidence.folder import Evidence
 from ablate.record.files import finite
-from ablate.report.components import (
+from ablate.report.draw.rows import draw_components
+from ablate.report.draw.style import style
+from ablate.report.figures import figures
+from ablate.report.selection import (
     BETTER,
     NOT_BETTER,
     NOT_WORSE,
@@ -15,9 +18,6 @@ from ablate.report.components import (
     _shows,
     components,
 )
-from ablate.report.draw.rows import draw_components
-from ablate.report.draw.style import style
-from ablate.report.figures import figures
 from ablate.verdict.conclude import conclude
 
 from .conftest import CLAIM, STUDY, make_run

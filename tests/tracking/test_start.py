@@ -5,8 +5,7 @@ from unittest.mock import Mock
 import pytest
 from wandb.sdk.wandb_run import Run
 
-from ablate.wandb.connection import as_tags
-from ablate.wandb.start import start
+from ablate.wandb.connection import as_tags, start
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def asked(monkeypatch):
 def test_only_online_can_wandb_go_on_with_a_run(
     asked, monkeypatch, tmp_path, mode, goes_on, resume
 ):
-    monkeypatch.setattr("ablate.wandb.start.settle", lambda wanted: mode)
+    monkeypatch.setattr("ablate.wandb.connection.settle", lambda wanted: mode)
     start("auto", tmp_path, "abc", goes_on=goes_on, project="p")
     (given,) = asked
     assert (given["resume"], given["id"], given["project"]) == (resume, "abc", "p")

@@ -213,7 +213,7 @@ def test_a_run_that_raises_has_failed(go, summed_up, monkeypatch, tmp_path, erro
 def test_online_that_is_not_reached_goes_on_offline(go, monkeypatch, capsys, summed_up):
     import wandb
 
-    monkeypatch.setattr("ablate.wandb.start.settle", lambda wanted: "online")
+    monkeypatch.setattr("ablate.wandb.connection.settle", lambda wanted: "online")
     real = wandb.init
 
     def init(**kwargs):

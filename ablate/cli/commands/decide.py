@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: a file is missing, malformed or changed, or there is no such candidate.
     """
-    from ablate.referee.campaign_file import decide
+    from ablate.referee.campaign import decide
 
     answer = decide(arguments.campaign, arguments.candidate)
     if arguments.json:

@@ -62,8 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.evidence.manifest import keep
     from ablate.record.files import check_links, writing
     from ablate.report.content import slice_warning
-    from ablate.report.export import write_tables
-    from ablate.report.write import write_files
+    from ablate.report.write import write_files, write_tables
     from ablate.sweep.end import announce
     from ablate.verdict.conclude import conclude
     from ablate.verdict.replication_file import copy_contest

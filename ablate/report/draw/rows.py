@@ -11,15 +11,6 @@ from matplotlib.figure import Figure
 
 from ablate.config.labels import spelled
 from ablate.evidence.types import ReportedClaim
-from ablate.report.components import (
-    BETTER,
-    NOT_BETTER,
-    NOT_WORSE,
-    OPEN,
-    SHOWS,
-    WORSE,
-    Component,
-)
 from ablate.report.draw.style import (
     GRID,
     WIDTH,
@@ -31,7 +22,18 @@ from ablate.report.draw.style import (
     stack,
 )
 from ablate.report.marks import ARM_COLOURS, INK, MARKS, panels
-from ablate.report.selection import bound, contrast, effect_axis
+from ablate.report.selection import (
+    BETTER,
+    NOT_BETTER,
+    NOT_WORSE,
+    OPEN,
+    SHOWS,
+    WORSE,
+    Component,
+    bound,
+    contrast,
+    effect_axis,
+)
 from ablate.verdict.decision import INCONCLUSIVE
 from ablate.verdict.kind import KINDS
 
