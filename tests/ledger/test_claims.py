@@ -38,7 +38,6 @@ ADDED = {
     "modern_one_deviation",
     "modern_pre_ln",
     "modern_confirmation_check",
-    "modern_qk_norm_place",
     "modern_screen_aa",
     "modern_screen_planted",
     "no_pe_encoder_permutes",
