@@ -46,19 +46,6 @@ Slopes = Float[np.ndarray, "pairs 2"]  # the slope, and its positive terms alone
 class Cases(Exact):
     """The deviations of runs from a number that a claim names, or from their paired runs."""
 
-    method = "every case is checked"
-
-    @property
-    def effect(self) -> float:
-        """The deviation that decides the claim; NaN if there are no runs.
-
-        A deviation is the distance of a run's value from the number that the claim names, or from
-        the value of the paired run. A claim that deviations are at most a tolerance is decided by
-        the largest deviation. A claim that they are at least a margin is decided by the smallest
-        deviation.
-        """
-        return math.nan if self.worst is None else self.worst
-
     @property
     def p(self) -> dict[str, float]:
         """Values in place of p-values: 0 for the decision that was reached and 1 for the other.
@@ -66,13 +53,6 @@ class Cases(Exact):
         There is no test with a p-value, because every run is checked and nothing is estimated.
         """
         return {side: float(self.verdict != side) for side in (SUPPORTED, REFUTED)}
-
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return an infinite interval, because nothing is estimated.
-
-        The claim is only about the runs in the table.
-        """
-        return -math.inf, math.inf
 
 
 Effect = MeanDifference | Rates | Cases

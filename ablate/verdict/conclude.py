@@ -7,7 +7,7 @@ Claims of a screen whose variants have no runs yet get no verdict, but count in 
 """
 
 import statistics
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,18 +16,14 @@ from ablate.evidence.looks import split_claims
 from ablate.evidence.outcome import STATUSES
 from ablate.evidence.registration import departures
 from ablate.evidence.table import by_label, steps_of, values
-from ablate.evidence.types import Arm, Claim, Entry, Regime, Registration, Run, Spread, Verdict
+from ablate.evidence.types import Arm, Regime, Registration, Run, Spread, Verdict
 from ablate.phrases import listed, name_of
 from ablate.record.label import value_text
 from ablate.stats.spending import spent
 from ablate.verdict.budgets import both
-from ablate.verdict.decide import decide
-from ablate.verdict.decision import INCONCLUSIVE
-from ablate.verdict.exact import Exact
 from ablate.verdict.interim import asked_of
-from ablate.verdict.judge import age, judged
+from ablate.verdict.judge import age, judge
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.learning import check_cannot
 from ablate.verdict.match import BUDGET
 from ablate.verdict.wording.caveats import caveats
 from ablate.verdict.wording.layers import with_layers
@@ -64,9 +60,9 @@ def conclude(evidence: Evidence) -> Verdict:
     answerable, waiting = split_claims(evidence.runs, evidence.study)
     primary = next(map(name_of, evidence.study["claims"]), "")
     evidence = replace(evidence, study=evidence.study | {"claims": answerable})
-    findings, claims = _judged(evidence, registration, waiting, primary)
+    findings, claims = judge(evidence, registration, waiting, primary)
     short = evidence.short
-    early = _judged(short, registration, waiting, primary)[1] if short else []
+    early = judge(short, registration, waiting, primary)[1] if short else []
     noted = [*departed, *caveats(evidence, findings, claims, waiting)]
     for claim in (*claims, *early):
         claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
@@ -95,29 +91,6 @@ def conclude(evidence: Evidence) -> Verdict:
     }
 
 
-def _judged(
-    evidence: Evidence, registration: Registration, waiting: Sequence[Claim], primary: str
-) -> tuple[list[Finding], list[Entry]]:
-    """Return the statistical results of all claims, and all claims in the form of verdict.json.
-
-    `waiting` has the claims that lack the runs of an arm, and `primary` the name of the study's
-    first claim.
-    """
-    decided = decide(evidence, waiting)
-    undecided = sum(claim["kind"] != "exact" for claim in waiting)
-    undecided += sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
-    findings = [finding for finding, _, _ in decided]
-    claims = [
-        judged(
-            *(finding, p, undecided, registration, evidence),
-            primary=name_of(finding.claim) == primary,
-        )
-        for finding, p, _ in decided
-    ]
-    pairs = zip(findings, claims, strict=True)
-    return findings, [check_cannot(finding.claim, entry, evidence) for finding, entry in pairs]
-
-
 def _regime(evidence: Evidence) -> Regime:
     """Return the setting of a study: corpus, model, sizes, budget of steps, device and so on.
 
@@ -141,12 +114,7 @@ def alpha_spent(findings: list[Finding]) -> float:
 
     An exact claim counts with all of its alpha.
     """
-    parts = [
-        finding.claim["alpha"]
-        if isinstance(finding.result, Exact)
-        else 2 * spent(finding.claim["alpha"] / 2, finding.result.looks[-1])
-        for finding in findings
-    ]
+    parts = (2 * spent(f.claim["alpha"] / 2, f.result.looks[-1]) for f in findings)
     return max(parts, default=0.0)
 
 

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
-from ablate.evidence.types import Claim
+from ablate.evidence.types import Claim, ControlOutcome
 from ablate.metric.table import METRICS, Metric, metric_in_words
 from ablate.phrases import in_sentence
-from ablate.verdict.control import control
+from ablate.verdict.contrast import contrast
 from ablate.verdict.floor import nothing_learned, unlearned
 from ablate.verdict.sides import Side
 
@@ -24,7 +25,6 @@ AT_BEST = 0.01  # fraction of the metric's range within which an arm counts as a
 BETTER = ("superiority", "trend")
 SAME = ("equivalence", "non_inferiority")
 NO_DIFFERENCES = np.empty(0)
-# the limit of a gain, and the limit of a loss, in words
 
 
 def one_way(
@@ -127,6 +127,30 @@ def _at_ceiling(
     if shown and shown["loses"]:
         return ""
     return f"both arms are at the ceiling of {metric.name}, and no arm shows that it could be lost"
+
+
+def control(claim: Claim, evidence: Evidence) -> ControlOutcome | None:
+    """Return the positive control of a claim, as it is stored in verdict.json.
+
+    The control is an arm that should lose more than the margin. If the control loses, the same runs
+    could have shown the loss that the claim denies. The result is None if the claim names no
+    control, or if the control has too few runs.
+    """
+    loses = claim.get("loses")
+    if not loses:
+        return None
+    measure = claim["baseline"]
+    paired = contrast({**claim, "treatment": measure | loses, "baseline": measure}, evidence)
+    difference = paired.estimate
+    if difference.pairs < 2:
+        return None
+    low, high = difference.interval(1 - claim["alpha"])
+    return {
+        "arm": arm_label(loses),
+        "effect": difference.effect,
+        "interval": [low, high],
+        "loses": high < -claim["margin"],
+    }
 
 
 def _mean(side: Side, metric: str) -> float | None:

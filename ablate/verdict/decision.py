@@ -65,6 +65,23 @@ class MarginThreshold:
     decision: Decision
 
 
+def thresholds(*turns: tuple[float, *tuple[str, ...]]) -> list[MarginThreshold]:
+    """Return the margins of 0 and more at which a decision changes, ascending; the first is 0.
+
+    A decision that holds for no margin of 0 or more is left out.
+
+    Args:
+        turns: margins, ascending, the first possibly negative. The status of the decision that
+            holds from this margin on, and its grade if it has one, follow each margin.
+    """
+    ends = [*(margin for margin, *_ in turns[1:]), None]
+    return [
+        MarginThreshold(max(0.0, margin), Decision(*words))
+        for (margin, *words), end in zip(turns, ends, strict=True)
+        if end is None or end > max(0.0, margin)
+    ]
+
+
 def read_verdict(path: Path) -> Verdict:
     """Return the content of a verdict.json.
 

@@ -6,18 +6,37 @@ negative values satisfy the claim. With a margin, the claim asserts a difference
 be at least as far from 0 as the margin. If the claim has a negative control (a deliberate fault),
 only cases count in which the control responded, because the other cases could not have failed. If
 no case counts, the claim is undecided.
+
+Training makes the value vary between seeds. For each seed, the worst distance from 0 is then taken;
+the estimate is the mean over seeds. The claim is supported if the 1 - 2 alpha interval is within
+the tolerance (with a margin: beyond the margin). The claim is refuted if the interval is on the
+other side, else undecided. Each decision is a one-sided test at alpha. If two arms agree in every
+run, they compute the same numbers. Then nothing is random, and every case is checked.
 """
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Levels, Run
 from ablate.phrases import in_sentence
+from ablate.stats.estimate import Estimate, estimate
+from ablate.stats.holm import Tests
+from ablate.stats.spending import ONCE
 from ablate.verdict.contrast import CHANGED, differ
-from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
+from ablate.verdict.decision import (
+    INCONCLUSIVE,
+    REFUTED,
+    SUPPORTED,
+    MarginThreshold,
+    needs_no_training,
+    thresholds,
+)
+from ablate.verdict.interim import looks_of
 from ablate.verdict.sides import has, sides
 
 MOVED = 1e-3  # smallest response of the negative control
@@ -65,10 +84,41 @@ class Exact:
     # an arm outside the claim that violates the rule, and the distance of its value from 0
     elsewhere: tuple[str, float] | None = None
 
+    # the attributes of an estimate, although nothing is estimated
+    method = "every case is checked"
+    levels_of_noise = "none: a case holds or does not"
+    looks = ONCE
+
     @property
     def counted(self) -> list[Case]:
         """The cases that have a value and that count, that is, could have violated the claim."""
         return [case for case in self.cases if case.value is not None and case.counts]
+
+    @property
+    def pairs(self) -> int:
+        """The number of cases in `counted`."""
+        return len(self.counted)
+
+    @property
+    def effect(self) -> float:
+        """The distance of the worst case from 0, which decides the claim; NaN without cases."""
+        return math.nan if self.worst is None else self.worst
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return an infinite interval, because nothing is estimated."""
+        return -math.inf, math.inf
+
+    def turns(self) -> list[MarginThreshold]:
+        """Return the tolerances or margins at which the decision changes.
+
+        Each entry has the decision from there on. The list is empty if no value was measured.
+        """
+        if self.worst is None:
+            return []
+        if not math.isfinite(self.worst):  # violates the claim at every tolerance and margin
+            return thresholds((0.0, REFUTED))
+        near, far = (SUPPORTED, REFUTED) if self.margin else (REFUTED, SUPPORTED)
+        return thresholds((0.0, near), (self.worst, far))
 
     @property
     def seeds(self) -> list[int]:
@@ -247,3 +297,70 @@ def _moved(claim: Claim, runs: tuple[Run, ...] | list[Run]) -> float | None:
         return None
     responses = (abs(_measured(run, claim["control"]) or 0.0) for run in runs)
     return max((distance for distance in responses if not math.isnan(distance)), default=0.0)
+
+
+@dataclass(frozen=True)
+class TrainedValue(Estimate):
+    """The mean over seeds of the distance from 0 of a value that varies between trained models.
+
+    With `away`, the claim is that the mean is at least the bound (a margin). Otherwise the claim is
+    that the mean is at most the bound (a tolerance).
+    """
+
+    away: bool = False
+    holding: int = 0  # number of seeds whose value satisfies the claim
+
+    def tests(self, bound: float) -> Tests:
+        """Return the one-sided p-values of the decisions supported and refuted."""
+        near, far = self.p_at_least(bound), self.p_at_most(bound)
+        return {SUPPORTED: far, REFUTED: near} if self.away else {SUPPORTED: near, REFUTED: far}
+
+    def turns(self, alpha: float) -> list[MarginThreshold]:
+        """Return the bounds (tolerances or margins of the claim) at which the decision changes.
+
+        Each entry has the decision that holds from its bound up to the next bound.
+        """
+        low, high = self.interval(1 - 2 * alpha)
+        first, last = (SUPPORTED, REFUTED) if self.away else (REFUTED, SUPPORTED)
+        return thresholds((0.0, first), (low, INCONCLUSIVE), (high, last))
+
+
+def took_steps(runs: Iterable[Run]) -> bool:
+    """Return whether any run made an optimiser step."""
+    return any((run["metrics"].get("steps") or 0) > 0 for run in runs)
+
+
+def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValue | None:
+    """Return the mean over seeds of the values that an exact claim restricts.
+
+    The result is None if training does not affect the values, or if no run was trained.
+    """
+    constructed = needs_no_training(claim["metric"])
+    identical = bool(claim["treatment"]) and not any(case.value for case in cases.counted)
+    if constructed or identical or not took_steps(cases.runs):
+        return None
+    worst = _worst_by_seed(cases)
+    mean_distance = estimate(np.array([*worst.values()], dtype=np.float64))
+    return TrainedValue(
+        mean_distance.effect,
+        mean_distance.pairs,
+        0,
+        mean_distance.seed_variance,
+        0.0,
+        looks=looks_of(claim, evidence, {*worst}),
+        away=bool(claim["margin"]),
+        holding=sum(cases.holds(distance) for distance in worst.values()),
+    )
+
+
+def _worst_by_seed(cases: Exact) -> dict[int, float]:
+    """Return the worst distance from 0 for every seed, ignoring values that are not finite.
+
+    If negative values satisfy the claim, the result has the signed values instead of distances.
+    """
+    pick = min if cases.margin else max
+    by_seed: dict[int, list[float]] = {}
+    for case in cases.counted:
+        if case.value is not None and math.isfinite(case.value):
+            by_seed.setdefault(case.seed, []).append(cases.signed(case))
+    return {seed: pick(values) for seed, values in by_seed.items()}

@@ -1,85 +1,118 @@
-"""Judge a claim: return its estimate and its verdict in the form of verdict.json."""
+"""Decide every claim of a study, and return the claims in the form of verdict.json.
+
+A claim is decided by a statistical test or, if it is exact, by a check of every case. The package
+ablate.verdict.wording writes the sentences on the decisions.
+"""
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import (
-    Band,
-    Cases,
-    Claim,
-    ClaimResult,
-    ControlOutcome,
-    Entry,
-    Question,
-    Registration,
-    Run,
-)
+from ablate.evidence.types import Cases, Claim, ClaimResult, Entry, Question, Registration, Run
+from ablate.phrases import name_of
+from ablate.progress import track
 from ablate.stats.estimate import SENTENCES, Estimate
-from ablate.stats.holm import Tests
+from ablate.stats.holm import Tests, adjust
 from ablate.stats.rates import Rates
 from ablate.stats.signs import sign_flip
 from ablate.stats.spending import ONCE, nominal
-from ablate.verdict.control import control
-from ablate.verdict.decide import decision as decide
-from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, MarginThreshold
-from ablate.verdict.exact import Exact
+from ablate.verdict.budgets import check_cannot
+from ablate.verdict.decidable import control
+from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Decision, side
+from ablate.verdict.exact import Exact, TrainedValue
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.seen_noise import seen_noise
 from ablate.verdict.sides import names
-from ablate.verdict.trained import TrainedValue
 
 ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
-KEPT = tuple(
-    key for key in ASKED if key in Question.__required_keys__
-)  # always written; the others only if set
+# always written; the others only if set
+KEPT = tuple(key for key in ASKED if key in Question.__required_keys__)
 
 
-def judged(
-    finding: Finding,
-    p_adjusted: Tests,
-    undecided: int,
-    registration: Registration,
-    evidence: Evidence,
-    *,
-    primary: bool,
-) -> Entry:
-    """Return a claim with its result, in the form of verdict.json.
+class Decided(NamedTuple):
+    """A claim with its statistical result, its Holm-adjusted p-values, and its decision.
+
+    The p-values are multiplied so that each is compared with alpha.
+    """
+
+    finding: Finding
+    p: Tests
+    decision: Decision
+
+
+def decide(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Decided]:
+    """Return the decision on every claim.
+
+    Exact claims (a condition must hold in every case) have no random error and no p-values.
+
+    Args:
+        evidence: the evidence of the study.
+        waiting: planned claims that lack the runs of an arm. Those with a statistical test count in
+            the correction with the p-value 1, so that their later results cannot undo a decision.
+
+    Raises:
+        UserError: the recorded BLEU of a run and its statistics per sentence disagree.
+    """
+    claims = evidence.study["claims"]
+    counted = track(claims, "judging claims", len(claims))
+    findings = [kind_of(claim).find(claim, evidence) for claim in counted]
+    tested = [finding for finding in findings if finding.p]
+    scaled = [kind_of(finding.claim).scaled(finding.p) for finding in tested]
+    later = [claim for claim in waiting if claim["kind"] != "exact"]
+    alphas = [claim["alpha"] for claim in (*(finding.claim for finding in tested), *later)]
+    adjusted = iter(adjust([*scaled, *({SUPPORTED: 1.0} for _ in later)], alphas))
+    tests = [next(adjusted) if finding.p else {} for finding in findings]
+    return [Decided(f, p, _decision(f, p)) for f, p in zip(findings, tests, strict=True)]
+
+
+def _decision(finding: Finding, p: Tests) -> Decision:
+    """Return the decision on a claim.
+
+    If the rates of failed runs decide, the decision has no grade.
 
     Args:
         finding: the statistical result of the claim.
-        p_adjusted: p-values after Holm's correction.
-        undecided: number of undecided claims, which share alpha by Holm's correction.
-        registration: the registration of the study.
-        evidence: the evidence of the study.
-        primary: whether the claim is the first of its study.
+        p: p-values by name of the decision, multiplied so that each is compared with alpha.
     """
-    claim = finding.claim
-    older, exploratory = age(finding.runs, registration)
-    entry: Any = {key: value for key, value in _in_order(claim) if key in KEPT or value}
     if isinstance(finding.result, Exact):
-        entry |= _exact(claim, finding.result)
-    else:
-        entry |= _effect(finding, p_adjusted, undecided, control(claim, evidence))
-    result: Entry = entry | {
-        "arms": names(claim),
-        "failed_runs": sum(run["status"] == "failed" for run in finding.runs),
-        "exploratory": exploratory,
-        "older_cells": older,
-        "primary": primary,
-    }
-    return result
+        return Decision(finding.result.verdict)
+    if finding.rates is not None:
+        return Decision(side(p, finding.claim["alpha"]))
+    return kind_of(finding.claim).decide(p, finding.claim["alpha"])
 
 
-def _in_order(claim: Claim) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the value of each field of a claim, in the order of verdict.json.
+def judge(
+    evidence: Evidence, registration: Registration, waiting: Sequence[Claim], primary: str
+) -> tuple[list[Finding], list[Entry]]:
+    """Return the statistical results of all claims, and all claims in the form of verdict.json.
 
-    The value of a missing field is None.
+    Args:
+        evidence: the evidence of the study.
+        registration: the registration of the study.
+        waiting: planned claims that lack the runs of an arm.
+        primary: name of the first claim of the study.
     """
-    fields: Mapping[str, object] = claim
-    return ((key, fields.get(key)) for key in ASKED)
+    decided = decide(evidence, waiting)
+    undecided = sum(claim["kind"] != "exact" for claim in waiting)
+    undecided += sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
+    entries = []
+    for each in decided:
+        claim = each.finding.claim
+        given: Any = claim
+        older, exploratory = age(each.finding.runs, registration)
+        entry: Any = {key: given.get(key) for key in ASKED if key in KEPT or given.get(key)}
+        entry |= _result(each, undecided, evidence)
+        entry |= {
+            "arms": names(claim),
+            "failed_runs": sum(run["status"] == "failed" for run in each.finding.runs),
+            "exploratory": exploratory,
+            "older_cells": older,
+            "primary": name_of(claim) == primary,
+        }
+        entries.append(check_cannot(claim, entry, evidence))
+    return [each.finding for each in decided], entries
 
 
 def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
@@ -94,56 +127,26 @@ def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
     return older, older > 0 and (older == len(ended) or bool(registration["earlier"]))
 
 
-def _exact(claim: Claim, exact: Exact) -> ClaimResult:
-    return {
-        "verdict": exact.verdict,
-        "grade": "",
-        "effect": exact.worst,
-        "interval": None,
-        "p": {},
-        "p_adjusted": {},
-        "p_look": {},
-        "seeds": exact.seeds,
-        "pairs": len(exact.counted),
-        "differences": exact.values,
-        "method": "every case is checked",
-        "levels_of_noise": "none: a case holds or does not",
-        "detectable": None,
-        "seeds_needed": None,
-        "sensitivity": _bands(kind_of(claim).turns(exact, claim["alpha"])),
-        "cases": _cases(exact),
-    }
+def _result(decided: Decided, undecided: int, evidence: Evidence) -> ClaimResult:
+    """Return the result of a claim as fields of verdict.json.
 
-
-def _cases(exact: Exact) -> Cases:
-    cases: Cases = {
-        "of": len(exact.cases),
-        "counted": len(exact.counted),
-        "broken": exact.broken,
-        "draws": exact.draws,
-        "control": exact.control,
-    }
-    return cases if exact.elsewhere is None else {**cases, "elsewhere": exact.elsewhere}
-
-
-def _effect(
-    finding: Finding, p_adjusted: Tests, undecided: int, outcome: ControlOutcome | None
-) -> ClaimResult:
+    Args:
+        decided: the claim with its decision.
+        undecided: number of undecided claims, which share alpha by Holm's correction.
+        evidence: the evidence of the study.
+    """
+    finding, p_adjusted, decision = decided
     claim, estimate, paired = finding.claim, finding.result, finding.paired
-    assert not isinstance(estimate, Exact)
-    kind = kind_of(claim)
-    decision = decide(finding, p_adjusted)
-    open_ = decision.status == INCONCLUSIVE
-    shared = claim["alpha"] / (undecided if open_ else 1)
+    kind, open_ = kind_of(claim), decision.status == INCONCLUSIVE
+    shared = claim["alpha"] / (undecided if open_ and finding.p else 1)
     decidable = not finding.problem and finding.rates is None
     share = 2 * nominal(shared / 2, estimate.looks)  # part of alpha for this interim analysis
-    least = kind.detectable(claim, estimate, share) if decidable else None
     more = decidable and (open_ or decision.grade == DIRECTION)
     plans = kind.seeds_needed(claim, estimate, shared) if more else {}
     turns = kind.turns(estimate, claim["alpha"]) if decidable else []
     scaled = kind.scaled(finding.p)
-    uncorrected = decide(finding, scaled)
-    entry: ClaimResult = {
+    flipped = sign_flip(paired.differences) if paired and paired.seeds else None
+    entry: Any = {
         "verdict": decision.status,
         "grade": decision.grade,
         "effect": None if math.isnan(estimate.effect) else estimate.effect,
@@ -156,59 +159,58 @@ def _effect(
         "differences": paired.differences.tolist() if paired else [],
         "method": estimate.method,
         "levels_of_noise": estimate.levels_of_noise,
-        "sign_flip": sign_flip(paired.differences) if paired and len(paired.seeds) else None,
-        "detectable": least,
-        "seeds_needed": {side: plan.entry() for side, plan in plans.items()} or None,
-        "sensitivity": _bands(turns),
+        **({"sign_flip": flipped} if finding.p else {}),
+        "detectable": kind.detectable(claim, estimate, share) if decidable else None,
+        "seeds_needed": {side: plan._asdict() for side, plan in plans.items()} or None,
+        # with other margins; for an exact claim with a tolerance, with other tolerances
+        "sensitivity": [
+            {"from": turn.margin, "verdict": turn.decision.status, "grade": turn.decision.grade}
+            for turn in turns
+            if math.isfinite(turn.margin)
+        ],
     }
+    uncorrected = _decision(finding, scaled)
     if uncorrected != decision and not finding.problem:
         entry["uncorrected"] = str(uncorrected)
-    besides: Any = _counts(finding) | _of_kind(finding, outcome)
-    return {**entry, **besides}
+    result: ClaimResult = entry | _counts(finding) | _of_test(finding, evidence)
+    return result
 
 
 def _counts(finding: Finding) -> dict[str, Any]:
     """Return the numbers of sentences, runs and cases of a claim, as fields of verdict.json.
 
     Only the fields that apply to the claim are returned.
-
-    Returns:
-        sentences: number of test sentences.
-        rates: failed runs and all runs of both arms, if the claim is about failed runs.
-        failed_to_learn: number of runs that failed to learn, by arm.
-        decided_by_failures: True if the failure rates decide the claim.
-        cases: numbers of cases of an exact claim about trained models.
-        seeds, differences: seeds and values of these cases.
     """
     estimate, cases = finding.result, finding.cases
     entry: dict[str, Any] = {}
     if isinstance(estimate, Estimate) and estimate.sentences and estimate.units == SENTENCES:
         entry["sentences"] = estimate.sentences
     if isinstance(estimate, Rates):
-        entry["rates"] = [
-            (estimate.first, estimate.of_first),
-            (estimate.second, estimate.of_second),
-        ]
+        first, second = (estimate.first, estimate.of_first), (estimate.second, estimate.of_second)
+        entry["rates"] = [first, second]
     if finding.failures:
         entry["failed_to_learn"] = finding.failures
     if finding.rates is not None:
         entry["decided_by_failures"] = True
     if cases is not None:
-        holding = {"holding": estimate.holding} if isinstance(estimate, TrainedValue) else {}
-        entry |= {"seeds": cases.seeds, "differences": cases.values}
-        entry["cases"] = {**_cases(cases), **holding}
+        counts: Cases = {
+            "of": len(cases.cases),
+            "counted": len(cases.counted),
+            "broken": cases.broken,
+            "draws": cases.draws,
+            "control": cases.control,
+        }
+        if cases.elsewhere is not None:
+            counts["elsewhere"] = cases.elsewhere
+        if isinstance(estimate, TrainedValue):
+            counts["holding"] = estimate.holding
+        entry |= {"seeds": cases.seeds, "differences": cases.values, "cases": counts}
     return entry
 
 
-def _of_kind(finding: Finding, outcome: ControlOutcome | None) -> dict[str, Any]:
-    """Return the fields of verdict.json that only some kinds of claims have.
-
-    Args:
-        finding: the statistical result of the claim.
-        outcome: the positive control of the claim, if any.
-    """
-    estimate, kind, claim = finding.result, kind_of(finding.claim), finding.claim
-    assert not isinstance(estimate, Exact)
+def _of_test(finding: Finding, evidence: Evidence) -> dict[str, Any]:
+    """Return the fields of verdict.json on the test of a claim; {} for an exact claim."""
+    estimate, claim, kind = finding.result, finding.claim, kind_of(finding.claim)
     entry: dict[str, Any] = {}
     if finding.problem:
         entry["problem"] = finding.problem
@@ -216,28 +218,11 @@ def _of_kind(finding: Finding, outcome: ControlOutcome | None) -> dict[str, Any]
         entry["false_rate"] = noise.rate
     if estimate.looks != ONCE:
         entry["information"] = list(estimate.looks)
-    if SUPPORTED in kind.whole:
+    if finding.p and SUPPORTED in kind.whole:
         entry["interval_equivalence"] = _bounded(estimate.interval(1 - 2 * claim["alpha"]))
     if kind.controlled:
-        entry["control"] = outcome
+        entry["control"] = control(claim, evidence)
     return entry
-
-
-def _bands(turns: list[MarginThreshold]) -> list[Band]:
-    """Return the verdicts that a claim would have with other margins, as in verdict.json.
-
-    For an exact claim with a tolerance, the tolerance differs instead. `turns` has the thresholds
-    at which the decision changes.
-    """
-    return [
-        {
-            "from": turn.margin,
-            "verdict": turn.decision.status,
-            "grade": turn.decision.grade,
-        }
-        for turn in turns
-        if math.isfinite(turn.margin)
-    ]
 
 
 def _bounded(ends: tuple[float, float]) -> list[float] | None:

@@ -19,9 +19,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import ENOUGH, planned_looks
 from ablate.evidence.types import Claim, Levels, Study
 from ablate.stats.spending import nominal
-from ablate.verdict.decide import decide
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
-from ablate.verdict.exact import Exact
+from ablate.verdict.judge import decide
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import has, sides
@@ -82,7 +81,6 @@ def conditional_power(p: float, share: float, level: float) -> float:
 
 
 def _futile(finding: Finding) -> bool:
-    assert not isinstance(finding.result, Exact)
     looks, alpha = finding.result.looks, finding.claim["alpha"]
     whole = kind_of(finding.claim).whole
     return all(

@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import planned_looks
-from ablate.verdict.decide import decide
 from ablate.verdict.decision import REFUTED, SUPPORTED
+from ablate.verdict.judge import decide
 from ablate.verdict.stages import needed
 from lab.calibration.fishing import ARMS, CLAIM
 

@@ -8,15 +8,15 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
+from ablate.evidence.threshold import first_at
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
 from ablate.report.selection import claims as with_details
 from ablate.report.tables import targets
 from ablate.report.write import write_report
+from ablate.verdict.budgets import _interval, learning
 from ablate.verdict.conclude import conclude
-from ablate.verdict.learning import learning
 from ablate.verdict.match import check_match
-from ablate.verdict.target import _interval, first_at
 
 STEPS = [600, 1200, 1800, 2400]
 REGIME = {

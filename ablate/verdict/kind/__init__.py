@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 
 from ablate.verdict.kind.base import Kind
-from ablate.verdict.kind.equivalence import Equivalence
 from ablate.verdict.kind.exact import ExactKind
-from ablate.verdict.kind.non_inferiority import NonInferiority
+from ablate.verdict.kind.sameness import Equivalence, NonInferiority
 from ablate.verdict.kind.stability import Stability
-from ablate.verdict.kind.superiority import Superiority
-from ablate.verdict.kind.trend import Trend
+from ablate.verdict.kind.superiority import Superiority, Trend
 
 KINDS: dict[str, Kind] = {
     "exact": ExactKind(),

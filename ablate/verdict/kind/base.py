@@ -10,13 +10,13 @@ import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy import optimize
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Failures, Planned, Run
+from ablate.evidence.types import Claim, Failures, Run
 from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
 from ablate.stats.power import has_spread
@@ -286,9 +286,8 @@ class Kind(ABC):
         return {side: Plan(x, seeds(side, x)) for side, x in self.named(claim).items()}
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A planned number of seeds for a decision.
+class Plan(NamedTuple):
+    """A planned number of seeds for a decision, as in verdict.json.
 
     Args:
         effect: the true effect that is assumed.
@@ -297,10 +296,6 @@ class Plan:
 
     effect: float
     seeds: int | None
-
-    def entry(self) -> Planned:
-        """Return the plan as it is stored in verdict.json."""
-        return {"effect": self.effect, "seeds": self.seeds}
 
 
 def halved(p: Tests) -> Tests:
@@ -320,20 +315,3 @@ def check_arms(name: str, claim: Claim) -> None:
             f"{name}: treatment={claim['treatment']} and baseline={claim['baseline']}; "
             f"{claim['kind']} needs two different arms"
         )
-
-
-def distinct(turns: list[MarginThreshold]) -> list[MarginThreshold]:
-    """Return the thresholds of the margin at which the decision changes, the first at 0.
-
-    The decision of a threshold holds up to the next threshold. A threshold is removed if its
-    decision holds for no margin of 0 or more.
-
-    Args:
-        turns: the thresholds, in ascending order; the first may be negative.
-    """
-    kept = [t for t, after in zip(turns, [*turns[1:], None], strict=True) if _wide(t, after)]
-    return [MarginThreshold(max(0.0, turn.margin), turn.decision) for turn in kept]
-
-
-def _wide(turn: MarginThreshold, after: MarginThreshold | None) -> bool:
-    return after is None or after.margin > max(0.0, turn.margin)

@@ -3,17 +3,15 @@
 See ablate.verdict.exact for the rule.
 """
 
-import math
 from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
-from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold
-from ablate.verdict.exact import examine
-from ablate.verdict.kind.base import Finding, Kind, check_arms, distinct
-from ablate.verdict.trained import TrainedValue, trained_value
+from ablate.verdict.decision import REFUTED, SUPPORTED, MarginThreshold
+from ablate.verdict.exact import TrainedValue, examine, trained_value
+from ablate.verdict.kind.base import Finding, Kind, check_arms
 
 
 class ExactKind(Kind):
@@ -58,7 +56,7 @@ class ExactKind(Kind):
         cases = examine(claim, evidence)
         value = trained_value(claim, cases, evidence)
         if value is None:
-            return Finding(claim, cases, cases.runs)
+            return Finding(claim, cases, cases.runs, cases=cases)
         tests = value.tests(claim["margin"] or claim["tolerance"])
         problem = "" if value.pairs else "no trained model was measured"
         return Finding(claim, value, cases.runs, cases=cases, p=tests, problem=problem)
@@ -79,22 +77,7 @@ class ExactKind(Kind):
 
         Each entry has the decision from there on. The list is empty if no value was measured.
         """
-        if isinstance(estimate, TrainedValue):
-            return distinct(estimate.turns(alpha))
-        if estimate.worst is None:
-            return []
-        if not math.isfinite(estimate.worst):  # violates the claim at every tolerance and margin
-            return [MarginThreshold(0.0, Decision(REFUTED))]
-        near, far = (
-            MarginThreshold(0.0, Decision(REFUTED)),
-            MarginThreshold(estimate.worst, Decision(SUPPORTED)),
-        )
-        if estimate.margin:
-            near, far = (
-                MarginThreshold(0.0, far.decision),
-                MarginThreshold(estimate.worst, near.decision),
-            )
-        return [near, far] if estimate.worst > 0 else [MarginThreshold(0.0, far.decision)]
+        return estimate.turns(alpha) if isinstance(estimate, TrainedValue) else estimate.turns()
 
     def bounds(self, margin: float) -> tuple[float, ...]:
         """Return minus the margin and the margin, to compare with a measured value."""

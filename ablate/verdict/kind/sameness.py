@@ -1,13 +1,34 @@
-"""Define the base class of two kinds of claims: equivalence and non-inferiority.
+"""Decide claims that an arm loses nothing that matters: equivalence and non-inferiority.
 
-Both need a margin and may name a positive control. The number of seeds is planned for a true
+Equivalence: two arms differ by less than the margin m. The rule is the two one-sided tests
+(Schuirmann 1987): supported if the 1 - 2 alpha interval is inside +-m, refuted if the 1 - alpha
+interval is outside +-m, else undecided.
+
+Non-inferiority: an arm is not worse than another by the margin m or more. The rule is one-sided:
+supported if the 1 - alpha interval is above -m, refuted if it is below -m. An arm that is better
+than the other never refutes the claim.
+
+Both kinds need a margin and may name a positive control. The number of seeds is planned for a true
 difference of 0, unless the claim names another difference in `plan_for`. A positive control is an
 arm of the same sweep that loses more than the margin. Without a control, it is not shown that the
 runs could detect a loss.
 """
 
+from typing import Any
+
+import numpy as np
+from scipy import special
+
 from ablate.evidence.types import Claim
-from ablate.verdict.decision import SUPPORTED
+from ablate.stats.holm import Tests
+from ablate.stats.power import half_widths
+from ablate.verdict.decision import (
+    INCONCLUSIVE,
+    REFUTED,
+    SUPPORTED,
+    MarginThreshold,
+    thresholds,
+)
 from ablate.verdict.kind.base import Kind
 
 
@@ -25,3 +46,100 @@ class Sameness(Kind):
         The difference is the claim's `plan_for`, or 0 if the claim has none.
         """
         return {SUPPORTED: claim.get("plan_for") or 0.0}
+
+
+class Equivalence(Sameness):
+    """The kind of claim that the mean paired difference is within the margin on both sides."""
+
+    rule = (
+        "supported when the 90 % interval (1 - 2 alpha) lies within the margin on both sides, "
+        "refuted when the whole 95 % interval (1 - alpha) lies outside of the margin"
+    )
+    whole = (SUPPORTED,)
+
+    def tests(self, estimate: Any, margin: float) -> Tests:
+        """Return the p-values of the decisions supported and refuted.
+
+        The claim is supported if two tests show that the difference is above minus the margin and
+        below the margin. It is refuted if a test shows that the difference is above the margin, or
+        below minus the margin.
+        """
+        return {
+            SUPPORTED: max(estimate.p_at_most(-margin), estimate.p_at_least(margin)),
+            REFUTED: min(estimate.p_at_most(margin), estimate.p_at_least(-margin)),
+        }
+
+    def of_failures(self, better: float, worse: float) -> Tests:
+        """Return the p-values of the decisions; different failure rates refute equivalence."""
+        return {SUPPORTED: 1.0, REFUTED: min(better, worse)}
+
+    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+        """Return the margins at which the decision changes.
+
+        With a margin below the first of them, the whole 1 - alpha interval of the difference is
+        further from 0 than the margin: refuted. With a margin above the second, the whole
+        1 - 2 alpha interval is closer to 0 than the margin: supported.
+        """
+        (low, high), narrow = estimate.interval(1 - alpha), estimate.interval(1 - 2 * alpha)
+        inside, outside = max(map(abs, narrow)), max(low, -high)
+        return thresholds((0.0, REFUTED), (outside, INCONCLUSIVE), (inside, SUPPORTED))
+
+    def bounds(self, margin: float) -> tuple[float, ...]:
+        """Return minus the margin and the margin, to compare with the ends of an interval."""
+        return (-margin, margin)
+
+    def power(
+        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
+    ) -> float:
+        """Return the probability that the claim is supported, if `effect` is the true difference.
+
+        The width of the interval depends on the standard deviation that the planned sweep will
+        measure. So the result is a mean over likely standard deviations.
+        """
+        error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
+        down, up = half_widths(estimate, pairs, alpha)
+        chance = special.ndtr((margin - up - effect) / error)
+        chance = chance - special.ndtr((down - margin - effect) / error)
+        return float(np.maximum(chance, 0.0).mean())
+
+
+class NonInferiority(Sameness):
+    """The kind of claim that the mean paired difference is above minus the margin."""
+
+    rule = (
+        "supported when the whole interval lies above minus the margin, and refuted when the whole "
+        "interval lies below minus the margin. A better treatment therefore never refutes the claim"
+    )
+
+    def tests(self, estimate: Any, margin: float) -> Tests:
+        """Return the p-values of the decisions "supported" and "refuted".
+
+        "Supported" needs the rejection of the null hypothesis that the arm is worse than the other
+        arm by the margin or more. "Refuted" needs the rejection of the null hypothesis that the arm
+        is better, or worse by the margin at most.
+        """
+        return {SUPPORTED: estimate.p_at_most(-margin), REFUTED: estimate.p_at_least(-margin)}
+
+    def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
+        """Return the margins at which the decision changes.
+
+        They are the ends of the confidence interval of the difference, with the opposite sign.
+        """
+        low, high = estimate.interval(1 - alpha)
+        return thresholds((0.0, REFUTED), (-high, INCONCLUSIVE), (-low, SUPPORTED))
+
+    def bounds(self, margin: float) -> tuple[float, ...]:
+        """Return minus the margin, to compare with the ends of an interval."""
+        return (-margin,)
+
+    def power(
+        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
+    ) -> float:
+        """Return the probability that the claim is supported, if `effect` is the true difference.
+
+        The width of the interval depends on the standard deviation that the planned sweep will
+        measure. So the result is a mean over likely standard deviations.
+        """
+        error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
+        bound = half_widths(estimate, pairs, alpha / 2)[0] - margin
+        return float(special.ndtr((effect - bound) / error).mean())

@@ -1,10 +1,12 @@
-"""Decide claims of superiority: an arm is better than another.
+"""Decide claims of superiority, that an arm is better than another, and claims of a trend.
 
 The effect is tested against 0 and then against the margin. With the two-sided 1 - alpha interval
 [l, u] and margin m: l >= m is supported, *large enough to matter*; 0 < l < m <= u is supported,
 *direction only*; u < 0 is refuted, *the other way round*; u < m is refuted, *too small to matter*;
 anything else is undecided. The second test needs no part of alpha, since it can only reject if the
-first test does (fixed sequence: Maurer, Hothorn & Lehmacher 1995).
+first test does (fixed sequence: Maurer, Hothorn & Lehmacher 1995). A claim of a trend is that the
+metric gets better as the levels (values) of a factor grow. The same rule is applied to the slope of
+the metric over the levels.
 """
 
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ablate.errors import UserError
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
 from ablate.stats.power import half_widths
@@ -26,8 +29,9 @@ from ablate.verdict.decision import (
     Decision,
     MarginThreshold,
     side,
+    thresholds,
 )
-from ablate.verdict.kind.base import Kind, distinct
+from ablate.verdict.kind.base import Kind
 
 
 class Superiority(Kind):
@@ -68,14 +72,10 @@ class Superiority(Kind):
         """
         low, high = estimate.interval(1 - alpha)
         if low <= 0:
-            refuted = MarginThreshold(high, Decision(REFUTED, OPPOSITE if high < 0 else SMALL))
-            return distinct([MarginThreshold(0.0, Decision(INCONCLUSIVE)), refuted])
-        return distinct(
-            [
-                MarginThreshold(0.0, Decision(SUPPORTED, LARGE)),
-                MarginThreshold(low, Decision(SUPPORTED, DIRECTION)),
-                MarginThreshold(high, Decision(REFUTED, SMALL)),
-            ]
+            grade = OPPOSITE if high < 0 else SMALL
+            return thresholds((0.0, INCONCLUSIVE), (high, REFUTED, grade))
+        return thresholds(
+            (0.0, SUPPORTED, LARGE), (low, SUPPORTED, DIRECTION), (high, REFUTED, SMALL)
         )
 
     def named(self, claim: Claim) -> dict[str, float]:
@@ -102,3 +102,19 @@ class Superiority(Kind):
         down, up = half_widths(estimate, pairs, alpha / 2)
         bound = margin + down if side == LARGE else np.maximum(down, margin - up)
         return float(special.ndtr((effect - bound) / error).mean())
+
+
+class Trend(Superiority):
+    """The kind of claim that the metric gets better as the levels (values) of a factor grow: its
+    slope in the better direction is above 0.
+    """
+
+    rule = "judged like superiority claims, with the slope in place of the difference between arms"
+
+    def check(self, name: str, claim: Claim, factors: list[str]) -> None:
+        """Raise UserError unless the claim's key `over` names a factor of the study."""
+        if claim["over"] not in factors:
+            raise UserError(
+                f"{name}: over={claim['over'] or 'nothing'}; a trend runs over a factor of the "
+                f"study: {', '.join(factors)}"
+            )

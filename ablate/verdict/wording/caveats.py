@@ -20,10 +20,10 @@ from ablate.evidence.types import Claim, Entry, Run
 from ablate.metric.table import metric_of
 from ablate.phrases import grouped, listed, name_of, number_of, quoted
 from ablate.verdict import match
+from ablate.verdict.budgets import WITHOUT
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import sides
 from ablate.verdict.stages import FUTILE, needed
-from ablate.verdict.target import WITHOUT
 from ablate.verdict.wording.claim_caveats import OF_HOLM, claim_caveats, subject_of
 
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
