@@ -11,8 +11,7 @@ from ablate.evidence.types import Entry, Verdict
 from ablate.phrases import grouped, text
 from ablate.record.files import write_text, writing
 from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
-from ablate.verdict.replication import RULE, Replication
-from ablate.verdict.replication_file import asked_again, read_contest
+from ablate.verdict.replication import RULE, Replication, asked_again, read_contest
 from ablate.verdict.wording.details import graded
 from lab.command import main
 

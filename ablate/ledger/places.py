@@ -17,7 +17,7 @@ from ablate.evidence.analysis_log import ANALYSIS_LOG, Sweep, in_order, read_lin
 from ablate.evidence.manifest import KeptStudy, digest_of_runs, read_manifest
 from ablate.evidence.seal import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.ledger.claims import read_readings
-from ablate.verdict.replication_file import RESULT
+from ablate.verdict.replication import RESULT
 
 COMMITTED, KEPT, SWEEP = "committed", "your experiment", "your sweep"
 # verdicts of a later origin never change headlines of an earlier one

@@ -37,8 +37,7 @@ from ablate.verdict.decision import (
     side,
     was_trained,
 )
-from ablate.verdict.replication import Replication
-from ablate.verdict.replication_file import asked_again, read_contest
+from ablate.verdict.replication import Replication, asked_again, read_contest
 
 VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
 Pairs = tuple[tuple[str, str], ...]

@@ -15,8 +15,7 @@ from ablate.report import tables
 from ablate.report.selection import claims
 from ablate.verdict.decision import was_trained
 from ablate.verdict.kind import KINDS
-from ablate.verdict.replication import RULE, Replication
-from ablate.verdict.replication_file import asked_again
+from ablate.verdict.replication import RULE, Replication, asked_again
 from ablate.verdict.wording.layers import bounds, opening
 
 # cased BLEU (13a) below which translations of real text are too poor to compare arms

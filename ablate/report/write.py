@@ -21,7 +21,7 @@ from ablate.report.figures import SECTIONS, figures
 from ablate.report.page import markdown, page
 from ablate.report.tables import Table, comparable
 from ablate.verdict.conclude import conclude
-from ablate.verdict.replication_file import read_contest
+from ablate.verdict.replication import read_contest
 
 if TYPE_CHECKING:
     from pandas import DataFrame

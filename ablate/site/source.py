@@ -22,8 +22,7 @@ from ablate.phrases import interpretation
 from ablate.report.content import regime
 from ablate.report.selection import claims
 from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
-from ablate.verdict.replication import Replication
-from ablate.verdict.replication_file import asked_again, read_contest
+from ablate.verdict.replication import Replication, asked_again, read_contest
 from ablate.verdict.sides import has
 from ablate.verdict.wording.details import details
 from ablate.verdict.wording.layers import bounds

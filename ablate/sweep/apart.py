@@ -12,7 +12,7 @@ from ablate.evidence.types import Study
 from ablate.record.arm import makes_arms
 from ablate.record.label import key, say, value_text
 from ablate.sweep.cell import SEEDS, Cell, first_of_each, without_seed
-from ablate.verdict.match import keys
+from ablate.verdict.study_checks import matched_keys
 
 MOST = 3  # maximum number of keys named in a message
 NONE = "no such key"
@@ -25,7 +25,7 @@ def free_keys(study: Study) -> list[str]:
     A key that is tuned is not included.
     """
     match = study.get("match")
-    matched = keys(match) if match else ()
+    matched = matched_keys(match) if match else ()
     return [*study["factors"], *study["nuisance"], *matched, *SEEDS]
 
 

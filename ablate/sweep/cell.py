@@ -22,7 +22,7 @@ from ablate.record.links import link_path
 from ablate.record.types import Cell as Place
 from ablate.record.types import Levels, OutcomeBase
 from ablate.sweep.reuse import Settler, adds_values, derived, set_values, with_cached_files
-from ablate.verdict.match import keys
+from ablate.verdict.study_checks import matched_keys
 
 SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
 SEED = re.compile(r"seed=\d+")
@@ -340,7 +340,7 @@ def write_link(sweep: Path, config: DictConfig, outcome: OutcomeBase) -> None:
         about["study"] = study_hash(plain_study(config))
     match = config.study.match if config.study is not None else None
     if match:
-        made = {key: OmegaConf.select(config, key) for key in keys(match)}
+        made = {key: OmegaConf.select(config, key) for key in matched_keys(match)}
         about["matched"] = {key: value for key, value in made.items() if value is not None}
     tune = config.study.tune if config.study is not None else None
     if tune:

@@ -16,9 +16,8 @@ from ablate.sweep.cell import plain_study
 from ablate.sweep.composed import composed
 from ablate.sweep.evidence import from_folder
 from ablate.verdict.conclude import conclude
-from ablate.verdict.load import load_evidence
-from ablate.verdict.replication import replications
-from ablate.verdict.replication_file import RESULT, read_contest, used_replicate
+from ablate.verdict.replication import RESULT, read_contest, replications, used_replicate
+from ablate.verdict.study_checks import load_evidence
 
 LEFT_OUT = ("-m", "--multirun")
 

@@ -6,7 +6,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.seal import file_of_runs
 from ablate.record.files import check_links
-from ablate.verdict.load import load_evidence
+from ablate.verdict.study_checks import load_evidence
 
 
 def from_folder(folder: Path) -> Evidence:

@@ -22,7 +22,7 @@ from ablate.sweep.cell import Cell, Overrides, without_seed
 from ablate.train.job import Job
 from ablate.train.prepare import build_model, make_model, parameters, prepare_data
 from ablate.train.resolve import resolve
-from ablate.verdict.match import keys
+from ablate.verdict.study_checks import matched_keys
 
 SENTENCES = 64  # sentences over which operations are counted
 MOST = 2**17  # largest possible width
@@ -73,7 +73,7 @@ def _solved(cell: Cell, reference: Cell, match: Match) -> Overrides:
     if match["by"] == "flops":
         flops_of_arm, target = map(flops, jobs, data)
         ratio = target / flops_of_arm
-        budgets = {key: OmegaConf.select(reference.config, key) for key in keys(match)}
+        budgets = {key: OmegaConf.select(reference.config, key) for key in matched_keys(match)}
         values = {key: round(steps * ratio) for key, steps in budgets.items() if steps}
         comparison = f"{flops_of_arm:.4g} operations per step, to match the {target:.4g}"
     else:

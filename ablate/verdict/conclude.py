@@ -21,10 +21,10 @@ from ablate.phrases import listed, name_of
 from ablate.record.label import value_text
 from ablate.stats.spending import spent
 from ablate.verdict.budgets import both
-from ablate.verdict.interim import asked_of
+from ablate.verdict.contrast import asked_of
 from ablate.verdict.judge import age, judge
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.match import BUDGET
+from ablate.verdict.study_checks import BUDGET
 from ablate.verdict.wording.caveats import caveats
 from ablate.verdict.wording.layers import with_layers
 

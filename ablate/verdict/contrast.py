@@ -1,10 +1,12 @@
-"""Compute the paired differences between the arms of a claim.
+"""Compute the paired differences between the arms of a claim, and the fraction of the planned seeds
+in each of its interim analyses.
 
 A contrast is a weighted sum of the scores of runs with the same seed (ablate.verdict.sides). For
 BLEU, each difference is also split into contributions of the test sentences.
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,15 +17,16 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import BLEU, by_group, contributions
-from ablate.evidence.types import Claim, Run
+from ablate.evidence.types import Asked, Claim, Question, Run
+from ablate.phrases import name_of
 from ablate.stats.estimate import GROUPS, Estimate, estimate
-from ablate.stats.spending import Fractions
+from ablate.stats.spending import ONCE, Fractions
 from ablate.verdict.floor import has_learned
-from ablate.verdict.interim import looks_of
 from ablate.verdict.sides import Side, ended_in, sides
 
 # metric of a pair of runs: fraction of sentences whose translations differ in their BLEU statistics
 CHANGED = "changed"
+UNASKED = Asked(looks=[], tried=[], regimes=0)
 SAME_SCORE = 1e-6  # allowed difference between a recorded BLEU and the BLEU of its statistics
 
 
@@ -227,3 +230,40 @@ def _stack(
 
 def _learned(sides: list[Side], seed: int, metric: str) -> bool:
     return all(has_learned(run, metric, side) for side in sides for run in side.runs[seed])
+
+
+def asked_of(claim: Question, evidence: Evidence) -> Asked:
+    """Return the history of a claim in the analysis log.
+
+    The history is empty for evidence without a log. The log lists the claims that are not exact, in
+    order, so that a renamed claim keeps its history.
+    """
+    asked = evidence.registration.get("asked", {})
+    names = [
+        name_of(other_claim)
+        for other_claim in evidence.study["claims"]
+        if other_claim["kind"] != "exact"
+    ]
+    if len(asked) != len(names):
+        return asked.get(name_of(claim), UNASKED)
+    return dict(zip(names, asked.values(), strict=True)).get(name_of(claim), UNASKED)
+
+
+def looks_of(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:
+    """Return the fraction of the planned seeds at each analysis; the current analysis is last.
+
+    An earlier analysis counts only if it had some of the present seeds, but not all of them. An
+    analysis of all planned seeds leaves no alpha for later analyses. A later analysis is then
+    judged like a single analysis, and its verdict is exploratory.
+
+    Args:
+        claim: the claim.
+        evidence: the evidence, with the history of each claim.
+        seeds: the seeds of the claim's finished runs.
+    """
+    planned = evidence.study["seeds"]
+    saw = [len({*seeds} & {*seen}) for seen in asked_of(claim, evidence)["looks"]]
+    earlier = sorted({count for count in saw if 0 < count < len(seeds)})
+    if not seeds or any(count >= planned for count in earlier):
+        return ONCE
+    return tuple(min(1.0, count / planned) for count in (*earlier, len(seeds)))

@@ -27,7 +27,7 @@ from ablate.phrases import in_sentence
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.holm import Tests
 from ablate.stats.spending import ONCE
-from ablate.verdict.contrast import CHANGED, differ
+from ablate.verdict.contrast import CHANGED, differ, looks_of
 from ablate.verdict.decision import (
     INCONCLUSIVE,
     REFUTED,
@@ -36,7 +36,6 @@ from ablate.verdict.decision import (
     needs_no_training,
     thresholds,
 )
-from ablate.verdict.interim import looks_of
 from ablate.verdict.sides import has, sides
 
 MOVED = 1e-3  # smallest response of the negative control

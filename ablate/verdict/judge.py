@@ -13,9 +13,19 @@ from ablate.evidence.types import Cases, Claim, ClaimResult, Entry, Question, Re
 from ablate.phrases import name_of
 from ablate.progress import track
 from ablate.stats.estimate import SENTENCES, Estimate
+from ablate.stats.false_rates import (
+    CLUSTERED,
+    ENOUGH,
+    FEW,
+    HIDDEN,
+    SKEWED,
+    false_rate,
+    in_clusters,
+)
 from ablate.stats.holm import Tests, adjust
 from ablate.stats.rates import Rates
 from ablate.stats.signs import sign_flip
+from ablate.stats.skew import is_visible
 from ablate.stats.spending import ONCE, nominal
 from ablate.verdict.budgets import check_cannot
 from ablate.verdict.decidable import control
@@ -23,7 +33,6 @@ from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Decision
 from ablate.verdict.exact import Exact, TrainedValue
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.seen_noise import seen_noise
 from ablate.verdict.sides import names
 
 ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
@@ -227,3 +236,42 @@ def _of_test(finding: Finding, evidence: Evidence) -> dict[str, Any]:
 
 def _bounded(ends: tuple[float, float]) -> list[float] | None:
     return list(ends) if all(math.isfinite(end) for end in ends) else None
+
+
+class SeenNoise(NamedTuple):
+    """The noise that is visible in a claim's paired differences, and the rate of false verdicts.
+
+    `reason` says why false verdicts may be more frequent than the nominal level promises, such as
+    "visible skewness". `rate` is the rate of false verdicts in simulations. `nominal` is the rate
+    that the level promises. `seeds` is the number of pairs.
+    """
+
+    reason: str
+    seeds: int
+    rate: float
+    nominal: float
+
+
+def seen_noise(finding: Finding) -> SeenNoise | None:
+    """Return the reason why a claim may be decided wrongly, and the rate of false verdicts.
+
+    The result is None if the claim was not decided by a mean of paired differences.
+    """
+    effect, paired = finding.result, finding.paired
+    if finding.problem or finding.rates or paired is None or not isinstance(effect, Estimate):
+        return None
+    if effect.skewness is None or not effect.error > 0:
+        return None
+    reason = _reason(effect.skewness, effect.pairs, clustered=in_clusters(paired.differences))
+    equivalence = SUPPORTED in kind_of(finding.claim).whole
+    nominal = finding.claim["alpha"] / (1 if equivalence else 2)
+    rate = false_rate(effect.pairs, equivalence=equivalence)
+    return SeenNoise(reason, effect.pairs, rate, nominal)
+
+
+def _reason(skewness: float, seeds: int, *, clustered: bool) -> str:
+    if is_visible(skewness, seeds):
+        return SKEWED
+    if clustered:
+        return CLUSTERED
+    return FEW if seeds < ENOUGH else HIDDEN

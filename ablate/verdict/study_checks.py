@@ -1,16 +1,19 @@
-"""Check, before the runs, that a study can be judged."""
+"""Check that a study can be judged: before its runs, and when its evidence is loaded."""
 
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ablate.config.hints import likely
 from ablate.errors import UserError
-from ablate.evidence.types import Claim, Levels, Study
+from ablate.evidence.folder import Evidence
+from ablate.evidence.kept_log import check_log, check_manifest
+from ablate.evidence.seal import ABOUT
+from ablate.evidence.types import Claim, Levels, Match, Study
 from ablate.metric.table import METRICS
 from ablate.phrases import listed
 from ablate.verdict.kind import KINDS, kind_of
-from ablate.verdict.match import check_match
 
 ALLOWED = {
     "kind": tuple(KINDS),
@@ -18,6 +21,8 @@ ALLOWED = {
     "scale": ("linear", "log", "log_log"),
 }
 EXPECT = ("different", "identical")
+COUNTED = {"parameters": "parameters", "flops": "floating-point operations"}  # costs of a match
+BUDGET = ("budget.steps", "budget.short")
 CANNOT = ("superiority", "exact")  # kinds that may claim that an arm cannot do something
 LAYER, GRADIENTS = (
     "layer",
@@ -66,6 +71,24 @@ OF_CLAIM = (
     Rule("margin", _at_least_0, "a finite number of at least 0"),
     Rule("tolerance", _at_least_0, "a finite number of at least 0"),
 )
+
+
+def load_evidence(folder: Path) -> Evidence:
+    """Read the evidence of a study, and check that it is complete and can be judged.
+
+    Raises:
+        UserError: a file is missing, damaged or malformed, or was changed after its digest was
+            stored in study.json (its seal); runs that the analysis log names are missing; or no
+            rule can decide a claim. The message names the file.
+    """
+    evidence = Evidence.load(folder)
+    check_manifest(folder, evidence)
+    check_log(folder, evidence)
+    try:
+        check_study(evidence.study)
+    except UserError as error:
+        raise UserError(f"{folder / ABOUT}: {error}") from None
+    return evidence
 
 
 def check_study(study: Study) -> None:
@@ -220,3 +243,36 @@ def _check_tune(study: Study) -> None:
         raise UserError(
             f"study.tune: metric={tune['metric']}; values are tuned on validation, so use val/..."
         )
+
+
+def matched_keys(match: Match) -> tuple[str, ...]:
+    """Return the config keys that a match sets to make the arms equal in cost.
+
+    Their values may differ between arms.
+    """
+    return BUDGET if match["by"] == "flops" else (match["key"],)
+
+
+def check_match(study: Study) -> None:
+    """Raise UserError if the key `match` of a study is wrong.
+
+    A match chooses the width or the budget of each arm so that all arms have equal costs. It must
+    name a known cost, and the arm to whose cost all other arms are matched. The key that it changes
+    must not be a factor of the study.
+    """
+    match = study.get("match")
+    if match is None:
+        return
+    factors = study["factors"]
+    if match["by"] not in COUNTED:
+        raise UserError(f"study.match: by={match['by']}; {likely(match['by'], tuple(COUNTED))}")
+    if not match["to"] or not match["to"].keys() <= set(factors):
+        raise UserError(
+            f"study.match: to={match['to']}; it must give levels of factors: {', '.join(factors)}"
+        )
+    for key in matched_keys(match):
+        if key in factors:
+            raise UserError(
+                f"study.match: {key} is a factor, so it cannot be set by the match; choose "
+                "another key"
+            )

@@ -17,7 +17,7 @@ import wandb
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.seal import FILES
-from ablate.verdict.load import load_evidence
+from ablate.verdict.study_checks import load_evidence
 from ablate.wandb.connection import check_environment, has_key, reachable
 from ablate.wandb.note import ANALYSIS, EVIDENCE
 

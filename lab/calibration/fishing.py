@@ -18,8 +18,8 @@ from ablate.evidence.earlier_sweeps import EarlierSweeps
 from ablate.evidence.folder import Evidence
 from ablate.evidence.questions import questions
 from ablate.evidence.registration import study_hash
+from ablate.verdict.contrast import asked_of
 from ablate.verdict.decision import SUPPORTED
-from ablate.verdict.interim import asked_of
 from ablate.verdict.judge import decide
 
 SEEDS, TRIES = 10, 10

@@ -14,7 +14,7 @@ from ablate.evidence.manifest import MANIFEST, read_manifest
 from ablate.ledger.entries import read_entries
 from ablate.ledger.text import bounds, summary
 from ablate.record.files import seal
-from ablate.verdict.load import load_evidence
+from ablate.verdict.study_checks import load_evidence
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 STUDIES = ["memorising", "head_width", "worked_examples"]  # trained, trained, without training

@@ -11,7 +11,7 @@ import pytest
 from ablate.evidence.folder import Evidence
 from ablate.report.figures import Figure
 from ablate.report.write import write_report
-from ablate.verdict.replication_file import copy_contest
+from ablate.verdict.replication import copy_contest
 from lab.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

@@ -9,7 +9,7 @@ from ablate.errors import UserError
 from ablate.evidence.analysis_log import ANALYSIS_LOG, AnalysisLog, Sweep, register
 from ablate.evidence.earlier_sweeps import EarlierSweeps, looked
 from ablate.evidence.questions import concerns, question, questions, rule
-from ablate.verdict.interim import UNASKED, asked_of, looks_of
+from ablate.verdict.contrast import UNASKED, asked_of, looks_of
 from lab.calibration.fishing import CLAIM, ROUTES, PHackingSimulation, Try
 
 SAID = {

@@ -16,7 +16,7 @@ from ablate.report.tables import targets
 from ablate.report.write import write_report
 from ablate.verdict.budgets import _interval, learning
 from ablate.verdict.conclude import conclude
-from ablate.verdict.match import check_match
+from ablate.verdict.study_checks import check_match
 
 STEPS = [600, 1200, 1800, 2400]
 REGIME = {

@@ -7,8 +7,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.verdict.decision import is_exact
-from ablate.verdict.replication import replication
-from ablate.verdict.replication_file import RESULT, asked_again, read_contest
+from ablate.verdict.replication import RESULT, asked_again, read_contest, replication
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 CONTESTED = sorted(path.parent for path in EXPERIMENTS.glob(f"*/{RESULT}"))

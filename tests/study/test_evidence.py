@@ -13,7 +13,7 @@ from ablate.evidence.gather import _environment, _rounded, _training, kept, tuni
 from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import bleu
 from ablate.verdict.conclude import conclude
-from ablate.verdict.load import load_evidence
+from ablate.verdict.study_checks import load_evidence
 from ablate.wandb.analysis import bundle
 
 

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.report.write import write_files, write_tables
     from ablate.sweep.end import announce
     from ablate.verdict.conclude import conclude
-    from ablate.verdict.replication_file import copy_contest
+    from ablate.verdict.replication import copy_contest
 
     evidence, target = _evidence(arguments)
     verdict = conclude(evidence)

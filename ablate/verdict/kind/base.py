@@ -25,7 +25,7 @@ from ablate.verdict.contrast import Contrast, contrast
 from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold, side
 from ablate.verdict.exact import Exact
-from ablate.verdict.failures import FEWEST, failures, rates_of_failure
+from ablate.verdict.floor import FEWEST, failures, rates_of_failure
 from ablate.verdict.sides import ContrastError
 
 Tested = Estimate | Rates

@@ -14,9 +14,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, is_unstable
 from ablate.evidence.types import Claim
 from ablate.stats.rates import Rates, p_values
-from ablate.verdict.contrast import contrast
+from ablate.verdict.contrast import contrast, looks_of
 from ablate.verdict.decision import LARGE, SUPPORTED
-from ablate.verdict.interim import looks_of
 from ablate.verdict.kind.base import POWER, Finding, check_arms
 from ablate.verdict.kind.superiority import Superiority
 from ablate.verdict.sides import ended_in, sides

@@ -19,11 +19,11 @@ from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Run
 from ablate.metric.table import metric_of
 from ablate.phrases import grouped, listed, name_of, number_of, quoted
-from ablate.verdict import match
 from ablate.verdict.budgets import WITHOUT
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import sides
 from ablate.verdict.stages import FUTILE, needed
+from ablate.verdict.study_checks import COUNTED
 from ablate.verdict.wording.claim_caveats import OF_HOLM, claim_caveats, subject_of
 
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
@@ -50,7 +50,7 @@ def caveats(
         *_of_tuning(evidence),
         *_of_budget(evidence),
         *_of_tuned_values(evidence),
-        *match.describe(evidence),
+        *_of_match(evidence),
         *_of_sizes(evidence, findings),
         *_of_machine(evidence),
         *_of_runs(evidence, waiting),
@@ -172,6 +172,23 @@ def _at_end(
             some = "" if took == len(runs) else f" ({took} of {len(runs)} runs)"
             labels.append(f"{quoted(arm)}{some}")
     return labels
+
+
+def _of_match(evidence: Evidence) -> Iterator[str]:
+    """Yield a sentence on the settings that were adjusted to make all arms equal in cost.
+
+    Yield nothing for a study without a match.
+    """
+    match = evidence.study.get("match")
+    if not match:
+        return
+    arms = by_label([run for run in evidence.runs if "matched" in run]).items()
+    sizes = [f"{arm_label(runs[0]['matched'])} with {quoted(arm)}" for arm, runs in arms]
+    yield (
+        f"All arms have about as many {COUNTED[match['by']]} as the arm with "
+        f"{quoted(arm_label(match['to']))}, because these settings were adjusted: "
+        f"{'; '.join(sizes)}."
+    )
 
 
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:

@@ -15,9 +15,9 @@ from ablate.metric.table import metric_in_words
 from ablate.phrases import claims_numbered, listed, name_of, number_of, quoted
 from ablate.stats.estimate import SEEDS
 from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
-from ablate.verdict.interim import asked_of
+from ablate.verdict.contrast import asked_of
+from ablate.verdict.judge import SeenNoise, seen_noise
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.seen_noise import SeenNoise, seen_noise
 from ablate.verdict.wording.details import direction
 from ablate.verdict.wording.effects import failures
 
