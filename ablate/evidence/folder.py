@@ -21,6 +21,7 @@ from jaxtyping import Int
 
 from ablate.errors import UserError
 from ablate.evidence.form import check_about, read_runs
+from ablate.evidence.looks import by_arm
 from ablate.evidence.seal import (
     ABOUT,
     COMPRESSED,
@@ -68,6 +69,18 @@ class Evidence:
     statistics: dict[str, dict[str, Rows]] = field(default_factory=dict)
     registered: Mapping[str, object] = field(default_factory=dict)
     groups: dict[str, Groups] = field(default_factory=dict)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether there are only some of the runs of a study, and therefore no verdict."""
+        return bool(self.registration.get("part"))
+
+    @property
+    def seed_count(self) -> str:
+        """The number of seeds that every arm has, as a phrase: "8 of 12 planned seeds"."""
+        arms = by_arm(self.runs).values()
+        seeds = [{run["seed"] for run in runs} for runs in arms]
+        return f"{len(set.intersection(*seeds or [set()]))} of {self.study['seeds']} planned seeds"
 
     @property
     def short(self) -> "Evidence | None":
@@ -148,7 +161,7 @@ class Evidence:
         about = read_parts(folder)
         check_about(folder / ABOUT, about)
         screening, factors = file_of_runs(folder, SCREENING), about["study"]["factors"]
-        scores = _read_statistics(folder / STATISTICS) if statistics else {}
+        scores, groups = _read_statistics(folder / STATISTICS) if statistics else ({}, {})
         return cls(
             name=about["name"],
             study=about["study"],
@@ -158,7 +171,7 @@ class Evidence:
             runs=read_runs(file_of_runs(folder), factors),
             screening=read_runs(screening, factors) if screening.exists() else [],
             statistics=scores,
-            groups=_read_groups(folder / STATISTICS, scores) if statistics else {},
+            groups=groups,
         )
 
 
@@ -208,38 +221,35 @@ def _write_statistics(
     write_arrays(path, arrays)
 
 
-def _read_statistics(path: Path) -> dict[str, dict[str, Rows]]:
+def _read_statistics(path: Path) -> tuple[dict[str, dict[str, Rows]], dict[str, Groups]]:
+    """Return the statistics of every sentence, by run identity and split, and the group number of
+    every sentence, by split.
+
+    Raises:
+        UserError: the file is missing or damaged, or the groups of a split are not one number per
+            sentence.
+    """
     by_identity: dict[str, dict[str, Rows]] = {}
+    groups: dict[str, Groups] = {}
+    sizes: dict[str, set[int]] = {}
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             for name in (name for name in arrays if not name.endswith((RUNS_OF, GROUPS_OF))):
                 rows = arrays[name].swapaxes(0, 1).astype(np.int64, casting="safe")
                 if rows.shape[2:] != (WIDTH,):
                     raise ValueError(f"{name} has the shape {arrays[name].shape}")
+                split = name.partition(SIZED)[0]
+                sizes.setdefault(split, set()).add(rows.shape[1])
                 for identity, run_rows in zip(arrays[f"{name}{RUNS_OF}"], rows, strict=True):
-                    by_identity.setdefault(str(identity), {})[name.partition(SIZED)[0]] = run_rows
+                    by_identity.setdefault(str(identity), {})[split] = run_rows
+            for name in (name for name in arrays if name.endswith(GROUPS_OF)):
+                numbers, split = arrays[name], name.removesuffix(GROUPS_OF)
+                whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
+                if not whole or sizes.get(split) != {len(numbers)}:
+                    raise ValueError(f"the groups of {split} are not one number per sentence")
+                groups[split] = numbers
     except FileNotFoundError:
         raise UserError(f"{path} is missing: this is not the folder of a study") from None
     except Exception as error:  # zipfile, lzma, zlib and numpy raise many types for damaged bytes
         raise UserError(f"{path} cannot be read: {error}") from None
-    return by_identity
-
-
-def _read_groups(path: Path, statistics: dict[str, dict[str, Rows]]) -> dict[str, Groups]:
-    """Return the group number of every sentence, by split, from a statistics file.
-
-    Args:
-        path: the file.
-        statistics: statistics that were read from this file, by run identity and split.
-
-    Raises:
-        UserError: the groups of a split are not one number per sentence.
-    """
-    with np.load(path, allow_pickle=False) as arrays:
-        names = [name for name in arrays if name.endswith(GROUPS_OF)]
-        by_split = {name.removesuffix(GROUPS_OF): arrays[name] for name in names}
-    for split, groups in by_split.items():
-        sizes = {len(splits[split]) for splits in statistics.values() if split in splits}
-        if groups.ndim != 1 or groups.dtype.kind not in "iu" or sizes != {len(groups)}:
-            raise UserError(f"{path}: the groups of {split} are not one number per sentence")
-    return by_split
+    return by_identity, groups

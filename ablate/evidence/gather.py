@@ -53,17 +53,18 @@ def gather(sweep: Path) -> Evidence:
     if not links:
         raise UserError(f"{sweep} is not the folder of a sweep with runs")
     study: Any = about["study"] or {"factors": swept(links), "claims": []}
-    ends = [end for link in links for end in _ends(link)]
+    ends: list[Link | Outcome] = [*links, *(link["short"] for link in links if "short" in link)]
     statistics = {end["identity"]: rows for end in ends if (rows := _statistics(end))}
     sentences: dict[str, int] = {}
     tested = (statistics_of(end.get("evaluation", ""), None) for end in ends)
     for split, count in sorted((split, len(x)) for test in tested for split, x in test.items()):
         sentences[split] = count  # sorted, so the largest count of a split remains
-    corpora = dict.fromkeys(name for link in links if (name := _corpus(link)))
     regime = about["regime"] | {"test_sentences": sentences}
-    if corpora:
-        regime["corpus"] = listed([*corpora])
-    runs = [_run(link, study["factors"], about["name"]) for link in links]
+    folders = dict.fromkeys(link["folder"] for link in links if "folder" in link)
+    corpora = [read_json(Path(folder, "environment.json")).get("corpus") for folder in folders]
+    if any(corpora):  # runs of older versions have none
+        regime["corpus"] = listed([*dict.fromkeys(filter(None, corpora))])
+    runs = [_run(link, study["factors"]) for link in links]
     if about["study"]:
         check_runs(str(sweep / "cells"), runs, study["factors"])
     else:
@@ -76,7 +77,7 @@ def gather(sweep: Path) -> Evidence:
         registered=about["registered"],
         runs=runs,
         screening=[
-            tuning_run(_run(link, study["factors"], about["name"]), study["tune"]["metric"])
+            tuning_run(_run(link, study["factors"]), study["tune"]["metric"])
             for link in read_links(sweep / SCREENING)
         ],
         statistics=statistics,
@@ -104,7 +105,7 @@ def tuning_run(run: Run, metric: str) -> Run:
     return cast(Run, {**left, "metrics": metrics, "curve": curve})
 
 
-def _run(link: Link, factors: list[str], experiment: str) -> Run:
+def _run(link: Link, factors: list[str]) -> Run:
     levels = {factor: link["levels"].get(factor) for factor in factors}
     end = _end(link)
     run: Any = {
@@ -116,28 +117,14 @@ def _run(link: Link, factors: list[str], experiment: str) -> Run:
         **{key: value for key, value in end.items() if key != "identity"},
         "command": command(link["overrides"]),
         "versions": {},
-    }
-    more: dict[str, object] = {
-        key: link[key] for key in ("tuned", "matched", "error", "study") if key in link
+        **{key: link[key] for key in ("tuned", "matched", "error", "study") if key in link},
     }
     if "folder" in link:
-        more |= {**_environment(Path(link["folder"])), "code": _code(link)}
-        more |= _draws(Path(link["folder"]))
-        more |= {"training": curve} if (curve := _training(Path(link["folder"]))) else {}
+        run |= _origin(Path(link["folder"]), link.get("evaluation"))
+        run |= {"training": curve} if (curve := _training(Path(link["folder"]))) else {}
     if "short" in link:
-        more |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
-    whole: Run = run | more
-    return whole
-
-
-def _ends(link: Link) -> list[Link | Outcome]:
-    """Return a list with the outcome of a run after all its training steps. If the run was also
-    tested after fewer steps (its short budget), that outcome follows.
-
-    Args:
-        link: content of the run's file cells/NUMBER.json.
-    """
-    return [link, link["short"]] if "short" in link else [link]
+        run |= {"short": _end(link["short"]), **_cost(Path(link["folder"]))}
+    return cast(Run, run)
 
 
 def _end(link: Link | Outcome) -> End:
@@ -177,11 +164,8 @@ def _cost(folder: Path) -> dict[str, float]:
 
     Only pairs of log lines without a validation in between are used.
     """
-    lines = [
-        json.loads(text)
-        for text in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    trained = [(a, b) for a, b in pairwise(lines) if a["step"] < b["step"] and CURVES[0] not in b]
+    pairs = pairwise(_lines(folder))
+    trained = [(a, b) for a, b in pairs if a["step"] < b["step"] and CURVES[0] not in b]
     step_seconds = [(b["time"] - a["time"]) / (b["step"] - a["step"]) for a, b in trained]
     return {"update_seconds": round(statistics.median(step_seconds), 6)} if step_seconds else {}
 
@@ -231,49 +215,49 @@ def _rounded(value: Any, digits: int) -> Any:
 def _logged(folder: Path, name: str) -> list[Metrics]:
     """Return the lines of a run's metrics.jsonl that have a metric, ordered by optimiser step."""
     by_step: dict[int, Metrics] = {}
-    path = folder / "metrics.jsonl"
-    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        line = json.loads(text)
+    for line in _lines(folder):
         by_step.setdefault(line["step"], {}).update(line)
     return [line for _, line in sorted(by_step.items()) if name in line]
 
 
-def _environment(folder: Path) -> dict[str, object]:
-    """Return {"versions": ..., "commit": ..., "processor": ...} with the versions of the libraries,
-    the commit of the source code and the model of the processor. What was not recorded is left out.
-    """
-    environment = cast(Environment, read_json(folder / "environment.json"))
-    packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
-    given = {key: x for key in ("commit", "processor") if (x := environment.get(key))}
-    return {"versions": {"python": environment["python"], **packages}, **given}
+def _lines(folder: Path) -> list[Any]:
+    """Return the lines of a run's metrics.jsonl; [] without this file."""
+    path = folder / "metrics.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
 
 
-def _draws(folder: Path) -> dict[str, int]:
-    """Return {"draws": ...} with the number of random models and inputs that a probe measures.
-
-    A probe is a measurement of an untrained model. The result is {} for a trained run, and for a
-    probe that draws no random models or inputs.
-    """
-    probe = read_json(folder / IDENTITY).get("config", {}).get("probe") or {}
-    return {"draws": probe["draws"]} if probe.get("draws") else {}
-
-
-def _code(link: Link) -> str:
-    """Return a digest of everything apart from the config that determines the results of a run:
-    the code, the libraries, the data, the kind of device and so on.
-
-    Of the code, the digest covers the source of every module that training and testing execute.
-    Runs of one arm have the same digest, unless they were made with different code, libraries,
-    data or devices.
+def _origin(folder: Path, evaluation: str | None = None) -> dict[str, object]:
+    """Return what made a run, as fields of runs.jsonl. Fields that were not recorded are left out.
 
     Args:
-        link: content of the run's file cells/NUMBER.json.
+        folder: folder of the training.
+        evaluation: folder of the evaluation; None if there is none.
+
+    Returns:
+        versions, commit, processor: versions of the libraries, the commit of the source code and
+            the model of the processor.
+        code: digest of everything apart from the config that determines the results of a run: the
+            source of every module that training and testing execute, the libraries, the data, the
+            kind of device and so on. Runs of one arm have the same digest, unless they were made
+            with different code, libraries, data or devices.
+        draws: number of random models and inputs that a probe measures, that is, a measurement of
+            an untrained model.
     """
-    trained = read_json(Path(link["folder"]) / IDENTITY)
-    tested = read_json(Path(link["evaluation"]) / IDENTITY) if "evaluation" in link else {}
+    environment = cast(Environment, read_json(folder / "environment.json"))
+    trained = read_json(folder / IDENTITY)
+    tested = read_json(Path(evaluation) / IDENTITY) if evaluation else {}
     modules = {**trained.get("modules", {}), **tested.get("modules", {})}
     rest = {key: trained[key] for key in BESIDE_CODE if key in trained}
-    return digest([sorted(modules.values()), rest])
+    packages = {name: environment["packages"].get(name, "") for name in LIBRARIES}
+    draws = (trained.get("config", {}).get("probe") or {}).get("draws")
+    given = {key: x for key in ("commit", "processor") if (x := environment.get(key))}
+    return {
+        "versions": {"python": environment["python"], **packages},
+        **given,
+        "code": digest([sorted(modules.values()), rest]),
+        **({"draws": draws} if draws else {}),
+    }
 
 
 def _statistics(link: Link | Outcome) -> dict[str, Rows]:
@@ -281,16 +265,6 @@ def _statistics(link: Link | Outcome) -> dict[str, Rows]:
         return {}
     _check(Path(link["evaluation"]), link["identity"])
     return statistics_of(link["evaluation"])
-
-
-def _corpus(link: Link) -> str:
-    """Return the description of the corpus that a run stored; "" for a run of an older version.
-
-    Args:
-        link: content of the run's file cells/NUMBER.json.
-    """
-    path = Path(link["folder"], "environment.json") if "folder" in link else None
-    return str(read_json(path).get("corpus", "")) if path else ""
 
 
 def statistics_of(folder: Path | str, name: str | None = "bleu") -> dict[str, Array]:

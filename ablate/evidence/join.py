@@ -16,34 +16,101 @@ import itertools
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import (
+    ANALYSIS_LOG,
     Analysis,
     Line,
     Seed,
     Sweep,
     in_order,
+    read_lines,
     without_repeated_sweeps,
 )
 from ablate.evidence.earlier_sweeps import spent
 from ablate.evidence.folder import Evidence
-from ablate.evidence.looks import matches_planned_analysis, seeds_of, split_claims
-from ablate.evidence.piece import Piece, is_part, key_of
+from ablate.evidence.looks import by_arm, matches_planned_analysis, seeds_of, split_claims
+from ablate.evidence.registration import departures
+from ablate.evidence.seal import RUNS, file_of_runs
 from ablate.evidence.types import Asked, Registration, Run
 from ablate.phrases import listed, name_of
 from ablate.record.environment import CHANGED
+from ablate.record.label import run_key
 
-OF_ONE_PART = (
-    "seed=",
-    "variant=",
-    "part=",
-    "without_runs=",
-    "n_jobs=",
-)  # overrides in which pieces differ
+# overrides in which pieces differ
+OF_ONE_PART = ("seed=", "variant=", "part=", "without_runs=", "n_jobs=")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a study: a folder with the evidence (runs and metrics) of some of the study's runs.
+
+    `lines` has the lines of the analysis log in this folder, which lists sweeps and analyses.
+    """
+
+    folder: Path
+    evidence: Evidence
+    lines: list[Line]
+    sweep: Sweep  # the sweep that made these runs; the last sweep if there are several
+
+    @classmethod
+    def read(cls, folder: Path) -> "Piece":
+        """Read the evidence in a folder, that is, the results of a sweep, and check the stored
+        digests of all runs and files (the seal).
+
+        Raises:
+            UserError: the folder does not exist or has no finished sweep, a file is damaged, or the
+                study differs from the registered one.
+        """
+        if not folder.is_dir():
+            raise UserError(f"there is no folder {folder}: give the folder of a finished sweep")
+        if not file_of_runs(folder).exists():
+            raise UserError(f"{folder} has no {RUNS}: give the folder of a finished sweep")
+        evidence = Evidence.load(folder)
+        lines = [*read_lines(folder / ANALYSIS_LOG)]
+        departed = departures(
+            evidence.study, evidence.registration, evidence.registered, evidence.runs
+        )
+        if departed:
+            raise UserError(f"{folder}: {departed[0]}")
+        if any("replicate" in run for run in evidence.runs):
+            raise UserError(
+                f"{folder} has runs with several values of `replicate`, so it cannot be joined: "
+                "run the whole study in one sweep"
+            )
+        study_hash, place = evidence.registration["hash"], evidence.registration.get("sweep", "")
+        sweeps = [line for line in lines if isinstance(line, Sweep) and line.study == study_hash]
+        own_sweeps = [sweep for sweep in sweeps if sweep.folder == place]
+        if not own_sweeps:
+            raise UserError(
+                f"{folder / ANALYSIS_LOG} has no line for the sweep that made the runs of this "
+                "folder: restore it, or run the sweep again"
+            )
+        return cls(folder, evidence, lines, own_sweeps[-1])
+
+    @property
+    def hash(self) -> str:
+        """The hash that identifies the study as it was registered before its runs."""
+        return self.evidence.registration["hash"]
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The runs with a result, by arm and seed.
+
+        Failed runs are left out, because they may have succeeded in another piece, that is, in the
+        part of the study that ran on another machine.
+        """
+        return {_key(run): run for run in self.evidence.runs if run["status"] != "failed"}
+
+
+def _key(run: Run) -> str:
+    """Return a text that identifies a run of a study, by the levels of its arm and by its seed."""
+    return run_key(run["levels"], run["seed"])
 
 
 def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
@@ -65,8 +132,8 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
     runs = _numbered(_without_repeated_failures(pieces), 0)
     screening = _numbered(_screening(pieces), len(runs))
     planned = first.evidence.study["seeds"]
-    if len({run["seed"] for run in runs}) > planned:
-        several = len({run["seed"] for run in runs})
+    several = len({run["seed"] for run in runs})
+    if several > planned:
         raise UserError(
             f"the folders have {several} seeds together, but the study plans {planned}: leave out "
             "the folders with the other seeds"
@@ -150,10 +217,8 @@ def _check_code(first: Piece, other: Piece) -> None:
 
 def _codes(piece: Piece) -> dict[str, set[str]]:
     """Return for each arm the digests of the code that made its runs."""
-    by_arm: dict[str, set[str]] = {}
-    for run in piece.runs.values():
-        by_arm.setdefault(run["arm"], set()).add(run.get("code", ""))
-    return by_arm
+    arms = by_arm(piece.runs.values())
+    return {arm: {run.get("code", "") for run in runs} for arm, runs in arms.items()}
 
 
 def _same_source(first: Piece, other: Piece) -> bool:
@@ -162,22 +227,13 @@ def _same_source(first: Piece, other: Piece) -> bool:
     Both parts must name the same commit. If the commit has local changes or is unknown, the digests
     of their source must also be equal.
     """
-    made_by = [_made_by(piece) for piece in (first, other)]
-    if len(made_by[0] | made_by[1]) != 1:
+    runs = (*first.runs.values(), *other.runs.values())
+    made_by = {json.dumps([run.get("commit"), run["versions"]], sort_keys=True) for run in runs}
+    if len(made_by) != 1:
         return False
-    return not _unclear(made_by[0]) or first.sweep.code == other.sweep.code != ""
-
-
-def _made_by(piece: Piece) -> set[str]:
-    """Return, as JSON, the distinct commits and library versions with which the runs were made."""
-    return {
-        json.dumps([run.get("commit"), run["versions"]], sort_keys=True)
-        for run in piece.runs.values()
-    }
-
-
-def _unclear(made_by: set[str]) -> bool:
-    return any(CHANGED in text or json.loads(text)[0] is None for text in made_by)
+    (text,) = made_by
+    unclear = CHANGED in text or json.loads(text)[0] is None
+    return not unclear or first.sweep.code == other.sweep.code != ""
 
 
 def _origin(piece: Piece) -> str:
@@ -201,11 +257,10 @@ def _without_repeated_failures(pieces: Sequence[Piece]) -> Iterator[Run]:
     A failed run is left out if another part has the same run with a result. Of several failed runs
     with the same arm and seed, only the first is yielded.
     """
-    ended = {key for piece in pieces for key in piece.runs}
-    seen: set[str] = set()
+    seen = {key for piece in pieces for key in piece.runs}
     for run in (run for piece in pieces for run in piece.evidence.runs):
-        if run["status"] != "failed" or key_of(run) not in ended | seen:
-            seen.add(key_of(run))
+        if run["status"] != "failed" or _key(run) not in seen:
+            seen.add(_key(run))
             yield run
 
 
@@ -213,16 +268,15 @@ def _screening(pieces: Sequence[Piece]) -> Iterator[Run]:
     """Yield the runs that tuned a nuisance parameter, without duplicates."""
     by_cell: dict[str, Run] = {}
     for run in (run for piece in pieces for run in piece.evidence.screening):
-        by_cell.setdefault(json.dumps([key_of(run), run.get("tuned", {}).get("value")]), run)
+        by_cell.setdefault(json.dumps([_key(run), run.get("tuned", {}).get("value")]), run)
     return iter(by_cell.values())
 
 
 def _numbered(runs: Iterator[Run], first: int) -> list[Run]:
     """Return runs ordered by arm and seed, with cell numbers that start at `first`."""
-    every = [*runs]
-    arms = {arm: number for number, arm in enumerate(dict.fromkeys(run["arm"] for run in every))}
-    ordered = sorted(every, key=lambda run: (arms[run["arm"]], run["seed"]))
-    return [{**run, "cell": first + number} for number, run in enumerate(ordered)]
+    arms = by_arm(runs).values()
+    ordered = (run for arm in arms for run in sorted(arm, key=lambda run: run["seed"]))
+    return [{**run, "cell": number} for number, run in enumerate(ordered, first)]
 
 
 def _sentences(pieces: Sequence[Piece]) -> dict[str, int]:
@@ -301,7 +355,7 @@ def _judged_seeds(piece: Piece) -> dict[str, list[int]]:
     """Return the seeds of the verdict on each claim, by name of the claim; {} for a part of a
     study, which has no verdict.
     """
-    if is_part(piece.evidence):
+    if piece.evidence.is_part:
         return {}
     runs = [*piece.runs.values()]
     judged, _ = split_claims(runs, piece.evidence.study)
@@ -318,13 +372,10 @@ def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
         current: a sweep of the study.
         lines: the joined lines of the analysis logs of all parts.
     """
-    sweeps = (line for line in lines if isinstance(line, Sweep) and line.study == current.study)
-    return {
-        seed
-        for sweep in sweeps
-        if (sweep.replicate, sweep.contest) == (current.replicate, current.contest)
-        for seed in sweep.planned
-    }
+    kind = (current.study, current.replicate, current.contest)
+    sweeps = (line for line in lines if isinstance(line, Sweep))
+    begun = [sweep for sweep in sweeps if (sweep.study, sweep.replicate, sweep.contest) == kind]
+    return {seed for sweep in begun for seed in sweep.planned}
 
 
 def _whole_command(command: str) -> str:

@@ -37,13 +37,19 @@ def matches_planned_analysis(runs: Sequence[Run], study: Study) -> bool:
         return False
     ends = planned_looks(study) if study.get("looks") else [study["seeds"]]
     seeds = sorted({run["seed"] for run in runs})
-    by_arm: dict[str, set[int]] = {}
+    arms = [{run["seed"] for run in of_arm} for of_arm in by_arm(runs).values()]
+    return all(arm == {*seeds[: len(arm)]} and len(arm) in ends for arm in arms)
+
+
+def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return the runs of every arm by the label of the arm, in the order of the sweep.
+
+    Arms with different levels have different labels (ablate.evidence.form.check_arms).
+    """
+    grouped: dict[str, list[Run]] = {}
     for run in runs:
-        by_arm.setdefault(run["arm"], set()).add(run["seed"])
-    return all(
-        seeds_of_arm == {*seeds[: len(seeds_of_arm)]} and len(seeds_of_arm) in ends
-        for seeds_of_arm in by_arm.values()
-    )
+        grouped.setdefault(run["arm"], []).append(run)
+    return grouped
 
 
 def split_claims(runs: Sequence[Run], study: Study) -> tuple[list[Claim], list[Claim]]:

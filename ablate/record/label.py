@@ -26,6 +26,14 @@ def key(levels: Levels) -> str:
     return json.dumps(levels, sort_keys=True, default=str)
 
 
+def run_key(levels: Levels, seed: int) -> str:
+    """Return a text that identifies a run of a study by the levels of its arm and by its seed.
+
+    By this text, the same run is recognised in several sweeps of the study.
+    """
+    return json.dumps([key(levels), seed])
+
+
 def value_text(value: Any) -> str:
     """Return a value as it is written in an override: 0.5, null, relu, "1", {rate:0.5}."""
     if value is None or isinstance(value, bool):

@@ -16,7 +16,6 @@ from ablate.console import make_console
 from ablate.evidence.earlier_sweeps import annotate_part, looked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
-from ablate.evidence.piece import seed_count_phrase
 from ablate.evidence.table import as_markdown, as_rich, rows
 from ablate.evidence.types import Answer, Entry, Run, Verdict
 from ablate.phrases import grouped, interpretation
@@ -89,7 +88,7 @@ def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
     sweep = _folder(config)
     annotate_part(Path(config.paths.results), sweep, evidence).save(sweep)
     console.print(
-        f"\nA part of a study, with {seed_count_phrase(evidence)}. It has a verdict after\n"
+        f"\nA part of a study, with {evidence.seed_count}. It has a verdict after\n"
         f"  ablate join {sweep} OTHER... to=FOLDER",
         soft_wrap=True,
     )

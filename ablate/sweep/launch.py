@@ -17,9 +17,9 @@ from ablate.console import make_console
 from ablate.engine.base import LOGS, Engine, elsewhere
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
-from ablate.evidence.piece import replicate
 from ablate.evidence.tuned import screening_seeds
 from ablate.evidence.types import Levels, Study, Tune
+from ablate.record.label import run_key
 from ablate.sweep.apart import check_swept
 from ablate.sweep.begin import register_study
 from ablate.sweep.cell import Cell, Overrides, compose, plain_study
@@ -230,9 +230,9 @@ class Worker:
         path = folder / f"chosen-{number}.json"
         again = not path.exists()
         seeds = self.planned.seeds
-        asked = {replicate(cell.levels, seeds[cell.seed]) for cell in cells}
+        asked = {run_key(cell.levels, seeds[cell.seed]) for cell in cells}
         every = self.planned.screening
-        wanted = [cell for cell in every if replicate(cell.levels, cell.seed) in asked]
+        wanted = [cell for cell in every if run_key(cell.levels, cell.seed) in asked]
         links = self.runner.all(wanted, again=again)
         for turn in range(WIDENINGS):
             wider = self._wider(turn, wider_jobs(cells, links, tune, seeds))

@@ -11,9 +11,10 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.errors import UserError
-from ablate.evidence.piece import Piece, replicate
+from ablate.evidence.join import Piece
 from ablate.evidence.registration import registration_hash
 from ablate.evidence.types import Study
+from ablate.record.label import run_key
 from ablate.sweep.asked import asked, planned_seeds
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell
@@ -82,7 +83,7 @@ def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell])
                 f"{own_values}, so their runs differ: start this sweep with {made_with}"
             )
         made.update(piece.runs)
-    kept = [cell for cell in cells if replicate(cell.levels, cell.seed) not in made]
+    kept = [cell for cell in cells if run_key(cell.levels, cell.seed) not in made]
     if cells and not kept:
         raise UserError("without_runs leaves out every run of the sweep: there is nothing to do")
     return kept

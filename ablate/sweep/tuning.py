@@ -16,11 +16,10 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError
 from ablate.evidence.gather import curve_of
 from ablate.evidence.outcome import value
-from ablate.evidence.piece import replicate
 from ablate.evidence.threshold import threshold
 from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Run, Tune
-from ablate.record.label import value_text
+from ablate.record.label import run_key, value_text
 from ablate.record.types import Link
 from ablate.sweep.cell import Cell, Overrides, without_seed
 
@@ -90,7 +89,7 @@ def wider_jobs(
     tried = _by_replicate(links)
     jobs = {}
     for cell in cells:
-        links_of_cell = tried.get(replicate(cell.levels, seeds[cell.seed]), [])
+        links_of_cell = tried.get(run_key(cell.levels, seeds[cell.seed]), [])
         best = choose(links_of_cell, tune, cell)
         after = _beyond(best, [link["tuned"]["value"] for link in links_of_cell])
         if after is not None:
@@ -119,7 +118,7 @@ def _beyond(best: Any, values: Sequence[Any]) -> int | float | None:
 def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:
     by_replicate: dict[str, list[Link]] = {}
     for link in links:
-        by_replicate.setdefault(replicate(link["levels"], link["seed"]), []).append(link)
+        by_replicate.setdefault(run_key(link["levels"], link["seed"]), []).append(link)
     return by_replicate
 
 
@@ -169,8 +168,7 @@ def tuned_jobs(
     """
     tried = _by_replicate(links)
     chosen = [
-        choose(tried.get(replicate(cell.levels, seeds[cell.seed]), []), tune, cell)
-        for cell in cells
+        choose(tried.get(run_key(cell.levels, seeds[cell.seed]), []), tune, cell) for cell in cells
     ]
     return [
         (*cell.overrides, f"{tune['key']}={value_text(best)}")

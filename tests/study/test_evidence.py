@@ -9,7 +9,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import _environment, _rounded, _training, kept, tuning_run
+from ablate.evidence.gather import _origin, _rounded, _training, kept, tuning_run
 from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import bleu
 from ablate.verdict.conclude import conclude
@@ -443,7 +443,8 @@ def test_evidence_names_the_versions_and_the_commit_of_a_run(tmp_path, commit):
     made = {"python": "3.11", "packages": {"torch": "2.13.0", "unused": "1"}, **commit}
     made |= {"processor": "EPYC"} if commit else {}
     (tmp_path / "environment.json").write_text(json.dumps(made))
-    kept_of_run = _environment(tmp_path)
+    (tmp_path / "identity.json").write_text("{}")
+    kept_of_run = _origin(tmp_path)
     assert kept_of_run["versions"]["torch"] == "2.13.0"
     assert "unused" not in kept_of_run["versions"]
     assert kept_of_run.get("commit") == commit.get("commit")

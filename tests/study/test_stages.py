@@ -30,9 +30,12 @@ def test_looks_lie_evenly(claim, seeds, looks, ends):
     assert planned_looks({**study, "claims": [claim(kind="exact")]})[-1] == seeds
 
 
-@pytest.mark.parametrize(("seeds", "looks", "most"), [(9, 2, 1), (10, 4, 3), (12, 0, 3)])
-def test_looks_at_too_few_seeds_are_refused(claim, seeds, looks, most):
-    with pytest.raises(UserError, match=rf"looks={looks} .*with {seeds} .* from 1 to {most};"):
+@pytest.mark.parametrize(
+    ("seeds", "looks", "allowed"), [(9, 2, "1"), (10, 4, "from 1 to 3"), (12, 0, "from 1 to 3")]
+)
+def test_looks_at_too_few_seeds_are_refused(claim, seeds, looks, allowed):
+    message = rf"looks={looks} .*with {seeds} seeds it must be {allowed};"
+    with pytest.raises(UserError, match=message):
         check_looks({"seeds": seeds, "looks": looks, "claims": [claim()]})
 
 

@@ -166,6 +166,7 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
     first, second = part(0), part(1)
     assert "overlap in 2 runs, such as" in joined(first, second, first)
     assert f"{tmp_path} has no runs.jsonl" in joined(first, tmp_path)
+    assert f"there is no folder {tmp_path / 'nowhere'}" in joined(first, tmp_path / "nowhere")
     damaged = shutil.copytree(second, tmp_path / "damaged")
     text = (damaged / "runs.jsonl").read_text()
     (damaged / "runs.jsonl").write_text(text.replace('"seed":1', '"seed":2', 1))
@@ -234,7 +235,7 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
     ("words", "message"),
     [
         (["without_runs=3"], "it must be a folder"),
-        (["without_runs=nowhere"], "nowhere has no runs.jsonl"),
+        (["without_runs=nowhere"], "there is no folder nowhere"),
         (["without_runs=PIECE", "optimizer.lr=0.001"], "another study"),
         (["without_runs=PIECE", "seed=0"], "there is nothing to do"),
     ],

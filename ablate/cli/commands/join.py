@@ -37,9 +37,8 @@ def run(arguments: argparse.Namespace) -> None:
             already has evidence.
     """
     from ablate.evidence.analysis_log import ANALYSIS_LOG, write_lines
-    from ablate.evidence.join import join
+    from ablate.evidence.join import Piece, join
     from ablate.evidence.looks import split_claims
-    from ablate.evidence.piece import Piece, is_part, seed_count_phrase
     from ablate.evidence.seal import ABOUT
     from ablate.progress import track
     from ablate.record.files import check_links, writing
@@ -56,8 +55,8 @@ def run(arguments: argparse.Namespace) -> None:
     with writing(target):
         evidence.save(target)
         write_lines(lines, target / ANALYSIS_LOG)
-    print(f"{target}: {len(evidence.runs)} runs, {seed_count_phrase(evidence)}")
-    if is_part(evidence):
+    print(f"{target}: {len(evidence.runs)} runs, {evidence.seed_count}")
+    if evidence.is_part:
         print(
             "To run the missing runs, repeat the command of the study with part=true "
             f"without_runs={target}"

@@ -115,7 +115,6 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     written.
     """
     from ablate.config.smoke import NO_VERDICT, SMOKE
-    from ablate.evidence.piece import is_part, seed_count_phrase
     from ablate.evidence.seal import ABOUT, read_parts
     from ablate.sweep.evidence import from_folder
 
@@ -131,11 +130,10 @@ def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
     if (folder / ABOUT).exists() and read_parts(folder)["regime"].get("scale") == SMOKE:
         raise UserError(f"{folder}: {NO_VERDICT}")
     evidence = from_folder(folder)
-    if is_part(evidence):
+    if evidence.is_part:
         raise UserError(
-            f"{folder} is a part of a study, with {seed_count_phrase(evidence)}: "
-            "join it with the other "
-            "parts (ablate join) before it is judged"
+            f"{folder} is a part of a study, with {evidence.seed_count}: "
+            "join it with the other parts (ablate join) before it is judged"
         )
     if not (evidence.study or {}).get("claims"):
         raise UserError(f"{folder / 'study.json'} has no claims, so there is nothing to judge")
