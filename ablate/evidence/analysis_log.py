@@ -30,12 +30,14 @@ from filelock import FileLock
 
 from ablate.errors import UserError
 from ablate.evidence.questions import Rule, differences
-from ablate.evidence.types import Registration
+from ablate.evidence.types import Registration, Run
 from ablate.record.files import SEAL, append_line, check_seal, read_log, seal, write_text, writing
 
 ANALYSIS_LOG = "book.jsonl"
 BESIDE = ("metric", "measure")  # settings that say what is measured, not how the runs are made
 Seed = tuple[int, int]  # replicate and seed
+# with several replicates, seed 3 of replicate 2 gets the number 2,000,003
+PER_REPLICATE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,9 @@ class Analysis:
     time: float
     seeds: list[Seed]
     failed: list[Seed]
+
+
+Line = Sweep | Analysis
 
 
 @dataclass(frozen=True)
@@ -217,19 +222,15 @@ class AnalysisLog:
             "components": current.components,
         }
 
-    def about(self, current: Sweep) -> list[str]:
-        """Return the JSON lines of all sweeps that share a question with `current`, in every
-        setting.
+    def about(self, current: Sweep) -> list[Line]:
+        """Return the lines of all sweeps that share a question with `current`, in every setting.
 
         Lines of analyses of these sweeps are included.
         """
-        sweeps = [s for s in self.sweeps if s.questions.keys() & current.questions.keys()] or [
-            current
-        ]
-        folders = {sweep.folder for sweep in sweeps}
+        sweeps = [s for s in self.sweeps if s.questions.keys() & current.questions.keys()]
+        folders = {sweep.folder for sweep in sweeps or [current]}
         looks = [look for look in self.looks if look.folder in folders]
-        lines: list[Sweep | Analysis] = [*sweeps, *looks]
-        return [_line(line) for line in sorted(lines, key=lambda line: line.time)]
+        return sorted([*(sweeps or [current]), *looks], key=lambda line: line.time)
 
 
 def register(results: Path, sweep: Sweep) -> Registration:
@@ -245,7 +246,7 @@ def register(results: Path, sweep: Sweep) -> Registration:
     return AnalysisLog.read(results).registration(sweep)
 
 
-def write(results: Path, line: Sweep | Analysis) -> None:
+def write(results: Path, line: Line) -> None:
     """Append a line to the analysis log in a results folder."""
     with _alone(results) as path:
         latest = max((other.time for other in read_lines(path)), default=0.0)
@@ -257,8 +258,8 @@ def _restore(results: Path, log: "AnalysisLog") -> None:
     """Append lines that the log has lost, from the copies that sweeps keep beside their
     verdicts.
     """
-    there: list[Sweep | Analysis] = [*log.sweeps, *log.looks]
-    present = {_line(line) for line in there}
+    lines: list[Line] = [*log.sweeps, *log.looks]
+    present = {_line(line) for line in lines}
     copies = sorted(results.glob(f"sweeps/*/*/{ANALYSIS_LOG}"))
     kept = {_line(line): line.time for copy in copies for line in read_lines(copy)}
     lost = sorted(kept.keys() - present, key=lambda line: kept[line])
@@ -286,17 +287,6 @@ def _alone(results: Path) -> Iterator[Path]:
             if path.exists() and not (text := path.read_bytes()).endswith(b"\n"):
                 os.truncate(path, text.rfind(b"\n") + 1)
             yield path
-
-
-def copy_analysis_log(sweep: Path, target: Path) -> None:
-    """Copy the analysis log of a sweep's folder, if it has one, to a folder of committed
-    evidence.
-    """
-    if (sweep / ANALYSIS_LOG).exists():
-        write_text(target / ANALYSIS_LOG, (sweep / ANALYSIS_LOG).read_text(encoding="utf-8"))
-
-
-Line = Sweep | Analysis
 
 
 def in_order(lines: Iterable[Line]) -> list[Line]:
@@ -335,7 +325,7 @@ def write_lines(lines: Iterable[Line], path: Path) -> None:
     write_text(path, "".join(f"{_line(line)}\n" for line in lines))
 
 
-def _line(line: Sweep | Analysis) -> str:
+def _line(line: Line) -> str:
     record = {"what": "sweep" if isinstance(line, Sweep) else "look", **asdict(line)}
     return json.dumps(seal(record), sort_keys=True)
 
@@ -363,7 +353,7 @@ def read_lines(path: Path) -> Iterator[Line]:
             yield parsed
 
 
-def _parsed(line: dict[str, Any]) -> Sweep | Analysis | None:
+def _parsed(line: dict[str, Any]) -> Line | None:
     """Parse a line; return None for a line that another version of ablate wrote."""
     line.pop(SEAL, None)
     try:
@@ -373,3 +363,19 @@ def _parsed(line: dict[str, Any]) -> Sweep | Analysis | None:
         return Analysis(**line)
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def seed_of(run: Run, replicate: int) -> Seed:
+    """Return the replicate number and the seed of a run, with the seed as it was before
+    renumbering.
+
+    A replicate is a numbered set of seeds. If runs of several replicates are pooled, their seeds
+    are renumbered so that they stay distinct.
+
+    Args:
+        run: the run, which has the key `replicate` if its seed was renumbered.
+        replicate: replicate number of a run that was not renumbered.
+    """
+    if "replicate" not in run:
+        return replicate, run["seed"]
+    return run["replicate"], run["seed"] - PER_REPLICATE * run["replicate"]

@@ -19,7 +19,17 @@ from typing import cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import ANALYSIS_LOG, Analysis, AnalysisLog, Seed, Sweep, write
+from ablate.evidence.analysis_log import (
+    ANALYSIS_LOG,
+    PER_REPLICATE,
+    Analysis,
+    AnalysisLog,
+    Seed,
+    Sweep,
+    seed_of,
+    write,
+    write_lines,
+)
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.questions import (
@@ -35,11 +45,8 @@ from ablate.evidence.questions import (
 from ablate.evidence.tuned import with_tried_values
 from ablate.evidence.types import Asked, Claim, Levels, Run, Study
 from ablate.phrases import listed, name_of
-from ablate.record.files import write_text
-from ablate.record.label import key
+from ablate.record.label import key, run_key
 
-# with several replicates, seed 3 of replicate 2 gets the number 2,000,003
-PER_REPLICATE = 1_000_000
 Parts = list[tuple[int, Evidence]]  # evidence with its replicate number
 Reader = Callable[[Sweep], Evidence | None]  # returns None if the evidence cannot be read
 
@@ -87,8 +94,7 @@ def _earlier_sweeps(results: Path, sweep: Path, evidence: Evidence) -> "EarlierS
 
 
 def _keep_lines(results: Path, sweep: Path, earlier: "EarlierSweeps") -> None:
-    lines = AnalysisLog.read(results).about(earlier.current)
-    write_text(sweep / ANALYSIS_LOG, "".join(f"{line}\n" for line in lines))
+    write_lines(AnalysisLog.read(results).about(earlier.current), sweep / ANALYSIS_LOG)
 
 
 @dataclass(frozen=True)
@@ -354,7 +360,7 @@ def pooled(evidence: Evidence, replicate: int, parts: Parts) -> Evidence:
 
 
 def _cell(run: Run) -> str:
-    return json.dumps([key(run["levels"]), run["seed"]])
+    return run_key(run["levels"], run["seed"])
 
 
 def _numbered(run: Run, replicate: int, several: bool) -> Run:
@@ -366,22 +372,6 @@ def _numbered(run: Run, replicate: int, several: bool) -> Run:
 
 def _number(seed: Seed, several: bool) -> int:
     return seed[1] + PER_REPLICATE * seed[0] * several
-
-
-def seed_of(run: Run, replicate: int) -> Seed:
-    """Return the replicate number and the seed of a run, with the seed as it was before
-    renumbering.
-
-    A replicate is a numbered set of seeds. If runs of several replicates are pooled, their seeds
-    are renumbered so that they stay distinct.
-
-    Args:
-        run: the run, which has the key `replicate` if its seed was renumbered.
-        replicate: replicate number of a run that was not renumbered.
-    """
-    if "replicate" not in run:
-        return replicate, run["seed"]
-    return run["replicate"], run["seed"] - PER_REPLICATE * run["replicate"]
 
 
 def _evidence(sweep: Sweep, results: Path) -> Evidence | None:

@@ -1,8 +1,15 @@
-"""Return the value of a run in a statistical test, even if the run diverged."""
+"""Return the value of a run in a statistical test, even if the run diverged.
 
-from ablate.evidence.threshold import steps_to, threshold
+The metric `steps_to/nll_NUMBER` is the step at which the validation curve first reaches a value, by
+linear interpolation. A run that never reaches the value counts with all of its training steps, so
+that a mean over runs is a lower bound.
+"""
+
+import math
+from collections.abc import Sequence
+
 from ablate.evidence.types import Run
-from ablate.metric.table import METRICS
+from ablate.metric.table import METRICS, STEPS_TO
 
 STATUSES = ("finished", "diverged", "collapsed", "failed")
 NOT_LEARNED = ("diverged", "collapsed")
@@ -10,6 +17,10 @@ NOT_LEARNED = ("diverged", "collapsed")
 UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": NOT_LEARNED}
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00; after a few steps up to 0.04
 BLEU, NLL = "test/bleu", "test/nll"
+VAL_NLL = "val/nll"
+BEGINNING = f"{STEPS_TO}/nll_"
+Number = int | float
+Point = tuple[Number, Number]
 HARDLY = 0.05  # fraction of the unigram nll: a run with a smaller gain has learned almost nothing
 
 
@@ -71,3 +82,57 @@ def _worst(metric: str) -> float | str | None:
     """
     definition = METRICS.get(metric.rpartition("/")[2])
     return definition.wrong if definition else None
+
+
+def threshold(metric: str) -> float | None:
+    """Return the nll in the name of a metric such as "steps_to/nll_1.0".
+
+    The result is None for any other name.
+    """
+    if not metric.startswith(BEGINNING):
+        return None
+    try:
+        nll = float(metric.removeprefix(BEGINNING))
+    except ValueError:
+        return None
+    return nll if 0 < nll < math.inf else None
+
+
+def steps_to(run: Run, nll: float) -> float:
+    """Return the number of steps until a run's validation nll has fallen to `nll`.
+
+    For a run that never reaches this value, the result is the number of all its steps.
+
+    Raises:
+        KeyError: the run has no validation, or diverged before it reached the value.
+    """
+    curve = run["curve"]
+    steps = first_at(curve["step"], curve[VAL_NLL], nll)
+    if math.isinf(steps) and run["status"] == "diverged":
+        raise KeyError(VAL_NLL)
+    return min(steps, float(curve["step"][-1] or 0))
+
+
+def first_at(
+    steps: Sequence[Number | None], values: Sequence[Number | None], target: Number
+) -> float:
+    """Return the step at which a falling curve first reaches a target; infinity if it never does.
+
+    Args:
+        steps: step of each point of the curve.
+        values: value of each point; points with None are ignored.
+        target: the value to reach.
+    """
+    before: Point | None = None
+    for step, now in zip(steps, values, strict=True):
+        if step is None or now is None:
+            continue
+        if now <= target:
+            return float(step) if before is None else _between(before, (step, now), target)
+        before = (step, now)
+    return math.inf
+
+
+def _between(before: Point, after: Point, target: Number) -> float:
+    (first, high), (last, low) = before, after
+    return first + (last - first) * (high - target) / (high - low)

@@ -116,6 +116,12 @@ def write_arrays(path: Path, arrays: "dict[str, np.ndarray]") -> None:
     write_bytes(path, packed.getvalue())
 
 
+def copy_text(source: Path, target: Path) -> None:
+    """Copy a text file, if it exists."""
+    if source.exists():
+        write_text(target, source.read_text(encoding="utf-8"))
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically: a temporary file is renamed over it."""
     write_bytes(path, text.encode())

@@ -2,8 +2,7 @@
 
 from ablate.config.hints import suggestion
 from ablate.errors import UserError
-from ablate.evidence.outcome import UNSTABLE
-from ablate.evidence.threshold import NLL, threshold
+from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
 from ablate.metric.derived import derived_names
 from ablate.model.base import Model
 from ablate.model.residual.base import Residual
@@ -42,7 +41,7 @@ def check_metric(key: str, metric: str, measured: set[str]) -> None:
         metric: the metric.
         measured: all metrics that runs have.
     """
-    if metric in measured or (threshold(metric) and NLL in measured):
+    if metric in measured or (threshold(metric) and VAL_NLL in measured):
         return
     # without metrics of single layers
     shown = sorted(name for name in measured if not name[-1].isdigit())

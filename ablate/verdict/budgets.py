@@ -34,9 +34,8 @@ from scipy import stats
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import value
+from ablate.evidence.outcome import VAL_NLL, Number, first_at, value
 from ablate.evidence.table import steps_of
-from ablate.evidence.threshold import NLL, Number, first_at
 from ablate.evidence.types import Answer, Claim, Entry, Learning, Run, Target
 from ablate.metric.table import metric_of
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
@@ -213,7 +212,7 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
     updates = [*needed.values()]
     ends = _interval(updates, entry["alpha"])
     return {
-        "metric": NLL,
+        "metric": VAL_NLL,
         "updates": _reached(statistics.median(updates)),
         "interval": ends and [_reached(end) for end in ends],
         "seeds": [*needed],
@@ -236,11 +235,11 @@ def _needed(early: list[Run], late: list[Run]) -> list[float]:
     for early_run, late_run in zip(early, late, strict=False):
         curve = late_run["curve"]
         try:
-            target = value(early_run, NLL)
+            target = value(early_run, VAL_NLL)
         except KeyError:
             continue
-        if NLL in curve and late_run["status"] != "failed":
-            steps.append(first_at(curve["step"], curve[NLL], target))
+        if VAL_NLL in curve and late_run["status"] != "failed":
+            steps.append(first_at(curve["step"], curve[VAL_NLL], target))
     return steps
 
 

@@ -207,14 +207,6 @@ def _check(where: str, claim: Replication) -> None:
         )
 
 
-def copy_contest(source: Path, target: Path) -> None:
-    """Copy contest.json, if there is one, from one folder of evidence to another."""
-    from ablate.record.files import write_text  # imports numpy
-
-    if (source / RESULT).exists():
-        write_text(target / RESULT, (source / RESULT).read_text(encoding="utf-8"))
-
-
 def asked_again(claim: Entry, contest: Iterable[Replication]) -> Replication | None:
     """Return the replication of a claim; None if there is none.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from ablate.config.hints import likely
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.kept_log import check_log, check_manifest
+from ablate.evidence.manifest import check_log, check_manifest
 from ablate.evidence.seal import ABOUT
 from ablate.evidence.types import Claim, Levels, Match, Study
 from ablate.metric.table import METRICS

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from ablate.evidence.folder import Evidence
+from ablate.record.files import copy_text
 from ablate.report.figures import Figure
 from ablate.report.write import write_report
-from ablate.verdict.replication import copy_contest
+from ablate.verdict.replication import RESULT
 from lab.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -42,7 +43,7 @@ QUICK = frozenset(quick())
 
 
 def write_again(folder, tmp_path):
-    copy_contest(folder, tmp_path)
+    copy_text(folder / RESULT, tmp_path / RESULT)
     write_report(Evidence.load(folder), tmp_path)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.threshold import first_at
+from ablate.evidence.outcome import first_at
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
 from ablate.report.selection import claims as with_details

@@ -58,14 +58,14 @@ def run(arguments: argparse.Namespace) -> None:
         _judge_table(arguments)
         return
     from ablate.console import make_console
-    from ablate.evidence.analysis_log import ANALYSIS_LOG, copy_analysis_log
+    from ablate.evidence.analysis_log import ANALYSIS_LOG
     from ablate.evidence.manifest import keep
-    from ablate.record.files import check_links, writing
+    from ablate.record.files import check_links, copy_text, writing
     from ablate.report.content import slice_warning
     from ablate.report.write import write_files, write_tables
     from ablate.sweep.end import announce
     from ablate.verdict.conclude import conclude
-    from ablate.verdict.replication import copy_contest
+    from ablate.verdict.replication import RESULT
 
     evidence, target = _evidence(arguments)
     verdict = conclude(evidence)
@@ -75,9 +75,9 @@ def run(arguments: argparse.Namespace) -> None:
             if arguments.to:
                 evidence.save(target)
                 source = Path(arguments.source).expanduser()
-                copy_analysis_log(source, target)
+                copy_text(source / ANALYSIS_LOG, target / ANALYSIS_LOG)
+                copy_text(source / RESULT, target / RESULT)
                 keep(target, evidence, logged=(target / ANALYSIS_LOG).exists())
-                copy_contest(source, target)
             write_files(evidence, verdict, target)
     if arguments.tables:
         with writing(arguments.tables):
