@@ -26,6 +26,7 @@ What to expect: at least the nominal coverage for any distribution. Fewer than 6
 import math
 import statistics
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from ablate.evidence.types import Answer, Claim, Entry, Learning, Run, Target
 from ablate.metric.table import metric_of
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.floor import nothing_learned
-from ablate.verdict.sides import ContrastError, sides
+from ablate.verdict.sides import ContrastError, pairs, sides
 
 Points = Float[np.ndarray, " points"]
 QUARTER = 0.25
@@ -201,12 +202,15 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
     curves = [[run["curve"] for run in arm.every] for arm in (treatment, baseline)]
     if curves[0] == curves[1]:
         return None
-    treatment = sides(entry, short)[0]
-    needed = {
-        seed: statistics.median(steps)
-        for seed in sorted(treatment.runs.keys() & baseline.runs.keys())
-        if (steps := _needed(treatment.runs[seed], baseline.runs[seed]))
-    }
+    steps: dict[int, list[float]] = {}
+    for early, late in pairs(sides(entry, short)[0], baseline):
+        with suppress(KeyError):  # the treatment has no validation at the short budget
+            goal = value(early, VAL_NLL)
+            if VAL_NLL in late["curve"] and late["status"] != "failed":
+                curve = late["curve"]
+                reached = first_at(curve["step"], curve[VAL_NLL], goal)
+                steps.setdefault(early["seed"], []).append(reached)
+    needed = {seed: statistics.median(reached) for seed, reached in steps.items()}
     if not needed:
         return None
     updates = [*needed.values()]
@@ -218,29 +222,6 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
         "seeds": [*needed],
         "of_seeds": [_reached(update) for update in updates],
     }
-
-
-def _needed(early: list[Run], late: list[Run]) -> list[float]:
-    """Return, for each pair of runs, the steps that the baseline needs to reach the target.
-
-    The target is the validation nll of the treatment at the short budget.
-
-    The number is infinite if the baseline never reaches the target.
-
-    Args:
-        early: runs of the treatment, with their outcomes after the short number of training steps.
-        late: runs of the baseline at the long budget.
-    """
-    steps = []
-    for early_run, late_run in zip(early, late, strict=False):
-        curve = late_run["curve"]
-        try:
-            target = value(early_run, VAL_NLL)
-        except KeyError:
-            continue
-        if VAL_NLL in curve and late_run["status"] != "failed":
-            steps.append(first_at(curve["step"], curve[VAL_NLL], target))
-    return steps
 
 
 def _interval(updates: Sequence[Number], alpha: float) -> tuple[Number, Number] | None:

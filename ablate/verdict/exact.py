@@ -16,7 +16,7 @@ run, they compute the same numbers. Then nothing is random, and every case is ch
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy as np
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Levels, Run
 from ablate.phrases import in_sentence
+from ablate.record.label import run_key
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.holm import Tests
 from ablate.stats.spending import ONCE
@@ -36,10 +37,10 @@ from ablate.verdict.decision import (
     needs_no_training,
     thresholds,
 )
-from ablate.verdict.sides import has, sides
+from ablate.verdict.sides import has, pairs, sides
 
 MOVED = 1e-3  # smallest response of the negative control
-Measured = Callable[[Run], float | None]
+Runs = tuple[Run] | tuple[Run, Run]  # of a case
 DRAWS = re.compile(r"(\d+) draws\b")  # number of random draws in the list `fixed` of a study
 
 
@@ -191,41 +192,22 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
     from 0. A value is of a single run, or of a pair of runs with the same seed if the claim names
     two arms.
     """
-    if not claim["treatment"]:
+    if claim["treatment"]:
+        arms = sides(claim, evidence)
+        runs = [run for arm in arms for run in arm.every]
+        measured: list[Runs] = [*pairs(*arms)]
+    else:
         runs = [run for run in evidence.runs if has(run, claim["where"])]
-        ended = [run for run in runs if run["status"] != "failed"]
-        cases = [
-            Case(run["seed"], _measured(run, claim["metric"]), _moved(claim, [run]))
-            for run in ended
-        ]
-        return _exact(claim, cases, runs, evidence, lambda run: _measured(run, claim["metric"]))
-    first, second = sides(claim, evidence)
+        measured = [(run,) for run in runs]
     cases = [
-        Case(seed, _difference(claim, pair, evidence), _moved(claim, pair))
-        for seed in sorted(first.runs.keys() & second.runs.keys())
-        for pair in zip(first.runs[seed], second.runs[seed], strict=False)
-        if all(run["status"] != "failed" for run in pair)
+        Case(of_case[0]["seed"], _value(claim, of_case, evidence), _moved(claim, of_case))
+        for of_case in measured
+        if all(run["status"] != "failed" for run in of_case)
     ]
-    runs = [*first.every, *second.every]
-
-    arms = {(tuple(run["levels"].items()), run["seed"]): run for run in evidence.runs}
-
-    def from_partner(run: Run) -> float | None:
-        partner = arms.get((tuple((run["levels"] | claim["baseline"]).items()), run["seed"]))
-        if partner is None or not has(run, claim["treatment"]):
-            return None
-        return _difference(claim, (run, partner), evidence)
-
-    return _exact(claim, cases, runs, evidence, from_partner)
-
-
-def _exact(
-    claim: Claim, cases: list[Case], runs: list[Run], evidence: Evidence, measure: Measured
-) -> Exact:
     below = claim["better"] == "lower" and not claim["margin"]
     draws = _draws(runs, evidence) if claim["metric"].startswith("probe/") else None
     result = Exact(cases, runs, claim["tolerance"], claim["margin"], below, draws)
-    return replace(result, elsewhere=_fault(result, evidence, measure))
+    return replace(result, elsewhere=_fault(result, claim, evidence))
 
 
 def _draws(runs: list[Run], evidence: Evidence) -> int | None:
@@ -240,7 +222,7 @@ def _draws(runs: list[Run], evidence: Evidence) -> int | None:
     return int(stated[0][1]) if stated else None
 
 
-def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, float] | None:
+def _fault(cases: Exact, claim: Claim, evidence: Evidence) -> tuple[str, float] | None:
     """Return an arm outside the claim that violates its rule, with the arm's distance from 0.
 
     The rule is a tolerance or a margin. Such an arm shows that the check can fail. It is named by
@@ -249,8 +231,12 @@ def _fault(cases: Exact, evidence: Evidence, measure: Measured) -> tuple[str, fl
     other factors.
     """
     inside = {run["cell"] for run in cases.runs}
+    by_key = {run_key(run["levels"], run["seed"]): run for run in evidence.runs}
     for run in evidence.runs:
-        value = None if run["cell"] in inside else measure(run)
+        partner = by_key.get(run_key(run["levels"] | claim["baseline"], run["seed"]))
+        if run["cell"] in inside or partner is None or not has(run, claim["treatment"]):
+            continue
+        value = _value(claim, (run, partner) if claim["treatment"] else (run,), evidence)
         if value is None or not math.isfinite(value):
             continue
         distance = cases.distance(Case(run["seed"], value, None))
@@ -276,18 +262,21 @@ def _measured(run: Run, metric: str) -> float | None:
     return math.nan if score is None else float(score)
 
 
-def _difference(claim: Claim, pair: tuple[Run, Run], evidence: Evidence) -> float | None:
+def _value(claim: Claim, runs: Runs, evidence: Evidence) -> float | None:
+    """Return the value of a case: the metric of a run, or the difference of a pair of runs."""
     split, _, name = claim["metric"].rpartition("/")
-    if name == CHANGED:
+    if name == CHANGED and len(runs) == 2:
         try:
-            return float(differ(pair, split, evidence).mean())
+            return float(differ(runs, split, evidence).mean())
         except KeyError:
             return None
-    values = [_measured(run, claim["metric"]) for run in pair]
-    return None if values[0] is None or values[1] is None else values[0] - values[1]
+    first, *second = (_measured(run, claim["metric"]) for run in runs)
+    if first is None or None in second:
+        return None
+    return first - sum(x for x in second if x is not None)
 
 
-def _moved(claim: Claim, runs: tuple[Run, ...] | list[Run]) -> float | None:
+def _moved(claim: Claim, runs: Runs) -> float | None:
     """Return the largest response of the negative control, a deliberate fault, among the runs.
 
     NaN counts as no response. The result is None if the claim has no negative control.

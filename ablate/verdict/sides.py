@@ -7,7 +7,7 @@ arms have. The sign is chosen so that positive is better.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +59,24 @@ def ended_in(sides: list[Side]) -> set[int]:
     """Return the seeds for which every arm has runs, none of which failed with an error."""
     shared = set.intersection(*(set(side.runs) for side in sides)) if sides else set()
     return shared - {run["seed"] for s in sides for run in s.every if run["status"] == "failed"}
+
+
+def pairs(first: Side, second: Side) -> Iterator[tuple[Run, Run]]:
+    """Yield the pairs of runs of two arms, ordered by seed.
+
+    The runs of a pair have the same seed, and the same levels of all factors that neither arm
+    fixes. A run without such a partner is left out.
+    """
+    fixed = first.levels.keys() | second.levels.keys()
+
+    def free_levels(run: Run) -> str:
+        return key({k: level for k, level in run["levels"].items() if k not in fixed})
+
+    for seed in sorted(first.runs.keys() & second.runs.keys()):
+        partners = {free_levels(run): run for run in second.runs[seed]}
+        for run in first.runs[seed]:
+            if partner := partners.get(free_levels(run)):
+                yield run, partner
 
 
 def has(run: Run, levels: Levels) -> bool:

@@ -114,3 +114,17 @@ def test_translations_must_be_the_same(claim, translated, evidence):
     for seed in range(2):
         statistics[f"pre_ln {seed}"] = {"test": np.array(statistics[f"post_ln {seed}"]["test"])}
     assert examine(asked, evidence(runs, statistics=statistics)).verdict == "supported"
+
+
+def test_runs_are_paired_by_the_levels_that_the_claim_leaves_free(claim, run, evidence):
+    """An interim analysis may stop an arm early, so that the arms of a seed have different runs."""
+    values = {("pre_ln", 2): 1.0, ("post_ln", 2): 1.0, ("pre_ln", 6): 5.0, ("post_ln", 6): 5.0}
+    runs = [
+        run({"model/residual": residual, "model.n_layers": layers}, seed, **{"test/nll": value})
+        for (residual, layers), value in values.items()
+        for seed in (0, 1)
+        if (residual, layers, seed) != ("pre_ln", 2, 1)
+    ]
+    factors = ["model/residual", "model.n_layers"]
+    outcome = examine(claim(kind="exact", margin=0.0), evidence(runs, factors=factors))
+    assert [(case.seed, case.value) for case in outcome.cases] == [(0, 0.0), (0, 0.0), (1, 0.0)]

@@ -21,7 +21,7 @@ from ablate.metric.table import metric_of
 from ablate.phrases import grouped, listed, name_of, number_of, quoted
 from ablate.verdict.budgets import WITHOUT
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.sides import sides
+from ablate.verdict.sides import pairs, sides
 from ablate.verdict.stages import FUTILE, needed
 from ablate.verdict.study_checks import COUNTED
 from ablate.verdict.wording.claim_caveats import OF_HOLM, claim_caveats, subject_of
@@ -196,8 +196,8 @@ def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
     names = {id(run): arm for arm, runs in by_label(evidence.runs).items() for run in runs}
     claims: dict[str, list[Claim]] = {}
     for claim in (finding.claim for finding in findings if not finding.problem):
-        pairs = (sorted(pair, key=_size) for pair in _compared(claim, evidence))
-        if apart := dict.fromkeys(line for pair in pairs if (line := _apart(pair, names))):
+        ordered = (sorted(pair, key=_size) for pair in _compared(claim, evidence))
+        if apart := dict.fromkeys(line for pair in ordered if (line := _apart(pair, names))):
             claims.setdefault("; ".join(apart), []).append(claim)
     for sizes, alike in claims.items():
         yield f"{subject_of(alike, evidence)}The arms differ in trained parameters: {sizes}."
@@ -217,11 +217,9 @@ def _apart(pair: Sequence[Run], names: dict[int, str]) -> str:
 def _compared(claim: Claim, evidence: Evidence) -> Iterator[tuple[Run, Run]]:
     """Yield pairs of runs that a claim compares; for a trend, runs at neighbouring levels."""
     arms = sides(claim, evidence)
-    trend = claim["kind"] == "trend"
-    pairs = zip(arms, arms[1:], strict=False) if trend else zip(arms[::2], arms[1::2], strict=True)
-    for first, second in pairs:
-        for seed in sorted(first.runs.keys() & second.runs.keys()):
-            yield from zip(first.runs[seed], second.runs[seed], strict=False)
+    step = 1 if claim["kind"] == "trend" else 2
+    for first, second in zip(arms[::step], arms[1::step], strict=False):
+        yield from pairs(first, second)
 
 
 def _size(run: Run) -> int:
