@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ablate.errors import UserError
-from ablate.evidence.form import check_about, read_runs
+from ablate.evidence.form import check_form, read_runs
 from ablate.evidence.looks import by_arm
 from ablate.evidence.seal import (
     ABOUT,
@@ -36,7 +36,7 @@ from ablate.evidence.seal import (
     verify,
     write_about,
 )
-from ablate.evidence.types import Regime, Registration, Run, Study
+from ablate.evidence.types import About, Regime, Registration, Run, Study
 from ablate.record.files import finite, write_arrays, write_bytes
 
 Rows = Int[np.ndarray, "sentences 10"]
@@ -146,7 +146,7 @@ class Evidence:
                 message names the file and the run.
         """
         about = read_about(folder)
-        evidence = cls.read(folder, statistics)
+        evidence = cls._of(folder, about, statistics)
         verify(folder, about, evidence.runs, evidence.screening)
         return evidence
 
@@ -158,13 +158,18 @@ class Evidence:
             UserError: a file is missing, damaged or malformed; the message names the file and the
                 run.
         """
-        about = read_parts(folder)
-        check_about(folder / ABOUT, about)
-        screening, factors = file_of_runs(folder, SCREENING), about["study"]["factors"]
+        return cls._of(folder, read_parts(folder), statistics)
+
+    @classmethod
+    def _of(cls, folder: Path, about: About, statistics: bool) -> "Evidence":
+        """Read the runs and statistics in a folder whose study.json has the content `about`."""
+        check_form(f"{folder / ABOUT}: study", about["study"], Study)  # not null
+        study = cast(Study, about["study"])
+        screening, factors = file_of_runs(folder, SCREENING), study["factors"]
         scores, groups = _read_statistics(folder / STATISTICS) if statistics else ({}, {})
         return cls(
             name=about["name"],
-            study=about["study"],
+            study=study,
             regime=about["regime"],
             registration=about["registration"],
             registered=about["registered"],

@@ -1,10 +1,11 @@
-"""Check that evidence in files has the expected keys and types."""
+"""Check that evidence in files has the form of its declarations (ablate.evidence.types)."""
 
 import gzip
 import json
+import re
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -12,21 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import STATUSES
-from ablate.evidence.types import (
-    Asked,
-    Claim,
-    End,
-    Match,
-    Published,
-    Regime,
-    Registration,
-    Run,
-    Screen,
-    Shown,
-    Study,
-    Tune,
-    Tuned,
-)
+from ablate.evidence.types import Run
 from ablate.record.label import key
 
 NUMBER = (int, float)
@@ -34,43 +21,16 @@ LARGEST = 1 << 30  # bytes of a file of runs after unpacking; evidence may come 
 WORDS = {
     str: "text",
     int: "a whole number",
-    NUMBER: "a number",
-    (int, str): "a whole number or text",
+    NUMBER: "a finite number",
     bool: "true or false",
     list: "a list",
     dict: "an object",
     object: "there",
+    NoneType: "null",
 }
-
-
-def check_about(path: Path, about: Mapping[str, Any]) -> None:
-    """Raise UserError unless study.json contains a valid study, setting and registration.
-
-    Args:
-        path: the file, for the message.
-        about: the content of the file.
-    """
-    study = about["study"]
-    check_form(f"{path}: study", study, Study)
-    check_form(f"{path}: regime", about["regime"], Regime)
-    check_form(f"{path}: registration", about["registration"], Registration)
-    for part, form in (("claims", Claim), ("published", Published), ("figures", Shown)):
-        for number, item in enumerate(study.get(part, []), 1):
-            check_form(f"{path}: study.{part}, number {number}", item, form)
-    for part, form_of_part in (("tune", Tune), ("match", Match), ("screen", Screen)):
-        if study.get(part) is not None:
-            check_form(f"{path}: study.{part}", study[part], form_of_part)
-    for name, history in about["registration"].get("asked", {}).items():
-        _check_asked(f"{path}: registration.asked, {name}", history)
-    if not all(isinstance(factor, str) for factor in study["factors"]):
-        raise UserError(f"{path}: study.factors must be a list of text")
-
-
-def _check_asked(where: str, history: Any) -> None:
-    """Raise UserError unless the history of a claim has the keys and types of `Asked`."""
-    check_form(where, history, Asked)
-    if not all(isinstance(seeds, list) for seeds in history["looks"]):
-        raise UserError(f"{where}: looks must hold lists of seeds")
+# types of values that are read from JSON, by type in an annotation
+READ: dict[Any, Any] = {float: NUMBER, Any: object, tuple: list, Mapping: dict}
+KEYS = re.compile(r": [\w.]+$")  # the end of a description that names keys of an object
 
 
 def read_runs(path: Path, factors: list[str]) -> list[Run]:
@@ -145,43 +105,64 @@ def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
     check_arms(where, runs)
 
 
-def check_form(where: str, value: Any, form: type) -> None:
-    """Raise UserError unless a value is an object with the keys and types of a TypedDict.
+def check_form(where: str, value: Any, form: Any) -> None:
+    """Raise UserError unless a value from a JSON file has the form of a type annotation.
 
-    Nested values are not checked.
+    The form of a TypedDict is an object with these keys; further keys are allowed.
 
     Args:
         where: description of the value, for the message.
         value: the value.
-        form: the TypedDict.
+        form: the annotation, such as a TypedDict.
     """
-    if not isinstance(value, dict):
-        raise UserError(f"{where} is {_shown(value)}; it must be an object")
-    for name, (kind, none) in _kinds(form).items():
-        if name not in value:
-            if name in form.__required_keys__:  # type: ignore[attr-defined]
-                raise UserError(f"{where}: {name} is missing; it must be {WORDS[kind]}")
-        elif not (_is(value[name], kind) or (none and value[name] is None)):
-            raise UserError(f"{where}: {name}={_shown(value[name])}; it must be {WORDS[kind]}")
+    _check(f"{where} is ", where, value, form)
+
+
+def _check(start: str, where: str, value: Any, form: Any) -> None:
+    """Check a value; `start` is the start of the message about the value itself."""
+    kinds, nested = _kinds(form)
+    if not _fits(value, kinds):
+        words = " or ".join(WORDS[kind] for kind in kinds)
+        raise UserError(f"{start}{_shown(value)}; it must be {words}")
+    if value is None or nested is None:
+        return
+    if is_typeddict(nested):
+        inside = f"{where}{'.' if KEYS.search(where) else ': '}"
+        for name, hint in _hints(nested).items():
+            if name in value:
+                _check(f"{where}: {name}=", f"{inside}{name}", value[name], hint)
+            elif name in nested.__required_keys__:
+                words = " or ".join(WORDS[kind] for kind in _kinds(hint)[0])
+                raise UserError(f"{where}: {name} is missing; it must be {words}")
+        return
+    for label, item in _items(value):
+        item_kinds, deeper = _kinds(get_args(nested)[-1])
+        if deeper or not _fits(item, item_kinds):
+            start = f"{where}, {label}{'=' if isinstance(value, dict) else ' is '}"
+            _check(start, f"{where}, {label}", item, get_args(nested)[-1])
+
+
+def _items(value: list[Any] | dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return value.items()
+    return ((f"number {number}", item) for number, item in enumerate(value, 1))
+
+
+_hints = cache(get_type_hints)
 
 
 @cache
-def _kinds(form: type) -> dict[str, tuple[Any, bool]]:
-    """Return for every key of a TypedDict the type of its value, and whether null is allowed."""
-    return {
-        name: (_kind(hint), NoneType in get_args(hint))
-        for name, hint in get_type_hints(form).items()
-    }
-
-
-def _kind(hint: Any) -> Any:
-    """Return the type that a value with this annotation has after it is read from JSON."""
-    if isinstance(hint, UnionType):
-        hint, *more = (kind for kind in get_args(hint) if kind is not NoneType)
-        if more:
-            return (hint, *more)
-    plain = dict if is_typeddict(hint) else get_origin(hint) or hint
-    return {float: NUMBER, Any: object}.get(plain, plain)
+def _kinds(form: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return the types that a value with this annotation may have after it is read from JSON, and
+    the annotation of a list or an object, whose content is checked, too; else None.
+    """
+    options = get_args(form) if isinstance(form, UnionType) else (form,)
+    plain = [dict if is_typeddict(option) else get_origin(option) or option for option in options]
+    kinds = dict.fromkeys(READ.get(kind, kind) for kind in plain)
+    if NUMBER in kinds:
+        kinds.pop(int, None)
+    checked = is_typeddict(options[0]) or get_origin(options[0]) in (list, dict)
+    return (*kinds,), options[0] if checked else None
 
 
 def _parsed(where: str, line: str) -> Any:
@@ -193,25 +174,20 @@ def _parsed(where: str, line: str) -> Any:
 
 def _check_run(where: str, run: Any, factors: list[str]) -> None:
     check_form(where, run, Run)
-    _check_end(where, run)
     for factor in factors:
         if factor not in run["levels"]:
             raise UserError(
                 f"{where}: levels has no {factor}, which is a factor of the study; restore the file"
             )
+    _check_end(where, run)
     if "short" in run:
-        check_form(f"{where}, short", run["short"], End)
-        _check_end(f"{where}, short", run["short"])
-    if "training" in run:
-        _check_curve(f"{where}, training", run["training"])
-    if "tuned" in run:
-        check_form(f"{where}, tuned", run["tuned"], Tuned)
+        _check_end(f"{where}: short", run["short"])
     if run["status"] == "failed" and "error" not in run:
         raise UserError(f"{where}: error is missing; it must be {WORDS[str]}")
 
 
 def _check_end(where: str, end: Any) -> None:
-    """Raise UserError unless status, metrics and curve of a run have valid values.
+    """Raise UserError unless a run has a valid status, and curves with lists of equal lengths.
 
     Args:
         where: description of the run, for the message.
@@ -221,21 +197,13 @@ def _check_end(where: str, end: Any) -> None:
         raise UserError(
             f"{where}: status={_shown(end['status'])}; allowed is {', '.join(STATUSES)}"
         )
-    for metric, value in end["metrics"].items():
-        if value is not None and not _is(value, NUMBER):
-            raise UserError(
-                f"{where}: metrics, {metric}={_shown(value)}; it must be a finite number or null"
-            )
-    _check_curve(where, end["curve"])
+    for name in ("curve", "training"):
+        if len({len(values) for values in end.get(name, {}).values()}) > 1:
+            raise UserError(f"{where}: {name} must hold lists of equal length")
 
 
-def _check_curve(where: str, curve: Any) -> None:
-    """Raise UserError unless a curve consists of lists of numbers of equal lengths."""
-    lists = all(isinstance(values, list) for values in curve.values())
-    if not lists or len({len(values) for values in curve.values()}) > 1:
-        raise UserError(f"{where}: curve must hold lists of equal length")
-    if not all(x is None or _is(x, NUMBER) for values in curve.values() for x in values):
-        raise UserError(f"{where}: curve must hold only numbers or null")
+def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:
+    return any(_is(value, kind) for kind in kinds)
 
 
 def _is(value: Any, kind: Any) -> bool:

@@ -102,10 +102,10 @@ def form(study: Study, levels: Mapping[str, Sets], arms: Iterable[Sets]) -> Form
         levels: settings of each `factor=level`, by dotted config key.
         arms: all settings of each arm, by dotted config key.
     """
-    strict = [bool(claim.get(WITHHOLDS)) for claim in study["claims"]]
     decides = deciding(study)
-    for claim, withholds in zip(decides["claims"], strict, strict=True):
-        claim |= {WITHHOLDS: True} if withholds else {}
+    for claim, decided in zip(study["claims"], decides["claims"], strict=True):
+        if claim.get(WITHHOLDS):
+            decided[WITHHOLDS] = True
     return {
         "study": decides,
         "levels": {name: digest(portable(sets)) for name, sets in levels.items()},

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ablate.errors import UserError
+from ablate.evidence.form import check_form
 from ablate.evidence.registration import digest
 from ablate.evidence.types import About, Run, Seal
 from ablate.record.files import finite, write_json, write_text
@@ -25,8 +26,6 @@ RUNS, SCREENING = "runs.jsonl", "screening.jsonl"
 COMPRESSED = ".gz"  # suffix of RUNS and SCREENING, if they are large
 FILES = (ABOUT, REGISTERED, RUNS, RUNS + COMPRESSED, SCREENING, SCREENING + COMPRESSED, STATISTICS)
 PARTS = ("name", "study", "regime", "registration")
-# `study` is null for a sweep without a study
-KINDS = {"name": str, "study": dict | None, "regime": dict, "registration": dict, "seal": dict}
 Runs = list[Run]
 
 
@@ -78,16 +77,10 @@ def read_parts(folder: Path) -> About:
     not exist.
 
     Raises:
-        UserError: a file is missing or damaged.
+        UserError: a file is missing, damaged or malformed.
     """
     about = read_json(folder / ABOUT)
-    for part, kind in KINDS.items():
-        if part not in about and part in PARTS:
-            raise UserError(f"{folder / ABOUT} has no key {part}: restore the file")
-        if not isinstance(about.get(part, {}), kind):
-            raise UserError(
-                f"{folder / ABOUT}: {part} must be {'text' if kind is str else 'an object'}"
-            )
+    check_form(str(folder / ABOUT), about, About)
     kept = folder / REGISTERED
     return cast(About, {**about, "registered": read_json(kept) if kept.exists() else {}})
 

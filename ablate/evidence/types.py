@@ -87,7 +87,7 @@ class About(TypedDict):
     """
 
     name: str
-    study: Study
+    study: Study | None  # null for a sweep without a study
     regime: Regime
     registration: Registration
     seal: NotRequired[Seal]
@@ -152,7 +152,7 @@ class ControlOutcome(TypedDict):
 
     arm: str
     effect: float
-    interval: list[float]
+    interval: list[float | None]  # null: infinite
     loses: bool
 
 

@@ -17,7 +17,7 @@ effects (Open Science Collaboration 2015, Science 349, aac4716, which uses sever
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NotRequired, TypedDict, cast
+from typing import NotRequired, TypedDict
 
 from ablate.errors import UserError
 from ablate.evidence.form import check_form
@@ -180,19 +180,8 @@ def used_replicate(folder: Path, following: int) -> int | None:
     return number
 
 
-def _update(claim: Replication) -> None:
-    """Rename a field that earlier versions wrote, in place: `sentence` becomes `evidence`."""
-    for answer in (claim["first"], claim["fresh"]):
-        former = cast(dict[str, str], answer)
-        if "sentence" in former:
-            former["evidence"] = former.pop("sentence")
-
-
 def _check(where: str, claim: Replication) -> None:
     check_form(where, claim, Replication)
-    _update(claim)
-    for name in ("first", "fresh"):
-        check_form(f"{where}, {name}", claim[name], Short)
     try:
         word = replication(claim["first"], claim["fresh"])
     except (TypeError, ValueError) as error:

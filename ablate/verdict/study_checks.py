@@ -1,7 +1,7 @@
 """Check that a study can be judged: before its runs, and when its evidence is loaded."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -95,11 +95,7 @@ def check_study(study: Study) -> None:
     """Raise UserError for a study with an invalid value, or with a claim that no rule can
     decide.
     """
-    given: Mapping[str, object] = study
-    for rule in OF_STUDY:
-        if not rule.holds(given[rule.key]):
-            value = given[rule.key]
-            raise UserError(f"study.{rule.key}={value}: {rule.explain(value)}")
+    _check_values("study.", ": ", study, OF_STUDY)
     _check_tune(study)
     _check_figures(study)
     check_match(study)
@@ -114,12 +110,25 @@ def check_study(study: Study) -> None:
         _check_claim(name, claim, study["factors"])
 
 
+def _check_values(
+    start: str, between: str, given: Mapping[str, object], rules: Iterable[Rule]
+) -> None:
+    """Raise UserError for the first value that a rule does not allow.
+
+    Args:
+        start: start of the message, before the key.
+        between: text between the value and the explanation.
+        given: the values by key.
+        rules: the rules, each for a key.
+    """
+    for rule in rules:
+        if not rule.holds(value := given[rule.key]):
+            raise UserError(f"{start}{rule.key}={value}{between}{rule.explain(value)}")
+
+
 def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
     given: Mapping[str, object] = claim
-    for rule in OF_CLAIM:
-        if not rule.holds(given[rule.key]):
-            value = given[rule.key]
-            raise UserError(f"{name}: {rule.key}={value}; {rule.explain(value)}")
+    _check_values(f"{name}: ", "; ", claim, OF_CLAIM)
     if claim["margin"] > 0 and not claim["margin_reason"]:
         raise UserError(
             f"{name}: margin={claim['margin']} has no margin_reason; state why smaller "
@@ -131,8 +140,7 @@ def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
     if claim["minus"] and claim["kind"] in ("exact", "stability"):
         raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}; remove it")
     _check_range(name, claim)
-    _check_loses(name, claim)
-    _check_cannot(name, claim)
+    _check_kind(name, claim)
     _check_plan(name, claim)
     kind_of(claim).check(name, claim, factors)
 
@@ -151,24 +159,19 @@ def _check_range(name: str, claim: Claim) -> None:
         )
 
 
-def _check_loses(name: str, claim: Claim) -> None:
-    """Raise UserError for a positive control (`loses`) in a kind of claim that has none."""
+def _check_kind(name: str, claim: Claim) -> None:
+    """Raise UserError for a key that only other kinds of claims use.
+
+    The keys are a positive control (`loses`), and `cannot` for claims that an arm cannot learn.
+    """
+    given: Mapping[str, object] = claim
     takers = [kind for kind in KINDS if KINDS[kind].controlled]
-    if claim.get("loses") and claim["kind"] not in takers:
-        raise UserError(
-            f"{name}: kind={claim['kind']} does not use the key `loses`, which is for "
-            f"{listed(takers)}: remove it"
-        )
-
-
-def _check_cannot(name: str, claim: Claim) -> None:
-    """Raise UserError for the key `cannot` in a claim of a kind that does not support it."""
-    if claim.get("cannot") and claim["kind"] not in CANNOT:
-        allowed = " and ".join(CANNOT)
-        raise UserError(
-            f"{name}: kind={claim['kind']} does not use the key `cannot`, which is for {allowed}: "
-            "remove it"
-        )
+    for key, kinds in (("loses", takers), ("cannot", CANNOT)):
+        if given.get(key) and claim["kind"] not in kinds:
+            raise UserError(
+                f"{name}: kind={claim['kind']} does not use the key `{key}`, which is for "
+                f"{listed([*kinds])}: remove it"
+            )
 
 
 def _check_plan(name: str, claim: Claim) -> None:
@@ -236,9 +239,7 @@ def _check_tune(study: Study) -> None:
     values = tune["values"]
     if any(isinstance(value, list | dict) or values.count(value) > 1 for value in values):
         raise UserError(f"study.tune: values={values}; list different numbers or words")
-    if tune["better"] not in ALLOWED["better"]:
-        allowed = likely(tune["better"], ALLOWED["better"])
-        raise UserError(f"study.tune: better={tune['better']}; {allowed}")
+    _check_values("study.tune: ", "; ", tune, [rule for rule in OF_CLAIM if rule.key == "better"])
     if tune["metric"].startswith(("test", "measure/")):
         raise UserError(
             f"study.tune: metric={tune['metric']}; values are tuned on validation, so use val/..."

@@ -78,7 +78,7 @@ def test_a_verdict_that_fresh_seeds_were_not_asked_for_has_no_word(change):
     [
         ({"replication": "weaker"}, "replication=weaker.*reproduced"),
         ({"replication": 1}, "replication=1; it must be text"),
-        ({"first": {}}, "number 1, first: verdict is missing"),
+        ({"first": {}}, "number 1: first: verdict is missing"),
         ({"fresh": {"verdict": "supported", "grade": "much"}}, "fresh: effect is missing"),
     ],
 )
