@@ -51,50 +51,29 @@ Parts = list[tuple[int, Evidence]]  # evidence with its replicate number
 Reader = Callable[[Sweep], Evidence | None]  # returns None if the evidence cannot be read
 
 
-def looked(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
-    """Return evidence pooled with earlier sweeps that compared the same arms in the same metric;
-    add this analysis to the analysis log.
+def looked(results: Path, sweep: Path, evidence: Evidence, *, part: bool = False) -> Evidence:
+    """Return the evidence of a sweep, pooled with earlier sweeps that compared the same arms in the
+    same metric, with the history of its questions; add this analysis to the analysis log.
+
+    A part is a sweep with some of the study's runs, for example on one of several machines. Runs of
+    earlier sweeps are not pooled with a part, and nothing is logged, because a part has no verdict.
 
     Args:
         results: folder of all results, with the analysis log.
         sweep: folder of the sweep. A copy of the log lines about its questions is written there.
         evidence: evidence of the sweep alone.
+        part: whether the sweep is a part of a study.
     """
-    earlier = _earlier_sweeps(results, sweep, evidence)
-    pooled_evidence = earlier.joined(evidence)
-    write(results, earlier.look(pooled_evidence))
-    _keep_lines(results, sweep, earlier)
-    return pooled_evidence
-
-
-def annotate_part(results: Path, sweep: Path, evidence: Evidence) -> Evidence:
-    """Return the evidence of a part of a study, with the history of its questions from the log.
-
-    A part is a sweep with some of the study's runs, for example on one of several machines. Runs of
-    earlier sweeps are not pooled. Nothing is logged, because a part has no verdict.
-    """
-    earlier = _earlier_sweeps(results, sweep, evidence)
-    annotated = earlier.with_history(evidence, whole=False)
-    _keep_lines(results, sweep, earlier)
-    return replace(annotated, registration={**annotated.registration, "part": True})
-
-
-def has_ended(evidence: Evidence) -> bool:
-    """Return whether the sweep that recorded the evidence has ended.
-
-    A sweep stores the history of its questions (`asked`) only when it ends.
-    """
-    return "asked" in evidence.registration
-
-
-def _earlier_sweeps(results: Path, sweep: Path, evidence: Evidence) -> "EarlierSweeps":
     log = AnalysisLog.read(results)
     current = log.of(os.path.relpath(sweep, results))
-    return EarlierSweeps.of(log, current, evidence.study, lambda sweep: _evidence(sweep, results))
-
-
-def _keep_lines(results: Path, sweep: Path, earlier: "EarlierSweeps") -> None:
-    write_lines(AnalysisLog.read(results).about(earlier.current), sweep / ANALYSIS_LOG)
+    earlier = EarlierSweeps.of(log, current, evidence.study, lambda sweep: _read(sweep, results))
+    annotated = earlier.with_history(evidence, whole=False) if part else earlier.joined(evidence)
+    if part:
+        annotated.registration["part"] = True
+    else:
+        write(results, earlier.look(annotated))
+    write_lines(AnalysisLog.read(results).about(current), sweep / ANALYSIS_LOG)
+    return annotated
 
 
 @dataclass(frozen=True)
@@ -124,16 +103,15 @@ class EarlierSweeps:
                 read.
         """
         earlier = cls(log, current, study, [], set())
-        for sweep in {
-            s.folder: s for claim in earlier.claims for s in earlier.alike(claim)
-        }.values():
+        alike = {s.folder: s for claim in earlier.claims for s in earlier.alike(claim)}
+        for sweep in alike.values():
             evidence = read(sweep)
             begun = set(sweep.planned)
             if evidence is not None:
                 earlier.parts.append((sweep.replicate, evidence))
                 begun -= {seed_of(run, sweep.replicate) for run in evidence.runs}
             # if a sweep has ended, it left out planned seeds only after an interim analysis
-            if evidence is None or not has_ended(evidence):
+            if evidence is None or not evidence.has_ended:
                 earlier.lost.update(begun)
         return earlier
 
@@ -173,13 +151,10 @@ class EarlierSweeps:
         The line has the time, the seeds whose runs all have a result, and the seeds with a failed
         run.
         """
-        seeds: dict[bool, set[Seed]] = {False: set(), True: set()}
-        for run in evidence.runs:
-            seeds[run["status"] == "failed"].add(seed_of(run, self.current.replicate))
-        failed = sorted(seeds[True])
-        return Analysis(
-            self.current.folder, time.time(), sorted(seeds[False] - seeds[True]), failed
-        )
+        seeds = [seed_of(run, self.current.replicate) for run in evidence.runs]
+        ends = zip(evidence.runs, seeds, strict=True)
+        failed = {seed for run, seed in ends if run["status"] == "failed"}
+        return Analysis(self.current.folder, time.time(), sorted({*seeds} - failed), sorted(failed))
 
     def alike(self, claim: Claim) -> list[Sweep]:
         """Return earlier sweeps that tested a claim and differ from the current sweep only in their
@@ -255,21 +230,14 @@ class EarlierSweeps:
         same settings, but in another metric or in another study file.
         """
         begun = min(sweep.time for sweep in self.log.sweeps if sweep.same(self.current))
-        earlier = [
-            sweep
-            for sweep in self.log.asking(family(claim), self.current)
-            if sweep.time < begun and question(claim) not in sweep.questions
-        ]
-        now = place(claim)
         descriptions = []
-        for sweep in earlier:
-            same = [
-                place_before
-                for place_before in sweep.questions[family(claim)]
-                if self._same(sweep, place_before, now)
-            ]
+        for sweep in self.log.asking(family(claim), self.current):
+            if sweep.time >= begun or question(claim) in sweep.questions:
+                continue
+            places = sweep.questions[family(claim)]
+            same = [before for before in places if self._same(sweep, before, place(claim))]
             if same:
-                metrics = listed([*dict.fromkeys(measured["metric"] for measured in same)])
+                metrics = listed([*dict.fromkeys(before["metric"] for before in same)])
                 descriptions.append(f"{_title(sweep)}: the same contrast in {metrics}")
         return descriptions
 
@@ -295,15 +263,9 @@ class EarlierSweeps:
         Args:
             asked: the key of the question, which the function `question` computes.
         """
-        asking = [s.regime for s in self.log.sweeps if asked in s.questions]
-        regimes = [regime for regime in asking if regime.get("scale") != SMOKE]
-        return len(
-            {
-                json.dumps(regime, sort_keys=True)
-                for regime in regimes
-                if regime != self.current.regime
-            }
-        )
+        regimes = (s.regime for s in self.log.sweeps if asked in s.questions)
+        elsewhere = [x for x in regimes if x.get("scale") != SMOKE and x != self.current.regime]
+        return len({json.dumps(regime, sort_keys=True) for regime in elsewhere})
 
 
 def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[Seed]) -> list[str]:
@@ -374,7 +336,7 @@ def _number(seed: Seed, several: bool) -> int:
     return seed[1] + PER_REPLICATE * seed[0] * several
 
 
-def _evidence(sweep: Sweep, results: Path) -> Evidence | None:
+def _read(sweep: Sweep, results: Path) -> Evidence | None:
     """Return the evidence (runs and metrics) of an earlier sweep; None if its files cannot be read
     any more, or if they are outside the results folder.
     """

@@ -76,6 +76,14 @@ class Evidence:
         return bool(self.registration.get("part"))
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the sweep that recorded the evidence has ended.
+
+        A sweep stores the history of its questions (`asked`) only when it ends.
+        """
+        return "asked" in self.registration
+
+    @property
     def seed_count(self) -> str:
         """The number of seeds that every arm has, as a phrase: "8 of 12 planned seeds"."""
         arms = by_arm(self.runs).values()
@@ -163,13 +171,12 @@ class Evidence:
     @classmethod
     def _of(cls, folder: Path, about: About, statistics: bool) -> "Evidence":
         """Read the runs and statistics in a folder whose study.json has the content `about`."""
-        check_form(f"{folder / ABOUT}: study", about["study"], Study)  # not null
-        study = cast(Study, about["study"])
-        screening, factors = file_of_runs(folder, SCREENING), study["factors"]
+        check_form(str(folder / ABOUT), about, About)
+        screening, factors = file_of_runs(folder, SCREENING), about["study"]["factors"]
         scores, groups = _read_statistics(folder / STATISTICS) if statistics else ({}, {})
         return cls(
             name=about["name"],
-            study=study,
+            study=about["study"],
             regime=about["regime"],
             registration=about["registration"],
             registered=about["registered"],

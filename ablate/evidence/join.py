@@ -142,13 +142,10 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
     looked = {line.folder for line in every if isinstance(line, Analysis)}
     lines = without_repeated_sweeps(every, looked | {first.sweep.folder})
     whole = matches_planned_analysis(runs, first.evidence.study)
-    registration = _registration(pieces, lines, runs, whole)
-    if not whole:
-        registration["part"] = True
     joined = replace(
         first.evidence,
         regime={**first.evidence.regime, "test_sentences": _sentences(pieces)},
-        registration=registration,
+        registration=_registration(pieces, lines, runs, whole),
         runs=runs,
         screening=screening,
         statistics={k: x for piece in pieces for k, x in piece.evidence.statistics.items()},
@@ -280,11 +277,9 @@ def _numbered(runs: Iterator[Run], first: int) -> list[Run]:
 
 
 def _sentences(pieces: Sequence[Piece]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for piece in pieces:
-        for split, count in piece.evidence.regime.get("test_sentences", {}).items():
-            counts[split] = max(count, counts.get(split, 0))
-    return counts
+    counts = [piece.evidence.regime.get("test_sentences", {}) for piece in pieces]
+    splits = dict.fromkeys(split for count in counts for split in count)
+    return {split: max(count.get(split, 0) for count in counts) for split in splits}
 
 
 def _registration(
@@ -302,19 +297,18 @@ def _registration(
     """
     all_of = [piece.evidence.registration for piece in pieces]
     asked = _asked(pieces, lines, runs, whole)
-    earliest = min(all_of, key=lambda registration: registration["time"])
     combined: Registration = {
-        "hash": earliest["hash"],
-        "time": earliest["time"],
-        "earlier": [
-            *dict.fromkeys(form for registration in all_of for form in registration["earlier"])
-        ],
+        "hash": all_of[0]["hash"],  # that of all pieces
+        "time": min(registration["time"] for registration in all_of),
+        "earlier": [*dict.fromkeys(form for each in all_of for form in each["earlier"])],
         "looks": max((len(history["looks"]) for history in asked.values()), default=0),
         "sweep": all_of[0].get("sweep", ""),
         "components": all_of[0].get("components", {}),
         "command": _whole_command(all_of[0].get("command", "")),
         "asked": asked,
     }
+    if not whole:
+        combined["part"] = True
     return combined
 
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 from ablate.errors import UserError
 from ablate.evidence.form import check_form
 from ablate.evidence.registration import digest
-from ablate.evidence.types import About, Run, Seal
+from ablate.evidence.types import About, Begun, Run, Seal
 from ablate.record.files import finite, write_json, write_text
 
 ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz"
@@ -80,7 +80,7 @@ def read_parts(folder: Path) -> About:
         UserError: a file is missing, damaged or malformed.
     """
     about = read_json(folder / ABOUT)
-    check_form(str(folder / ABOUT), about, About)
+    check_form(str(folder / ABOUT), about, Begun)
     kept = folder / REGISTERED
     return cast(About, {**about, "registered": read_json(kept) if kept.exists() else {}})
 
@@ -140,23 +140,19 @@ def verify(folder: Path, about: About, runs: Runs, screening: Runs) -> None:
         runs: the runs of the study.
         screening: the runs that tuned a nuisance parameter.
     """
-    sealed = about["seal"]
     for name, lines in ((RUNS, runs), (SCREENING, screening)):
-        _verify_runs(file_of_runs(folder, name), sealed.get(name), lines, about)
-    if sealed.get(STATISTICS) != _of_file(folder / STATISTICS):
+        path, sealed = file_of_runs(folder, name), about["seal"].get(name)
+        if not isinstance(sealed, dict):
+            raise UserError(
+                f"{ABOUT} has no checksums of {path}: if the sweep was stopped, start it again"
+            )
+        digests = _of_runs(lines)
+        arms = {str(run["cell"]): f" ({run['arm']}, seed {run['seed']})" for run in lines}
+        for cell in dict.fromkeys([*digests, *sealed]):
+            if digests.get(cell) != sealed.get(cell):
+                raise _changed(f"{path}: the run of cell {cell}{arms.get(cell, '')}", about)
+    if about["seal"].get(STATISTICS) != _of_file(folder / STATISTICS):
         raise _changed(str(folder / STATISTICS), about)
-
-
-def _verify_runs(path: Path, sealed: Any, runs: Runs, about: About) -> None:
-    if not isinstance(sealed, dict):
-        raise UserError(
-            f"{ABOUT} has no checksums of {path}: if the sweep was stopped, start it again"
-        )
-    digests = _of_runs(runs)
-    arms = {str(run["cell"]): f" ({run['arm']}, seed {run['seed']})" for run in runs}
-    for cell in dict.fromkeys([*digests, *sealed]):
-        if digests.get(cell) != sealed.get(cell):
-            raise _changed(f"{path}: the run of cell {cell}{arms.get(cell, '')}", about)
 
 
 def _changed(what: str, about: About) -> UserError:

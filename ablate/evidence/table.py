@@ -3,6 +3,7 @@
 import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from textwrap import wrap
 from typing import Any
 
@@ -14,7 +15,7 @@ from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
 from ablate.evidence.looks import by_arm
 from ablate.evidence.outcome import STATUSES, value
-from ablate.evidence.types import Run
+from ablate.evidence.types import Run, Spread
 from ablate.phrases import grouped, listed
 
 # shown in this order, if the runs have them
@@ -65,7 +66,7 @@ def _row(arm: str, members: list[Run], metrics: list[str], counted: list[str]) -
     ended = [run for run in members if run["status"] != "failed"]
     row = {"arm": arm, "seeds": str(len(ended))}
     for metric in metrics:
-        row[metric] = _spread(values(ended, metric), DIGITS.get(metric, 2))
+        row[metric] = _in_words(spread(ended, metric), DIGITS.get(metric, 2))
     row |= {status: str(sum(run["status"] == status for run in members)) for status in counted}
     row["reused"] = str(sum(run["reused"] for run in ended))
     row["parameters"] = f"{max((r['metrics'].get('parameters') or 0 for r in ended), default=0):,}"
@@ -75,24 +76,27 @@ def _row(arm: str, members: list[Run], metrics: list[str], counted: list[str]) -
     return row
 
 
-def values(runs: list[Run], metric: str) -> list[float]:
-    """Return the scores of the runs, without runs that lack the metric."""
+def spread(runs: list[Run], metric: str) -> Spread | None:
+    """Return mean and standard deviation of a metric over the runs that have it; None if none has
+    it.
+    """
     scores = []
     for run in runs:
-        try:
+        with suppress(KeyError):  # the run failed before it could be measured
             scores.append(value(run, metric))
-        except KeyError:  # the run failed before it could be measured
-            continue
-    return scores
-
-
-def _spread(scores: list[float], digits: int) -> str:
     if not scores:
+        return None
+    sd = statistics.stdev(scores) if len(scores) > 1 else None
+    return {"mean": statistics.fmean(scores), "sd": sd}
+
+
+def _in_words(measured: Spread | None, digits: int) -> str:
+    if measured is None:
         return "-"
-    mean = f"{statistics.fmean(scores):,.{digits}f}"
-    if len(scores) == 1:
+    mean = f"{measured['mean']:,.{digits}f}"
+    if measured["sd"] is None:
         return mean.removesuffix("." + "0" * digits)
-    return f"{mean} ± {statistics.stdev(scores):.{digits}f}"
+    return f"{mean} ± {measured['sd']:.{digits}f}"
 
 
 def as_rich(title: str, table_rows: list[Row], asked: Collection[str] = ()) -> Table:

@@ -4,7 +4,7 @@ Files are checked against the same declarations (ablate.evidence.form).
 """
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from ablate.config.study import Claim as Claim
 from ablate.config.study import Levels as Levels
@@ -87,11 +87,23 @@ class About(TypedDict):
     """
 
     name: str
-    study: Study | None  # null for a sweep without a study
+    study: Study
     regime: Regime
     registration: Registration
     seal: NotRequired[Seal]
     registered: NotRequired[Mapping[str, object]]
+
+
+class Begun(TypedDict):
+    """The content of study.json at the start of a sweep, which may lack a study, and whose setting
+    lacks what the runs record.
+    """
+
+    name: str
+    study: dict[str, Any] | None
+    regime: dict[str, Any]
+    registration: dict[str, Any]
+    seal: NotRequired[dict[str, Any]]
 
 
 class End(TypedDict):

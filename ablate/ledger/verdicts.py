@@ -21,7 +21,7 @@ from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.questions import shared_levels
 from ablate.evidence.registration import departures
-from ablate.evidence.types import Entry, Levels, Regime, Study, Verdict
+from ablate.evidence.types import Entry, Levels, Regime, Verdict
 from ablate.ledger.claims import Reading, read_readings
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
 from ablate.phrases import grouped
@@ -242,8 +242,7 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
             f"{folder / 'verdict.json'} belongs to another study than study.json in this folder: "
             f"run `ablate judge {folder}` to write it again"
         )
-    study = cast(Study, about["study"])  # a sweep without a study has no verdict
-    return bool(departures(study, about["registration"], about["registered"], []))
+    return bool(departures(about["study"], about["registration"], about["registered"], []))
 
 
 def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Finding:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ablate.config.smoke import NO_VERDICT, SMOKE
 from ablate.console import make_console
-from ablate.evidence.earlier_sweeps import annotate_part, looked
+from ablate.evidence.earlier_sweeps import looked
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.table import as_markdown, as_rich, rows
@@ -86,7 +86,7 @@ def _end_part(config: DictConfig, evidence: Evidence, console: Console) -> None:
     parts.
     """
     sweep = _folder(config)
-    annotate_part(Path(config.paths.results), sweep, evidence).save(sweep)
+    looked(Path(config.paths.results), sweep, evidence, part=True).save(sweep)
     console.print(
         f"\nA part of a study, with {evidence.seed_count}. It has a verdict after\n"
         f"  ablate join {sweep} OTHER... to=FOLDER",

@@ -16,7 +16,6 @@ def from_folder(folder: Path) -> Evidence:
     Raises:
         UserError: the folder is not a finished sweep with a study.
     """
-    from ablate.evidence.earlier_sweeps import has_ended
     from ablate.evidence.gather import gather
 
     check_links(folder, folder)
@@ -24,7 +23,7 @@ def from_folder(folder: Path) -> Evidence:
         return load_evidence(folder)
     check_cells(folder)
     evidence = gather(folder)
-    if not has_ended(evidence):  # the analysis would not be logged
+    if not evidence.has_ended:  # the analysis would not be logged
         raise UserError(
             f"{folder} is a sweep without a study, or one that has not ended: start the same "
             "command again to continue it"

@@ -6,7 +6,6 @@ adjusted. The p-values and intervals of each claim already account for interim a
 Claims of a screen whose variants have no runs yet get no verdict, but count in the correction.
 """
 
-import statistics
 from collections.abc import Set
 from dataclasses import replace
 from typing import Any, cast
@@ -15,8 +14,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import split_claims
 from ablate.evidence.outcome import STATUSES
 from ablate.evidence.registration import departures
-from ablate.evidence.table import by_label, steps_of, values
-from ablate.evidence.types import Arm, Regime, Registration, Run, Spread, Verdict
+from ablate.evidence.table import by_label, spread, steps_of
+from ablate.evidence.types import Arm, Regime, Registration, Run, Verdict
 from ablate.phrases import listed, name_of
 from ablate.record.label import value_text
 from ablate.stats.spending import spent
@@ -138,14 +137,6 @@ def _arm(label: str, runs: list[Run], asked: Set[str]) -> Arm:
         "levels": runs[0]["levels"],
         "seeds": len(ended),
         **{status: sum(run["status"] == status for run in runs) for status in STATUSES},
-        "metrics": {metric: spread for metric in metrics if (spread := _spread(ended, metric))},
+        "metrics": {metric: x for metric in metrics if (x := spread(ended, metric))},
     }
     return cast(Arm, entry)
-
-
-def _spread(runs: list[Run], metric: str) -> Spread | None:
-    scores = values(runs, metric)
-    if not scores:
-        return None
-    sd = statistics.stdev(scores) if len(scores) > 1 else None
-    return {"mean": statistics.fmean(scores), "sd": sd}

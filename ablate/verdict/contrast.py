@@ -41,9 +41,7 @@ class Contrast:
 
     seeds: list[int]
     differences: Float[np.ndarray, " seeds"]
-    plus: Float[
-        np.ndarray, " seeds"
-    ]  # the sum of the terms with positive weight in each difference
+    plus: Float[np.ndarray, " seeds"]  # sums of the terms with positive weight
     parts: Float[np.ndarray, "seeds sentences"] | None
     grouped: bool  # whether each column of `parts` is a group of sentences
     learned: Bool[np.ndarray, " seeds"]  # whether all runs of the pair have learned
@@ -66,14 +64,14 @@ class Contrast:
 
     def among_learned(self) -> "Contrast":
         """Return the contrast restricted to seeds whose runs have all learned the task."""
-        kept = np.flatnonzero(self.learned)
+        kept = self.learned
         return replace(
             self,
-            seeds=[self.seeds[i] for i in kept],
+            seeds=[seed for seed, learned in zip(self.seeds, kept, strict=True) if learned],
             differences=self.differences[kept],
             plus=self.plus[kept],
             parts=None if self.parts is None else self.parts[kept],
-            learned=self.learned[kept],
+            learned=kept[kept],
         )
 
 
@@ -101,18 +99,19 @@ def contrast(claim: Claim, evidence: Evidence) -> Contrast:
     every = {seed for side in arms for seed in side.runs}
     pairs = {seed: _difference(claim, arms, seed, evidence) for seed in sorted(every)}
     measured = {seed: pair for seed, pair in pairs.items() if pair is not None}
-    seeds = list(measured)
-    parts = _stack([measured[seed].parts for seed in seeds])
+    shares = [pair.parts for pair in measured.values() if pair.parts is not None]
+    whole = len(shares) == len(measured) and len({*map(len, shares)}) == 1
+    parts = np.stack(shares) if whole else None
     groups = evidence.groups.get(claim["metric"].rpartition("/")[0])
     if parts is not None and groups is not None:
         parts = by_group(parts, groups)
     return Contrast(
-        seeds=seeds,
-        differences=np.array([measured[seed].difference for seed in seeds], dtype=np.float64),
-        plus=np.array([measured[seed].plus for seed in seeds], dtype=np.float64),
+        seeds=[*measured],
+        differences=np.array([pair.difference for pair in measured.values()], dtype=np.float64),
+        plus=np.array([pair.plus for pair in measured.values()], dtype=np.float64),
         parts=parts,
         grouped=groups is not None,
-        learned=np.array([_learned(arms, seed, claim["metric"]) for seed in seeds], dtype=bool),
+        learned=np.array([_learned(arms, seed, claim["metric"]) for seed in measured], dtype=bool),
         sides=arms,
         unpaired=sorted(every - measured.keys()),
         looks=looks_of(claim, evidence, ended_in(arms)),
@@ -142,12 +141,10 @@ def _weighted(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) ->
     log = claim["kind"] == "trend" and claim["scale"] == "log_log"
     scores = [w * _scaled(value(run, claim["metric"]), log) for w, run in terms]
     plus = sum(score for (w, _), score in zip(terms, scores, strict=True) if w > 0)
-    parts = [(w, _parts(run, claim["metric"], evidence, log)) for w, run in terms]
-    lengths = {len(part) for _, part in parts if part is not None}
-    if len(lengths) != 1 or any(part is None for _, part in parts):
-        return Pair(sum(scores), plus, None)
-    shares = np.sum([w * part for w, part in parts if part is not None], axis=0)
-    return Pair(sum(scores), plus, shares)
+    parts = [_parts(run, claim["metric"], evidence, log) for _, run in terms]
+    shares = [w * part for (w, _), part in zip(terms, parts, strict=True) if part is not None]
+    whole = len(shares) == len(terms) and len({*map(len, shares)}) == 1
+    return Pair(sum(scores), plus, np.sum(shares, axis=0) if whole else None)
 
 
 def _scaled(score: float, log: bool) -> float:
@@ -217,15 +214,6 @@ def differ(
     if not present or len(present[0]) != len(present[1]):
         raise KeyError(split)
     return (present[0] != present[1]).any(1).astype(np.float64)
-
-
-def _stack(
-    parts: list[Float[np.ndarray, " sentences"] | None],
-) -> Float[np.ndarray, "seeds sentences"] | None:
-    present = [part for part in parts if part is not None]
-    if not present or len(present) < len(parts) or len({len(part) for part in present}) > 1:
-        return None
-    return np.stack(present)
 
 
 def _learned(sides: list[Side], seed: int, metric: str) -> bool:

@@ -17,7 +17,7 @@ effects (Open Science Collaboration 2015, Science 349, aac4716, which uses sever
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 from ablate.errors import UserError
 from ablate.evidence.form import check_form
@@ -127,14 +127,9 @@ def replications(first: Verdict, fresh: Verdict, asked_before: bool = False) -> 
 
 
 def _short(entry: Entry) -> Short:
-    return {
-        "verdict": entry["verdict"],
-        "grade": entry["grade"],
-        "effect": entry["effect"],
-        "interval": entry["interval"],
-        "evidence": entry["evidence"],
-        "p": entry["p_look"],
-    }
+    given: Any = entry
+    answer: Any = {key: given[key] for key in Short.__annotations__ if key != "p"}
+    return cast(Short, answer | {"p": entry["p_look"]})
 
 
 def read_contest(folder: Path) -> list[Replication]:
@@ -143,12 +138,9 @@ def read_contest(folder: Path) -> list[Replication]:
     Raises:
         UserError: the file is damaged, or its outcomes do not follow from its verdicts.
     """
-    from ablate.evidence.seal import read_json  # imports numpy
-
-    path = folder / RESULT
-    if not path.exists():
+    if (content := _content(folder)) is None:
         return []
-    claims = read_json(path).get("claims")
+    path, claims = folder / RESULT, content.get("claims")
     if not isinstance(claims, list):
         raise UserError(f"{path} has no list `claims`: run `ablate reproduce` again to write it")
     for number, claim in enumerate(claims, 1):
@@ -169,15 +161,18 @@ def used_replicate(folder: Path, following: int) -> int | None:
     Raises:
         UserError: the file is damaged.
     """
+    if (content := _content(folder)) is None:
+        return None
+    number = content.get("replicate", following)
+    if not isinstance(number, int):
+        raise UserError(f"{folder / RESULT}: replicate={number!r}; it must be a whole number")
+    return number
+
+
+def _content(folder: Path) -> dict[str, Any] | None:
     from ablate.evidence.seal import read_json  # imports numpy
 
-    path = folder / RESULT
-    if not path.exists():
-        return None
-    number = read_json(path).get("replicate", following)
-    if not isinstance(number, int):
-        raise UserError(f"{path}: replicate={number!r}; it must be a whole number")
-    return number
+    return read_json(folder / RESULT) if (folder / RESULT).exists() else None
 
 
 def _check(where: str, claim: Replication) -> None:

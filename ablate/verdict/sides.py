@@ -7,8 +7,8 @@ arms have. The sign is chosen so that positive is better.
 """
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def sides(claim: Question, evidence: Evidence) -> list[Side]:
     Their runs are restricted to the levels of other factors that all arms have.
     """
     arms = [_side(*side, evidence) for side in _sides(claim, evidence)]
-    return _shared(arms, evidence.study["factors"])
+    return _shared(arms)
 
 
 def ended_in(sides: list[Side]) -> set[int]:
@@ -68,14 +68,10 @@ def pairs(first: Side, second: Side) -> Iterator[tuple[Run, Run]]:
     fixes. A run without such a partner is left out.
     """
     fixed = first.levels.keys() | second.levels.keys()
-
-    def free_levels(run: Run) -> str:
-        return key({k: level for k, level in run["levels"].items() if k not in fixed})
-
     for seed in sorted(first.runs.keys() & second.runs.keys()):
-        partners = {free_levels(run): run for run in second.runs[seed]}
+        partners = {_free(run, fixed): run for run in second.runs[seed]}
         for run in first.runs[seed]:
-            if partner := partners.get(free_levels(run)):
+            if partner := partners.get(_free(run, fixed)):
                 yield run, partner
 
 
@@ -140,22 +136,19 @@ def _side(weight: float, levels: Levels, evidence: Evidence) -> Side:
     return Side(weight, levels, ordered)
 
 
-def _shared(sides: list[Side], factors: list[str]) -> list[Side]:
+def _shared(sides: list[Side]) -> list[Side]:
     """Return the arms with comparable runs only.
 
     The arms of a claim fix the levels (values) of some factors. For the factors that they leave
     free, a run is kept if every arm has runs with the same combination of levels.
     """
     fixed = {factor for side in sides for factor in side.levels}
-    free = [factor for factor in factors if factor not in fixed]
-    groups = [{_group(r, free) for runs in s.runs.values() for r in runs} for s in sides]
-    common = set.intersection(*groups)
+    common = set.intersection(*({_free(run, fixed) for run in side.every} for side in sides))
     return [
-        Side(
-            side.weight,
-            side.levels,
-            {
-                seed: [r for r in runs if _group(r, free) in common]
+        replace(
+            side,
+            runs={
+                seed: [run for run in runs if _free(run, fixed) in common]
                 for seed, runs in side.runs.items()
             },
         )
@@ -163,8 +156,9 @@ def _shared(sides: list[Side], factors: list[str]) -> list[Side]:
     ]
 
 
-def _group(run: Run, free: list[str]) -> str:
-    return key({factor: run["levels"].get(factor) for factor in free})
+def _free(run: Run, fixed: Set[str]) -> str:
+    """Return the levels of the factors that are not in `fixed`, as text."""
+    return key({k: level for k, level in run["levels"].items() if k not in fixed})
 
 
 def names(claim: Question) -> list[str]:

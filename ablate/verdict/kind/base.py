@@ -61,6 +61,7 @@ class Kind(ABC):
 
     rule: str  # when a claim is supported and refuted, as a sentence for reports
     needs_margin = False
+    signs: tuple[int, ...] = (1,)  # of the margins to compare with the ends of an interval
     controlled = False  # whether a claim may name a positive control, an arm that loses
     most_seeds = 100_000
     beyond_most_seeds = "no number of seeds is enough, because the test sentences are too few"
@@ -205,7 +206,7 @@ class Kind(ABC):
 
     def bounds(self, margin: float) -> tuple[float, ...]:
         """Return the values, such as the margin, to compare with the ends of an interval."""
-        return (margin,)
+        return tuple(sign * margin for sign in self.signs)
 
     def named(self, claim: Claim) -> dict[str, float]:
         """Return the true effect for which seeds are planned, by name of the decision.

@@ -29,6 +29,7 @@ class ExactKind(Kind):
         "side of the limit, and refuted when it is on the other side"
     )
     whole = (SUPPORTED, REFUTED)
+    signs = (-1, 1)
 
     def check(self, name: str, claim: Claim, factors: list[str]) -> None:
         """Raise UserError unless the claim has two arms or none, and not both a tolerance and a
@@ -78,7 +79,3 @@ class ExactKind(Kind):
         Each entry has the decision from there on. The list is empty if no value was measured.
         """
         return estimate.turns(alpha) if isinstance(estimate, TrainedValue) else estimate.turns()
-
-    def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return minus the margin and the margin, to compare with a measured value."""
-        return (-margin, margin)

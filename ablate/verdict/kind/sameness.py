@@ -56,6 +56,7 @@ class Equivalence(Sameness):
         "refuted when the whole 95 % interval (1 - alpha) lies outside of the margin"
     )
     whole = (SUPPORTED,)
+    signs = (-1, 1)
 
     def tests(self, estimate: Any, margin: float) -> Tests:
         """Return the p-values of the decisions supported and refuted.
@@ -84,10 +85,6 @@ class Equivalence(Sameness):
         inside, outside = max(map(abs, narrow)), max(low, -high)
         return thresholds((0.0, REFUTED), (outside, INCONCLUSIVE), (inside, SUPPORTED))
 
-    def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return minus the margin and the margin, to compare with the ends of an interval."""
-        return (-margin, margin)
-
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
     ) -> float:
@@ -110,6 +107,7 @@ class NonInferiority(Sameness):
         "supported when the whole interval lies above minus the margin, and refuted when the whole "
         "interval lies below minus the margin. A better treatment therefore never refutes the claim"
     )
+    signs = (-1,)
 
     def tests(self, estimate: Any, margin: float) -> Tests:
         """Return the p-values of the decisions "supported" and "refuted".
@@ -127,10 +125,6 @@ class NonInferiority(Sameness):
         """
         low, high = estimate.interval(1 - alpha)
         return thresholds((0.0, REFUTED), (-high, INCONCLUSIVE), (-low, SUPPORTED))
-
-    def bounds(self, margin: float) -> tuple[float, ...]:
-        """Return minus the margin, to compare with the ends of an interval."""
-        return (-margin,)
 
     def power(
         self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float

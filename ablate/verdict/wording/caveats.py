@@ -16,15 +16,15 @@ from ablate.evidence.looks import planned_looks
 from ablate.evidence.outcome import NOT_LEARNED, value
 from ablate.evidence.table import by_label, steps_of
 from ablate.evidence.tuned import ordered, tried
-from ablate.evidence.types import Claim, Entry, Run
+from ablate.evidence.types import Claim, Entry, Levels, Run
 from ablate.metric.table import metric_of
-from ablate.phrases import grouped, listed, name_of, number_of, quoted
+from ablate.phrases import counted, grouped, listed, name_of, number_of, quoted
 from ablate.verdict.budgets import WITHOUT
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.sides import pairs, sides
 from ablate.verdict.stages import FUTILE, needed
 from ablate.verdict.study_checks import COUNTED
-from ablate.verdict.wording.claim_caveats import OF_HOLM, claim_caveats, subject_of
+from ablate.verdict.wording.claim_caveats import OF_HOLM, claim_caveats, merged
 
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
@@ -65,7 +65,7 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
         forms = len(evidence.registration["earlier"])
         yield (
             "The plan of the study (claims, arms, margins and seeds) was changed "
-            f"{forms} time{'s' * (forms > 1)} before the present version."
+            f"{counted(forms, 'time')} before the present version."
         )
 
 
@@ -194,13 +194,12 @@ def _of_match(evidence: Evidence) -> Iterator[str]:
 def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
     """Yield caveats on compared arms with different numbers of trained parameters."""
     names = {id(run): arm for arm, runs in by_label(evidence.runs).items() for run in runs}
-    claims: dict[str, list[Claim]] = {}
+    lines = []
     for claim in (finding.claim for finding in findings if not finding.problem):
         ordered = (sorted(pair, key=_size) for pair in _compared(claim, evidence))
-        if apart := dict.fromkeys(line for pair in ordered if (line := _apart(pair, names))):
-            claims.setdefault("; ".join(apart), []).append(claim)
-    for sizes, alike in claims.items():
-        yield f"{subject_of(alike, evidence)}The arms differ in trained parameters: {sizes}."
+        if sizes := "; ".join(dict.fromkeys(filter(None, (_apart(x, names) for x in ordered)))):
+            lines.append((claim, f"The arms differ in trained parameters: {sizes}."))
+    yield from merged(lines, evidence)
 
 
 def _apart(pair: Sequence[Run], names: dict[int, str]) -> str:
@@ -241,11 +240,10 @@ def _of_runs(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[str]:
     failed = [run for run in evidence.runs if run["status"] == "failed"]
     if failed:
         cells = listed([run["cell"] for run in failed])
-        many = len(failed) > 1
-        verb = "are" if many else "is"
+        verb, cell = ("are", "cells") if len(failed) > 1 else ("is", "cell")
         yield (
-            f"{_count(failed)} raised an error and {verb} left out of all numbers "
-            f"(cell{'s' * many} {cells} of runs.jsonl)."
+            f"{counted(len(failed), 'run')} raised an error and {verb} left out of all numbers "
+            f"({cell} {cells} of runs.jsonl)."
         )
     yield from _of_wrong_ends(evidence.runs)
     if evidence.short:
@@ -264,9 +262,9 @@ def _of_wrong_ends(runs: list[Run]) -> Iterator[str]:
         arms = Counter(arm_label(run["levels"]) for run in wrong)
         counts = "; ".join(f"{count} with {quoted(arm)}" for arm, count in arms.items())
         yield (
-            f"{_count(wrong)} diverged or collapsed ({counts}). Estimates use only the runs that "
-            "learned the task. How often runs fail is a separate question, and so few runs answer "
-            "it only roughly."
+            f"{counted(len(wrong), 'run')} diverged or collapsed ({counts}). Estimates use only "
+            "the runs that learned the task. How often runs fail is a separate question, and so "
+            "few runs answer it only roughly."
         )
 
 
@@ -276,19 +274,19 @@ def _of_plan(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[str]:
     The seeds may be missing, or an interim analysis may have made them unnecessary.
     """
     planned = evidence.study["seeds"]
-    few = {
-        arm: runs for arm, runs in by_label(evidence.runs).items() if len(_seeds(runs)) < planned
-    }
+    few: dict[int, list[str]] = {}
+    levels: list[Levels] = []
+    for arm, runs in by_label(evidence.runs).items():
+        if (seeds := len(_seeds(runs))) < planned:
+            few.setdefault(seeds, []).append(quoted(arm))
+            levels.append(runs[0]["levels"])
     if not few or not evidence.study["claims"]:
         return
     staged = "asked" in evidence.registration and len(planned_looks(evidence.study)) > 1
-    if staged and not _goes_on(few, evidence, waiting):
-        ended_at: dict[int, list[str]] = {}
-        for arm, runs in few.items():
-            ended_at.setdefault(len(_seeds(runs)), []).append(arm)
+    # without an undecided claim, which needs more seeds of one of these arms
+    if staged and not any(arm in levels for arm in needed(evidence, waiting)):
         ends = [
-            f"after {n} of {planned} seeds those with {listed([quoted(arm) for arm in x])}"
-            for n, x in ended_at.items()
+            f"after {n} of {planned} seeds those with {listed(arms)}" for n, arms in few.items()
         ]
         yield (
             f"The planned interim analyses stopped some arms early: {', and '.join(ends)}. "
@@ -301,18 +299,8 @@ def _of_plan(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[str]:
         yield f"Of {planned} planned seeds {ended} have finished."
 
 
-def _goes_on(arms: dict[str, list[Run]], evidence: Evidence, waiting: Sequence[Claim]) -> bool:
-    """Return whether an undecided claim, which needs more seeds, uses one of these arms."""
-    going = needed(evidence, waiting)
-    return any(runs[0]["levels"] in going for runs in arms.values())
-
-
 def _seeds(runs: list[Run]) -> set[int]:
     return {run["seed"] for run in runs}
-
-
-def _count(runs: list[Run]) -> str:
-    return f"{len(runs)} run{'s' * (len(runs) > 1)}"
 
 
 def about(claim: Entry, claims: list[Entry], caveats: list[str]) -> list[str]:

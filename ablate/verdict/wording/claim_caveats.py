@@ -3,7 +3,7 @@
 A caveat about some of the claims begins with the numbers of these claims: "Claims 1 and 3: ...".
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import mean
 
@@ -12,11 +12,11 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.types import Claim, Entry
 from ablate.metric.table import metric_in_words
-from ablate.phrases import claims_numbered, listed, name_of, number_of, quoted
+from ablate.phrases import claims_numbered, counted, listed, name_of, number_of, quoted
 from ablate.stats.estimate import SEEDS
 from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
 from ablate.verdict.contrast import asked_of
-from ablate.verdict.judge import SeenNoise, seen_noise
+from ablate.verdict.judge import seen_noise
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.wording.details import direction
 from ablate.verdict.wording.effects import failures
@@ -38,6 +38,20 @@ def subject_of(claims: Sequence[Claim | Entry], evidence: Evidence) -> str:
     numbers = number_of(evidence.study["claims"])
     chosen = sorted({numbers[name_of(claim)] for claim in claims})
     return "" if len(chosen) == len(numbers) else f"{claims_numbered(chosen)}: "
+
+
+def merged(lines: Iterable[tuple[Claim | Entry, str]], evidence: Evidence) -> Iterator[str]:
+    """Yield every sentence once, after the numbers of the claims that the sentence is about.
+
+    Args:
+        lines: claims, each with a sentence.
+        evidence: the evidence of the study.
+    """
+    groups: dict[str, list[Claim | Entry]] = {}
+    for claim, line in lines:
+        groups.setdefault(line, []).append(claim)
+    for line, alike in groups.items():
+        yield f"{subject_of(alike, evidence)}{line}"
 
 
 def claim_caveats(
@@ -62,10 +76,10 @@ def _of_claims(evidence: Evidence, findings: list[Finding], claims: list[Entry])
         subject = subject_of([entry], evidence)
         if finding.paired and finding.paired.unpaired:
             unpaired = finding.paired.unpaired
-            many, seeds = len(unpaired) > 1, listed(unpaired)
+            seed, verb = ("Seeds", "are") if len(unpaired) > 1 else ("Seed", "is")
             yield (
-                f"{subject}Seed{'s' * many} {seeds} {'are' if many else 'is'} left out, because "
-                "a run of the pair, or the metric of a run, is missing."
+                f"{subject}{seed} {listed(unpaired)} {verb} left out, because a run of the pair, "
+                "or the metric of a run, is missing."
             )
         failed = failures(finding.claim, entry)
         if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
@@ -103,15 +117,13 @@ def _turns(finding: Finding, entry: Entry) -> Iterator[str]:
 
 def _of_age(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
     """Yield caveats on claims with runs that were made before the study was registered."""
-    groups: dict[str, list[Entry]] = {}
+    lines = []
     for entry in claims:
         if older := entry["older_cells"]:
-            runs = f"{older} run{'s' * (older > 1)} {'were' if older > 1 else 'was'}"
+            runs = f"{counted(older, 'run')} {'were' if older > 1 else 'was'}"
             then = ", so the answer is exploratory" if entry["exploratory"] else ""
-            line = f"{runs} made before the study was registered{then}."
-            groups.setdefault(line, []).append(entry)
-    for line, alike in groups.items():
-        yield f"{subject_of(alike, evidence)}{line}"
+            lines.append((entry, f"{runs} made before the study was registered{then}."))
+    yield from merged(lines, evidence)
 
 
 def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
@@ -119,17 +131,17 @@ def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
 
     The reason is the distribution of the paired differences, such as a skewed one.
     """
-    claims: dict[SeenNoise, list[Claim]] = {}
-    for finding in findings:
-        if noise := seen_noise(finding):
-            claims.setdefault(noise, []).append(finding.claim)
-    for noise, alike in claims.items():
-        yield (
-            f"{subject_of(alike, evidence)}In simulations with "
-            f"{NOISE[noise.reason].format(seeds=noise.seeds)}, up to {100 * noise.rate:.1f} % of "
-            f"the answers were wrong, instead of the {100 * noise.nominal:.1f} % that the test "
-            "allows (docs/explanation/calibration.md)."
+    lines = [
+        (
+            finding.claim,
+            f"In simulations with {NOISE[noise.reason].format(seeds=noise.seeds)}, up to "
+            f"{100 * noise.rate:.1f} % of the answers were wrong, instead of the "
+            f"{100 * noise.nominal:.1f} % that the test allows (docs/explanation/calibration.md).",
         )
+        for finding in findings
+        if (noise := seen_noise(finding))
+    ]
+    yield from merged(lines, evidence)
 
 
 def _of_intervals(
@@ -157,12 +169,8 @@ def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
     The log has the interim analyses, earlier sweeps that asked the same question, and other
     settings (data, size, budget) in which the question was asked.
     """
-    groups: dict[str, list[Entry]] = {}
-    for entry in claims:
-        for line in _asked_before(entry, evidence):
-            groups.setdefault(line, []).append(entry)
-    for line, alike in groups.items():
-        yield f"{subject_of(alike, evidence)}{line}"
+    lines = [(entry, line) for entry in claims for line in _asked_before(entry, evidence)]
+    yield from merged(lines, evidence)
 
 
 def _asked_before(entry: Entry, evidence: Evidence) -> Iterator[str]:
@@ -176,12 +184,7 @@ def _asked_before(entry: Entry, evidence: Evidence) -> Iterator[str]:
             "corrected for repeated analyses (O'Brien-Fleming)."
         )
     if settings := asked["regimes"]:
-        settings_in_words = _counted(settings, "other setting")
         yield (
-            f"The same question was also asked in {settings_in_words} (another corpus, model size, "
-            "number of steps or device)."
+            f"The same question was also asked in {counted(settings, 'other setting')} (another "
+            "corpus, model size, number of steps or device)."
         )
-
-
-def _counted(many: int, what: str) -> str:
-    return f"{many} {what}{'s' * (many > 1)}"

@@ -6,7 +6,7 @@ from ablate.config.labels import MEASURED, arm_label, factor_label
 from ablate.evidence.questions import shared_levels
 from ablate.evidence.types import Answer, Claim, Levels
 from ablate.metric.table import MILLION, Metric, metric_in_words
-from ablate.phrases import in_sentence, listed, percent
+from ablate.phrases import counted, in_sentence, listed, percent
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -185,7 +185,7 @@ def interval_text(ends: list[float] | None, level: float, unit: Metric, sign: in
 
 def _runs(answer: Answer, *, brief: bool) -> str:
     """Return the numbers of seeds and of test sentences of an estimate, as text."""
-    seeds = f"{answer['pairs']} paired seed{'s' * (answer['pairs'] != 1)}"
+    seeds = counted(answer["pairs"], "paired seed")
     sentences = answer.get("sentences")
     return f"{seeds}, {sentences:,} sentences" if sentences and not brief else seeds
 
