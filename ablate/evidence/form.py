@@ -142,7 +142,7 @@ def _check(start: str, where: str, value: Any, form: Any) -> None:
             _check(start, f"{where}, {label}", item, get_args(nested)[-1])
 
 
-def _items(value: list[Any] | dict[str, Any]) -> Iterable[tuple[str, Any]]:
+def _items(value: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(value, dict):
         return value.items()
     return ((f"number {number}", item) for number, item in enumerate(value, 1))

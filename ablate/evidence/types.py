@@ -4,7 +4,7 @@ Files are checked against the same declarations (ablate.evidence.form).
 """
 
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from ablate.config.study import Claim as Claim
 from ablate.config.study import Levels as Levels
@@ -100,10 +100,10 @@ class Begun(TypedDict):
     """
 
     name: str
-    study: dict[str, Any] | None
-    regime: dict[str, Any]
-    registration: dict[str, Any]
-    seal: NotRequired[dict[str, Any]]
+    study: dict[str, object] | None
+    regime: dict[str, object]
+    registration: dict[str, object]
+    seal: NotRequired[dict[str, object]]
 
 
 class End(TypedDict):

@@ -101,8 +101,15 @@ class Exact:
 
     @property
     def effect(self) -> float:
-        """The distance of the worst case from 0, which decides the claim; NaN without cases."""
-        return math.nan if self.worst is None else self.worst
+        """The distance of the worst case from 0: the smallest distance if the claim has a margin,
+        the largest if it has a tolerance; NaN without cases.
+
+        NaN violates every claim, so the result is NaN if the value of a case is NaN.
+        """
+        distances = [self.distance(case) for case in self.counted] or [math.nan]
+        if any(map(math.isnan, distances)):
+            return math.nan
+        return (min if self.margin else max)(distances)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return an infinite interval, because nothing is estimated."""
@@ -113,12 +120,12 @@ class Exact:
 
         Each entry has the decision from there on. The list is empty if no value was measured.
         """
-        if self.worst is None:
+        if not self.counted:
             return []
-        if not math.isfinite(self.worst):  # violates the claim at every tolerance and margin
+        if not math.isfinite(self.effect):  # violates the claim at every tolerance and margin
             return thresholds((0.0, REFUTED))
         near, far = (SUPPORTED, REFUTED) if self.margin else (REFUTED, SUPPORTED)
-        return thresholds((0.0, near), (self.worst, far))
+        return thresholds((0.0, near), (self.effect, far))
 
     @property
     def seeds(self) -> list[int]:
@@ -155,18 +162,6 @@ class Exact:
         if self.margin:
             return self.margin <= distance < math.inf
         return distance <= self.tolerance
-
-    @property
-    def worst(self) -> float | None:
-        """The distance of the worst case from 0: the smallest distance if the claim has a margin,
-        the largest if it has a tolerance.
-
-        NaN violates every claim, so the result is NaN if the value of a case is NaN.
-        """
-        distances = [self.distance(case) for case in self.counted]
-        if any(map(math.isnan, distances)):
-            return math.nan
-        return (min if self.margin else max)(distances, default=None)
 
     @property
     def control(self) -> float | None:

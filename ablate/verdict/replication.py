@@ -169,14 +169,17 @@ def used_replicate(folder: Path, following: int) -> int | None:
     return number
 
 
-def _content(folder: Path) -> dict[str, Any] | None:
+def _content(folder: Path) -> dict[str, object] | None:
     from ablate.evidence.seal import read_json  # imports numpy
 
     return read_json(folder / RESULT) if (folder / RESULT).exists() else None
 
 
 def _check(where: str, claim: Replication) -> None:
-    check_form(where, claim, Replication)
+    try:
+        check_form(where, claim, Replication)
+    except UserError as error:  # as in a file of an earlier version
+        raise UserError(f"{error}: run `ablate reproduce` again to write it") from None
     try:
         word = replication(claim["first"], claim["fresh"])
     except (TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
 """Check that a study can be judged: before its runs, and when its evidence is loaded."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -10,9 +10,9 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.manifest import check_log, check_manifest
 from ablate.evidence.seal import ABOUT
-from ablate.evidence.types import Claim, Levels, Match, Study
+from ablate.evidence.types import Claim, Levels, Match, Shown, Study
 from ablate.metric.table import METRICS
-from ablate.phrases import listed
+from ablate.phrases import listed, name_of
 from ablate.verdict.kind import KINDS, kind_of
 
 ALLOWED = {
@@ -95,105 +95,85 @@ def check_study(study: Study) -> None:
     """Raise UserError for a study with an invalid value, or with a claim that no rule can
     decide.
     """
-    _check_values("study.", ": ", study, OF_STUDY)
-    _check_tune(study)
-    _check_figures(study)
-    check_match(study)
-    ids = [(claim["id"], claim.get("reading", "")) for claim in study["claims"]]
-    for claim in study["claims"]:
-        name = f"study.claims, {claim['id']}"
-        if ids.count((claim["id"], claim.get("reading", ""))) > 1:
-            raise UserError(
-                f"{name}: two claims have this id and reading={claim.get('reading', '')!r}; change "
-                "the id or the reading of one of them"
+    for problem in _problems(study):
+        raise UserError(f"study{problem}")
+
+
+def _problems(study: Study) -> Iterator[str]:
+    """Yield what is wrong with a study, after the path of the wrong part within the study."""
+    yield from (f".{problem}" for problem in _values(study, OF_STUDY, ": "))
+    yield from (f".tune: {problem}" for problem in _of_tune(study))
+    for number, figure in enumerate(study.get("figures", []), start=1):
+        yield from (f".figures, number {number}{x}" for x in _of_figure(figure, study["factors"]))
+    yield from (f".match: {problem}" for problem in match_problems(study))
+    names = [name_of(claim) for claim in study["claims"]]
+    for claim, name in zip(study["claims"], names, strict=True):
+        place, reading = f".claims, {claim['id']}: ", claim.get("reading", "")
+        if names.count(name) > 1:
+            yield (
+                f"{place}two claims have this id and reading={reading!r}; change the id or the "
+                "reading of one of them"
             )
-        _check_claim(name, claim, study["factors"])
+        yield from (f"{place}{problem}" for problem in _of_claim(claim, study["factors"]))
 
 
-def _check_values(
-    start: str, between: str, given: Mapping[str, object], rules: Iterable[Rule]
-) -> None:
-    """Raise UserError for the first value that a rule does not allow.
-
-    Args:
-        start: start of the message, before the key.
-        between: text between the value and the explanation.
-        given: the values by key.
-        rules: the rules, each for a key.
-    """
+def _values(
+    given: Mapping[str, object], rules: Iterable[Rule], between: str = "; "
+) -> Iterator[str]:
+    """Yield what is wrong with values by key; `between` separates a value and its explanation."""
     for rule in rules:
         if not rule.holds(value := given[rule.key]):
-            raise UserError(f"{start}{rule.key}={value}{between}{rule.explain(value)}")
+            yield f"{rule.key}={value}{between}{rule.explain(value)}"
 
 
-def _check_claim(name: str, claim: Claim, factors: list[str]) -> None:
-    given: Mapping[str, object] = claim
-    _check_values(f"{name}: ", "; ", claim, OF_CLAIM)
-    if claim["margin"] > 0 and not claim["margin_reason"]:
-        raise UserError(
-            f"{name}: margin={claim['margin']} has no margin_reason; state why smaller "
-            "differences do not matter"
-        )
+def _of_claim(claim: Claim, factors: list[str]) -> Iterator[str]:
+    given: Mapping[str, Any] = claim
+    yield from _values(claim, OF_CLAIM)
+    kind, margin = claim["kind"], claim["margin"]
+    if margin > 0 and not claim["margin_reason"]:
+        yield f"margin={margin} has no margin_reason; state why smaller differences do not matter"
     for part in ("where", "treatment", "baseline", "minus", "loses"):
-        _check_levels(f"{name}: {part}", cast(Levels, given.get(part, {})), factors)
-    _check_together(name, claim)
-    if claim["minus"] and claim["kind"] in ("exact", "stability"):
-        raise UserError(f"{name}: minus has no meaning for kind={claim['kind']}; remove it")
-    _check_range(name, claim)
-    _check_kind(name, claim)
-    _check_plan(name, claim)
-    kind_of(claim).check(name, claim, factors)
+        yield from (f"{part}{problem}" for problem in _levels(given.get(part, {}), factors))
+    yield from _together(claim)
+    if claim["minus"] and kind in ("exact", "stability"):
+        yield f"minus has no meaning for kind={kind}; remove it"
+    yield from _range(claim)
+    controlled = [name for name in KINDS if KINDS[name].controlled]
+    for key, kinds in (("loses", controlled), ("cannot", CANNOT)):
+        if given.get(key) and kind not in kinds:
+            which = f"the key `{key}`, which is for {listed([*kinds])}"
+            yield f"kind={kind} does not use {which}: remove it"
+    if (planned := claim.get("plan_for")) is not None:
+        within = kind in controlled
+        if not (-margin < planned < margin if within else planned >= margin):
+            allowed = "an effect within" if within else "an effect of at least"
+            yield f"plan_for={planned}; {kind} needs {allowed} the margin, {margin:g}"
+    yield from kind_of(claim).problems(claim, factors)
 
 
-def _check_range(name: str, claim: Claim) -> None:
-    """Raise UserError for a margin as large as the whole range of the metric."""
+def _range(claim: Claim) -> Iterator[str]:
+    """Yield what is wrong with a margin that is as large as the whole range of the metric."""
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if metric is None or metric.best is None or claim["kind"] in ("exact", "trend"):
         return
     if isinstance(metric.wrong, float) and claim["margin"] >= (
         whole := abs(metric.best - metric.wrong) * (2 if claim["minus"] else 1)
     ):
-        raise UserError(
-            f"{name}: margin={claim['margin']:g}, but {metric.name} differs by at most {whole:g}, "
-            "so that the claim could come out in one way only; allowed is a smaller margin"
+        yield (
+            f"margin={claim['margin']:g}, but {metric.name} differs by at most {whole:g}, so that "
+            "the claim could come out in one way only; allowed is a smaller margin"
         )
 
 
-def _check_kind(name: str, claim: Claim) -> None:
-    """Raise UserError for a key that only other kinds of claims use.
-
-    The keys are a positive control (`loses`), and `cannot` for claims that an arm cannot learn.
-    """
-    given: Mapping[str, object] = claim
-    takers = [kind for kind in KINDS if KINDS[kind].controlled]
-    for key, kinds in (("loses", takers), ("cannot", CANNOT)):
-        if given.get(key) and claim["kind"] not in kinds:
-            raise UserError(
-                f"{name}: kind={claim['kind']} does not use the key `{key}`, which is for "
-                f"{listed([*kinds])}: remove it"
-            )
-
-
-def _check_plan(name: str, claim: Claim) -> None:
-    """Raise UserError for an effect `plan_for` with which the claim would not be supported."""
-    planned, margin = claim.get("plan_for"), claim["margin"]
-    if planned is None:
-        return
-    same = kind_of(claim).controlled
-    if not (-margin < planned < margin if same else planned >= margin):
-        allowed = "an effect within the margin" if same else "an effect of at least the margin"
-        raise UserError(f"{name}: plan_for={planned}; {claim['kind']} needs {allowed}, {margin:g}")
-
-
-def _check_levels(name: str, levels: Levels, factors: list[str]) -> None:
+def _levels(levels: Iterable[str], factors: list[str]) -> Iterator[str]:
+    """Yield what is wrong with the factors of some levels."""
     for key in levels:
         if key not in factors:
-            raise UserError(
-                f"{name} names {key}, which is not a factor of the study; {likely(key, factors)}"
-            )
+            yield f" names {key}, which is not a factor of the study; {likely(key, factors)}"
 
 
-def _check_together(name: str, claim: Claim) -> None:
+def _together(claim: Claim) -> Iterator[str]:
+    """Yield the contradictions between levels that apply to the same run."""
     given = cast(Mapping[str, Levels], claim)
     pairs = [(part, other, given[other]) for part, other in TOGETHER]
     if claim["over"]:
@@ -201,49 +181,41 @@ def _check_together(name: str, claim: Claim) -> None:
     for part, other, levels in pairs:
         for key in given[part].keys() & levels.keys():
             if given[part][key] != levels[key]:
-                raise UserError(
-                    f"{name}: {part} has {key}={given[part][key]}, but {other} has "
-                    f"{key}={levels[key]}; remove the level from one of them"
+                yield (
+                    f"{part} has {key}={given[part][key]}, but {other} has {key}={levels[key]}; "
+                    "remove the level from one of them"
                 )
     if claim["minus"] and claim["minus"].items() <= claim["where"].items():
-        raise UserError(
-            f"{name}: minus={claim['minus']} has only levels that are also in "
-            f"where={claim['where']}; give minus other levels"
+        yield (
+            f"minus={claim['minus']} has only levels that are also in where={claim['where']}; give "
+            "minus other levels"
         )
 
 
-def _check_figures(study: Study) -> None:
-    for number, figure in enumerate(study.get("figures", []), start=1):
-        name = f"study.figures, number {number}"
-        if figure["over"] == LAYER and figure["metric"] not in GRADIENTS:
-            raise UserError(
-                f"{name}: metric={figure['metric']} cannot be drawn over={LAYER}; choose "
-                f"metric={' or '.join(GRADIENTS)}, or another over"
-            )
-        over = {} if figure["over"] == LAYER else {figure["over"]: None}
-        _check_levels(name, over | figure["where"], study["factors"])
-        if not figure["caption"].endswith((".", "?")):
-            raise UserError(
-                f"{name}: caption={figure['caption']}; it must be a sentence that ends in . or ?"
-            )
+def _of_figure(figure: Shown, factors: list[str]) -> Iterator[str]:
+    if figure["over"] == LAYER and figure["metric"] not in GRADIENTS:
+        yield (
+            f": metric={figure['metric']} cannot be drawn over={LAYER}; choose "
+            f"metric={' or '.join(GRADIENTS)}, or another over"
+        )
+    over = {} if figure["over"] == LAYER else {figure["over"]: None}
+    yield from _levels(over | figure["where"], factors)
+    if not figure["caption"].endswith((".", "?")):
+        yield f": caption={figure['caption']}; it must be a sentence that ends in . or ?"
 
 
-def _check_tune(study: Study) -> None:
+def _of_tune(study: Study) -> Iterator[str]:
     tune = study.get("tune")
     if tune is None:
         return
-    if not tune["values"] or not tune["seeds"]:
-        raise UserError(
-            f"study.tune: values={tune['values']} and seeds={tune['seeds']}; neither may be empty"
-        )
     values = tune["values"]
+    if not values or not tune["seeds"]:
+        yield f"values={values} and seeds={tune['seeds']}; neither may be empty"
     if any(isinstance(value, list | dict) or values.count(value) > 1 for value in values):
-        raise UserError(f"study.tune: values={values}; list different numbers or words")
-    _check_values("study.tune: ", "; ", tune, [rule for rule in OF_CLAIM if rule.key == "better"])
+        yield f"values={values}; list different numbers or words"
+    yield from _values(tune, [rule for rule in OF_CLAIM if rule.key == "better"])
     if tune["metric"].startswith(("test", "measure/")):
-        raise UserError(
-            f"study.tune: metric={tune['metric']}; values are tuned on validation, so use val/..."
-        )
+        yield f"metric={tune['metric']}; values are tuned on validation, so use val/..."
 
 
 def matched_keys(match: Match) -> tuple[str, ...]:
@@ -254,26 +226,20 @@ def matched_keys(match: Match) -> tuple[str, ...]:
     return BUDGET if match["by"] == "flops" else (match["key"],)
 
 
-def check_match(study: Study) -> None:
-    """Raise UserError if the key `match` of a study is wrong.
+def match_problems(study: Study) -> Iterator[str]:
+    """Yield what is wrong with the key `match` of a study.
 
     A match chooses the width or the budget of each arm so that all arms have equal costs. It must
     name a known cost, and the arm to whose cost all other arms are matched. The key that it changes
     must not be a factor of the study.
     """
-    match = study.get("match")
+    match, factors = study.get("match"), study["factors"]
     if match is None:
         return
-    factors = study["factors"]
     if match["by"] not in COUNTED:
-        raise UserError(f"study.match: by={match['by']}; {likely(match['by'], tuple(COUNTED))}")
+        yield f"by={match['by']}; {likely(match['by'], tuple(COUNTED))}"
     if not match["to"] or not match["to"].keys() <= set(factors):
-        raise UserError(
-            f"study.match: to={match['to']}; it must give levels of factors: {', '.join(factors)}"
-        )
+        yield f"to={match['to']}; it must give levels of factors: {', '.join(factors)}"
     for key in matched_keys(match):
         if key in factors:
-            raise UserError(
-                f"study.match: {key} is a factor, so it cannot be set by the match; choose "
-                "another key"
-            )
+            yield f"{key} is a factor, so it cannot be set by the match; choose another key"

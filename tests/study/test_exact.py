@@ -51,7 +51,7 @@ def test_where_lower_is_better_a_value_below_the_tolerance_holds(
     claim, probed, evidence, values, verdict, worst
 ):
     outcome = examine(claim(**ALONE, tolerance=0.1, better="lower"), evidence(probed(*values)))
-    assert (outcome.verdict, outcome.worst) == (verdict, worst)
+    assert (outcome.verdict, outcome.effect) == (verdict, worst)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_where_lower_is_better_a_value_below_the_tolerance_holds(
         ((0.5, 0.0), "refuted", 0.0),
         ((0.5, math.inf), "refuted", 0.5),
         ((math.nan,), "refuted", pytest.approx(math.nan, nan_ok=True)),
-        ((), "inconclusive", None),
+        ((), "inconclusive", pytest.approx(math.nan, nan_ok=True)),
     ],
 )
 def test_with_a_margin_every_case_must_be_away_from_0(
     claim, probed, evidence, values, verdict, worst
 ):
     outcome = examine(claim(**{**ALONE, "margin": 0.2}), evidence(probed(*values)))
-    assert (outcome.verdict, outcome.worst) == (verdict, worst)
+    assert (outcome.verdict, outcome.effect) == (verdict, worst)
 
 
 def test_runs_that_were_not_measured_do_not_count(claim, probed, run, evidence):
@@ -104,7 +104,7 @@ def test_two_arms_must_agree_on_every_seed(claim, arms, evidence, gap, verdict):
     runs = arms([1.0, 2.0, 3.0], [1.0, 2.0, 3.0 + gap])
     outcome = examine(claim(kind="exact", margin=0.0, tolerance=0.05), evidence(runs))
     assert outcome.verdict == verdict
-    assert outcome.worst == pytest.approx(gap)
+    assert outcome.effect == pytest.approx(gap)
 
 
 def test_translations_must_be_the_same(claim, translated, evidence):

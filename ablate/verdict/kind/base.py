@@ -9,12 +9,12 @@ is multiplied so that it is compared with alpha.
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from scipy import optimize
 
-from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Failures, Run
 from ablate.stats.estimate import Estimate
@@ -67,17 +67,16 @@ class Kind(ABC):
     beyond_most_seeds = "no number of seeds is enough, because the test sentences are too few"
     whole: tuple[str, ...] = ()  # decisions whose test has all of alpha instead of half
 
-    def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """Raise UserError for a claim that this kind cannot decide.
+    def problems(self, claim: Claim, factors: list[str]) -> Iterator[str]:
+        """Yield why this kind cannot decide a claim.
 
         Args:
-            name: name of the claim, for the message.
             claim: the claim.
             factors: factors of the study.
         """
-        check_arms(name, claim)
+        yield from arm_problems(claim)
         if self.needs_margin and claim["margin"] == 0:
-            raise UserError(f"{name}: margin=0, but {claim['kind']} needs a margin above 0")
+            yield f"margin=0, but {claim['kind']} needs a margin above 0"
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
         """Return the statistical result of a claim.
@@ -88,13 +87,13 @@ class Kind(ABC):
         try:
             paired = contrast(claim, evidence)
         except ContrastError as problem:
-            return self.without(claim, str(problem))
+            return self.finding(claim, NOTHING, problem=str(problem))
         if why := one_way(claim, paired.sides, evidence, paired.differences):
-            return self.without(claim, why, paired.estimate, paired)
+            return self.finding(claim, paired.estimate, paired, why)
         failed = failures(claim, paired.sides)
         learned = paired.among_learned()
         if learned.seeds == paired.seeds:
-            return replace(self.effect_finding(claim, paired.estimate, paired), failures=failed)
+            return replace(self.finding(claim, paired.estimate, paired), failures=failed)
         return replace(self._among_learned(claim, learned), failures=failed)
 
     def _among_learned(self, claim: Claim, learned: Contrast) -> Finding:
@@ -112,8 +111,8 @@ class Kind(ABC):
         if effect.pairs < FEWEST:
             pairs = f"only {effect.pairs} pair" if effect.pairs else "no pair"
             why = f"{pairs} of runs learned the task, and an interval needs {FEWEST} pairs"
-            return self.without(claim, why, effect, learned)
-        finding = self.effect_finding(claim, effect, learned)
+            return self.finding(claim, effect, learned, why)
+        finding = self.finding(claim, effect, learned)
         if rates is None or not self.could_decide(rates, claim["alpha"]):
             return finding
         return replace(finding, p=halved(finding.p))
@@ -146,31 +145,19 @@ class Kind(ABC):
         """
         return {SUPPORTED: better, REFUTED: worse}
 
-    def effect_finding(self, claim: Claim, estimate: Tested, paired: Contrast) -> Finding:
-        """Return the result of a claim that can be judged: the estimate and its p-values.
+    def finding(
+        self, claim: Claim, estimate: Tested, paired: Contrast | None = None, problem: str = ""
+    ) -> Finding:
+        """Return the result of a claim: the estimate and its p-values.
 
         Args:
             claim: the claim.
             estimate: the mean paired difference, or the failure rates of two arms.
             paired: the paired differences, with the runs of the claim.
+            problem: the reason why the claim cannot be judged, if there is such a reason.
         """
-        return Finding(
-            claim, estimate, paired.runs, paired, self.tests(estimate, float(claim["margin"]))
-        )
-
-    def without(
-        self, claim: Claim, why: str, estimate: Tested = NOTHING, paired: Contrast | None = None
-    ) -> Finding:
-        """Return the result of a claim that cannot be judged.
-
-        Args:
-            claim: the claim.
-            why: the reason.
-            estimate: the estimate, if there is one.
-            paired: the paired differences, if there are any.
-        """
-        p = self.tests(NOTHING, float(claim["margin"]))
-        return Finding(claim, estimate, paired.runs if paired else [], paired, p, why)
+        p = self.tests(NOTHING if problem else estimate, float(claim["margin"]))
+        return Finding(claim, estimate, paired.runs if paired else [], paired, p, problem)
 
     @abstractmethod
     def tests(self, estimate: Any, margin: float) -> Tests:
@@ -304,15 +291,10 @@ def halved(p: Tests) -> Tests:
     return {side: min(1.0, 2 * x) for side, x in p.items()}
 
 
-def check_arms(name: str, claim: Claim) -> None:
-    """Raise UserError unless a claim names two different arms.
-
-    Args:
-        name: name of the claim, for the message.
-        claim: the claim.
-    """
+def arm_problems(claim: Claim) -> Iterator[str]:
+    """Yield what is wrong with a claim that does not name two different arms."""
     if not claim["treatment"] or claim["treatment"] == claim["baseline"]:
-        raise UserError(
-            f"{name}: treatment={claim['treatment']} and baseline={claim['baseline']}; "
-            f"{claim['kind']} needs two different arms"
+        yield (
+            f"treatment={claim['treatment']} and baseline={claim['baseline']}; {claim['kind']} "
+            "needs two different arms"
         )

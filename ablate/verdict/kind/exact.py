@@ -3,15 +3,15 @@
 See ablate.verdict.exact for the rule.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
-from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
 from ablate.verdict.decision import REFUTED, SUPPORTED, MarginThreshold
 from ablate.verdict.exact import TrainedValue, examine, trained_value
-from ablate.verdict.kind.base import Finding, Kind, check_arms
+from ablate.verdict.kind.base import Finding, Kind, arm_problems
 
 
 class ExactKind(Kind):
@@ -31,21 +31,21 @@ class ExactKind(Kind):
     whole = (SUPPORTED, REFUTED)
     signs = (-1, 1)
 
-    def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """Raise UserError unless the claim has two arms or none, and not both a tolerance and a
+    def problems(self, claim: Claim, factors: list[str]) -> Iterator[str]:
+        """Yield a problem unless the claim has two arms or none, and not both a tolerance and a
         margin.
         """
         if bool(claim["treatment"]) != bool(claim["baseline"]):
-            raise UserError(
-                f"{name}: treatment={claim['treatment']} and baseline={claim['baseline']}; an "
-                "exact claim needs both of them, or neither"
+            yield (
+                f"treatment={claim['treatment']} and baseline={claim['baseline']}; an exact claim "
+                "needs both of them, or neither"
             )
         if claim["treatment"]:
-            check_arms(name, claim)
+            yield from arm_problems(claim)
         if claim["margin"] and claim["tolerance"]:
-            raise UserError(
-                f"{name}: tolerance={claim['tolerance']} and margin={claim['margin']}; an exact "
-                "claim has a tolerance, to be near 0, or a margin, to be away from it"
+            yield (
+                f"tolerance={claim['tolerance']} and margin={claim['margin']}; an exact claim has "
+                "a tolerance, to be near 0, or a margin, to be away from it"
             )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:

@@ -4,19 +4,19 @@ A run fails if it diverges, collapses, or either, as the claim's metric says. Th
 superiority, applied to the difference of two proportions by exact tests.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
 
-from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, is_unstable
 from ablate.evidence.types import Claim
 from ablate.stats.rates import Rates, p_values
 from ablate.verdict.contrast import contrast, looks_of
 from ablate.verdict.decision import LARGE, SUPPORTED
-from ablate.verdict.kind.base import POWER, Finding, check_arms
+from ablate.verdict.kind.base import POWER, Finding, arm_problems
 from ablate.verdict.kind.superiority import Superiority
 from ablate.verdict.sides import ended_in, sides
 
@@ -35,17 +35,15 @@ class Stability(Superiority):
     most_seeds = 100  # the exact test enumerates a number of tables that grows with the square
     beyond_most_seeds = f"more than {most_seeds} seeds are needed"
 
-    def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """Raise UserError unless the metric of the claim counts diverged or collapsed runs."""
-        check_arms(name, claim)
+    def problems(self, claim: Claim, factors: list[str]) -> Iterator[str]:
+        """Yield a problem unless the metric of the claim counts diverged or collapsed runs."""
+        yield from arm_problems(claim)
         if claim["metric"] not in UNSTABLE:
-            raise UserError(
-                f"{name}: metric={claim['metric']}; stability counts {' or '.join(UNSTABLE)}"
-            )
+            yield f"metric={claim['metric']}; stability counts {' or '.join(UNSTABLE)}"
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
         """Return the result of a claim: a test of the proportions of failed runs in both arms."""
-        return self.effect_finding(claim, rates(claim, evidence), contrast(claim, evidence))
+        return self.finding(claim, rates(claim, evidence), contrast(claim, evidence))
 
     def detectable(
         self, claim: Claim, estimate: Any, alpha: float, pairs: int | None = None

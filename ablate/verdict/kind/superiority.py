@@ -9,12 +9,12 @@ metric gets better as the levels (values) of a factor grow. The same rule is app
 the metric over the levels.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from ablate.errors import UserError
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
 from ablate.stats.power import half_widths
@@ -111,10 +111,10 @@ class Trend(Superiority):
 
     rule = "judged like superiority claims, with the slope in place of the difference between arms"
 
-    def check(self, name: str, claim: Claim, factors: list[str]) -> None:
-        """Raise UserError unless the claim's key `over` names a factor of the study."""
+    def problems(self, claim: Claim, factors: list[str]) -> Iterator[str]:
+        """Yield a problem unless the claim's key `over` names a factor of the study."""
         if claim["over"] not in factors:
-            raise UserError(
-                f"{name}: over={claim['over'] or 'nothing'}; a trend runs over a factor of the "
-                f"study: {', '.join(factors)}"
+            yield (
+                f"over={claim['over'] or 'nothing'}; a trend runs over a factor of the study: "
+                f"{', '.join(factors)}"
             )
