@@ -227,9 +227,12 @@ class Cases(TypedDict):
     holding: NotRequired[int]  # for a claim about trained models: number of seeds that satisfy it
 
 
-class ClaimResult(TypedDict):
+class Answer(TypedDict):
     """The result of a claim: the verdict with its statistics, computed from all runs of the
     compared arms that are not excluded from the analysis.
+
+    If the runs were tested after two numbers of training steps (budgets), the claim has a result
+    for each of them.
     """
 
     verdict: str
@@ -263,13 +266,6 @@ class ClaimResult(TypedDict):
     information: NotRequired[list[float]]  # fraction of the seeds at each interim analysis
     interval_equivalence: NotRequired[list[float] | None]
     control: NotRequired[ControlOutcome | None]
-
-
-class Answer(ClaimResult):
-    """The result of a claim after one of the numbers of training steps (budgets) at which the runs
-    were tested.
-    """
-
     failed_runs: int
     exploratory: bool
     older_cells: int

@@ -30,7 +30,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy import stats
 
 from ablate.config.labels import arm_label
@@ -43,7 +42,6 @@ from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.floor import nothing_learned
 from ablate.verdict.sides import ContrastError, pairs, sides
 
-Points = Float[np.ndarray, " points"]
 QUARTER = 0.25
 UNJUDGED = ("exact", "stability")  # kinds of claims that do not depend on the quality of a model
 SKILL = "val/skill"
@@ -117,14 +115,15 @@ def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
 
 def _gains(runs: Iterable[Run], metric: str) -> list[float]:
     """Return the gain in the last quarter of the steps, for each run with a curve of this
-    metric.
+    metric: the last value minus the interpolated value at three quarters of the steps.
     """
-    curves = [(run["curve"].get("step", []), _curve(run, metric)) for run in runs]
-    return [
-        _gain(np.array(steps, float), np.array(values, float))
-        for steps, values in curves
-        if len(steps) > 1 and len(values) == len(steps) and None not in values
-    ]
+    gains = []
+    for run in runs:
+        steps, values = run["curve"].get("step", []), _curve(run, metric)
+        if len(steps) > 1 and len(values) == len(steps) and None not in values:
+            x, y = np.array(steps, float), np.array(values, float)
+            gains.append(float(y[-1] - np.interp((1 - QUARTER) * x[-1], x, y)))
+    return gains
 
 
 def _curve(run: Run, metric: str) -> Sequence[float | None]:
@@ -136,11 +135,6 @@ def _curve(run: Run, metric: str) -> Sequence[float | None]:
         return []
     nll = run["curve"].get("val/nll", [])
     return [None if x is None else (x - chance) / (bound - chance) for x in nll]
-
-
-def _gain(steps: Points, values: Points) -> float:
-    """Return the last value minus the interpolated value at three quarters of the steps."""
-    return float(values[-1] - np.interp((1 - QUARTER) * steps[-1], steps, values))
 
 
 def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Cases, Claim, ClaimResult, Entry, Question, Registration, Run
+from ablate.evidence.types import Cases, Claim, Entry, Question, Registration, Run
 from ablate.phrases import name_of
 from ablate.progress import track
 from ablate.stats.estimate import SENTENCES, Estimate
@@ -136,7 +136,7 @@ def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
     return older, older > 0 and (older == len(ended) or bool(registration["earlier"]))
 
 
-def _result(decided: Decided, undecided: int, evidence: Evidence) -> ClaimResult:
+def _result(decided: Decided, undecided: int, evidence: Evidence) -> Any:
     """Return the result of a claim as fields of verdict.json.
 
     Args:
@@ -181,8 +181,7 @@ def _result(decided: Decided, undecided: int, evidence: Evidence) -> ClaimResult
     uncorrected = _decision(finding, scaled)
     if uncorrected != decision and not finding.problem:
         entry["uncorrected"] = str(uncorrected)
-    result: ClaimResult = entry | _counts(finding) | _of_test(finding, evidence)
-    return result
+    return entry | _counts(finding) | _of_test(finding, evidence)
 
 
 def _counts(finding: Finding) -> dict[str, Any]:

@@ -80,18 +80,6 @@ def has(run: Run, levels: Levels) -> bool:
     return run["levels"].items() >= levels.items()
 
 
-def slope_levels(claim: Question, arms: Iterable[Levels]) -> list[int | float]:
-    """Return the numeric levels of the factor over which a trend is claimed, ascending.
-
-    Args:
-        claim: the claim, with the factor in `over`.
-        arms: the levels of every arm.
-    """
-    where = claim["where"].items()
-    values = [levels.get(claim["over"]) for levels in arms if levels.items() >= where]
-    return sorted({v for v in values if isinstance(v, int | float) and not isinstance(v, bool)})
-
-
 def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
     """Return weight and levels of each arm, including the arms that an interaction subtracts."""
     sign = 1.0 if claim["better"] == "higher" else -1.0
@@ -111,10 +99,16 @@ def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
 def slope(claim: Question, arms: Iterable[Levels]) -> dict[int | float, float]:
     """Return the weight of each level in the least-squares slope over the levels of a factor.
 
+    Args:
+        claim: the claim, with the factor in `over`.
+        arms: the levels of every arm.
+
     Raises:
         ContrastError: fewer than two levels are numbers, or a level has no logarithm.
     """
-    levels = slope_levels(claim, arms)
+    where = claim["where"].items()
+    values = (arm.get(claim["over"]) for arm in arms if arm.items() >= where)
+    levels = sorted({x for x in values if isinstance(x, int | float) and not isinstance(x, bool)})
     if len(levels) < 2:
         raise ContrastError(f"{claim['over']} has fewer than two levels that are numbers: no trend")
     if claim["scale"] != "linear" and levels[0] <= 0:

@@ -48,8 +48,6 @@ def caveats(
         *_of_study(evidence),
         *_of_waiting(claims, waiting),
         *_of_tuning(evidence),
-        *_of_budget(evidence),
-        *_of_tuned_values(evidence),
         *_of_match(evidence),
         *_of_sizes(evidence, findings),
         *_of_machine(evidence),
@@ -80,46 +78,47 @@ def _of_waiting(claims: list[Entry], waiting: Sequence[Claim]) -> Iterator[str]:
 
 
 def _of_tuning(evidence: Evidence) -> Iterator[str]:
-    """Yield a caveat if a tuned value is the largest or the smallest of the values that were
-    tried.
+    """Yield the caveats on a tuned parameter.
+
+    The best value may be the largest or the smallest of the values that were tried, it may have
+    been tuned in a shorter training than that of the verdicts, or the seeds of an arm may have
+    chosen different values.
     """
     tune = evidence.study.get("tune")
-    if not tune or not ordered(tune["values"]):
+    if not tune:
         return
-    grids = tried(evidence)
-    at = {word: _at_end(evidence, grids, end) for word, end in ENDS.items()}
-    extremes = [f"the {word} for {listed(arms)}" for word, arms in at.items() if arms]
+    name, arms = factor_label(tune["key"]), by_label([x for x in evidence.runs if "tuned" in x])
+    grids = tried(evidence) if ordered(tune["values"]) else {}
+    at = {word: _at_end(arms, grids, end) for word, end in ENDS.items() if grids}
+    extremes = [f"the {word} for {listed(labels)}" for word, labels in at.items() if labels]
     if extremes:
         wider = {value for grid in grids.values() for value in grid} - {*tune["values"]}
         values = sorted({*tune["values"], *wider}) if wider else tune["values"]
-        name = factor_label(tune["key"])
         yield (
             f"The best {name} of those tried ({listed(values)}) is {'; it is '.join(extremes)}. "
             f"A better {name} may lie outside this range."
         )
-
-
-def _of_budget(evidence: Evidence) -> Iterator[str]:
-    """Yield a caveat if a value was tuned in a shorter training than that of the verdicts."""
-    tune = evidence.study.get("tune")
-    if tune and evidence.short:
+    if evidence.short:
         short, steps = (
             grouped(steps_of(every.runs, factor, every.regime["steps"]))
             for every, factor in ((evidence.short, "budget.short"), (evidence, "budget.steps"))
         )
         yield (
-            f"The {factor_label(tune['key'])} was tuned in runs of {short} steps, and reused "
-            f"without tuning in runs of {steps} steps, for which another value may be better."
+            f"The {name} was tuned in runs of {short} steps, and reused without tuning in runs of "
+            f"{steps} steps, for which another value may be better."
         )
+    yield from _of_tuned_values(evidence, name, arms)
 
 
-def _of_tuned_values(evidence: Evidence) -> Iterator[str]:
+def _of_tuned_values(evidence: Evidence, name: str, arms: dict[str, list[Run]]) -> Iterator[str]:
     """Yield a caveat if the seeds of an arm chose different values, and the mean results of these
     values differ by more than the margin of a claim.
+
+    Args:
+        evidence: the evidence of the study.
+        name: name of the tuned parameter.
+        arms: the tuned runs by the label of their arm.
     """
-    tune = evidence.study.get("tune")
-    if not tune:
-        return
     margins: dict[str, float] = {}
     for claim in evidence.study["claims"]:
         if claim["margin"] and claim["kind"] not in WITHOUT:
@@ -127,14 +126,14 @@ def _of_tuned_values(evidence: Evidence) -> Iterator[str]:
     for key, margin in margins.items():
         apart = [
             f"{quoted(arm)} ({listed(values)})"
-            for arm, runs in by_label([run for run in evidence.runs if "tuned" in run]).items()
+            for arm, runs in arms.items()
             if (values := _apart_by_value(runs, key, margin))
         ]
         if apart:
             yield (
-                f"In some arms, different seeds chose different values of "
-                f"{factor_label(tune['key'])}, and the mean {metric_of(key).name} of the runs with "
-                f"each value differs by more than the margin: {'; '.join(apart)}."
+                f"In some arms, different seeds chose different values of {name}, and the mean "
+                f"{metric_of(key).name} of the runs with each value differs by more than the "
+                f"margin: {'; '.join(apart)}."
             )
 
 
@@ -154,21 +153,20 @@ def _apart_by_value(runs: list[Run], metric: str, margin: float) -> list[str]:
 
 
 def _at_end(
-    evidence: Evidence, grids: dict[int, list[Any]], end: Callable[[list[Any]], Any]
+    arms: dict[str, list[Run]], grids: dict[int, list[Any]], end: Callable[[list[Any]], Any]
 ) -> list[str]:
     """Return labels of the arms in which some runs chose the largest (or smallest) tried value.
 
     If only some runs of an arm did so, their number follows the label.
 
     Args:
-        evidence: the evidence.
+        arms: the tuned runs by the label of their arm.
         grids: the values that each run tried, by cell number.
         end: `max` or `min`.
     """
     labels = []
-    for arm, runs in by_label([run for run in evidence.runs if "tuned" in run]).items():
-        took = sum(run["tuned"]["value"] == end(grids[run["cell"]]) for run in runs)
-        if took:
+    for arm, runs in arms.items():
+        if took := sum(run["tuned"]["value"] == end(grids[run["cell"]]) for run in runs):
             some = "" if took == len(runs) else f" ({took} of {len(runs)} runs)"
             labels.append(f"{quoted(arm)}{some}")
     return labels
