@@ -5,7 +5,7 @@ from dataclasses import is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from omegaconf import DictConfig, ListConfig
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 PLAIN = {
     int: "a whole number",
@@ -42,7 +42,9 @@ def fits(value: Any, kind: Any) -> bool:
         return isinstance(value, ListConfig) and all(_fits_any(each, item) for each in value)
     if origin in MAPPINGS:
         item = get_args(kind)[1]
-        return isinstance(value, DictConfig) and all(_fits_any(value[key], item) for key in value)
+        return isinstance(value, DictConfig) and all(
+            OmegaConf.is_missing(value, key) or _fits_any(value[key], item) for key in value
+        )  # `check` reports missing values
     if kind is float:
         return type(value) in (int, float)
     if isinstance(kind, type) and kind not in (Any, object):

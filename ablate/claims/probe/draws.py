@@ -1,6 +1,7 @@
 """Base classes of probes that use random inputs or random weights, and what such probes share."""
 
 import copy
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -95,13 +96,13 @@ class RandomModels(Draws):
         """Return the largest, smallest or mean values of the measurements that `draw` describes."""
         return self.reduced(self.draw(*drawn) for drawn in self.models(model))
 
+    @abstractmethod
     def draw(self, model: Any, generator: torch.Generator) -> Measured:
         """Yield the measurements of one random model, whose inputs `generator` draws.
 
         Gradients are off, except in blocks that switch them on. Such a block must not contain a
         `yield`.
         """
-        raise NotImplementedError
 
     def sentence_pair(self, model: Any, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return the ids "1 L" of a random source and of a random target, of `length` tokens."""
