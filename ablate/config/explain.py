@@ -142,8 +142,11 @@ def _explain_override(given: str, cause: Any) -> str:
         full = f"{key}.{full}"
     fields = _fields(cause.object_type)
     if isinstance(cause, UNKNOWN_KEY):
-        name = key if key.startswith(f"{full}.") else full  # all of it, for keys of a similar name
-        return _unknown(name, fields or map(str, cause.parent_node))
+        if fields:
+            return _unknown(full, fields)
+        # A component takes keys without a type. Its hint depends on the last part of the whole key.
+        name = key if key.startswith(f"{full}.") else full
+        return _unknown(name, map(str, cause.parent_node))
     if isinstance(cause, IndexError):
         return f"{given}: {first_line(cause)}"
     kind = fields[cause.key] if fields and cause.key else _kind_at(full.split("."))
@@ -230,8 +233,8 @@ def _explain_choice(line: str, words: Sequence[str]) -> str:
         return f"{word}: the config has nothing of this name to remove; leave out {word}"
     if several := AMBIGUOUS.match(line):
         return (
-            f"{several[1]}: only a sweep, which is `python -m ablate` with -m, takes several values; "
-            "give one value, or write a list in brackets, as in key=[a,b]"
+            f"{several[1]}: only a sweep, which is `python -m ablate` with -m, takes several "
+            "values; give one value, or write a list in brackets, as in key=[a,b]"
         )
     return ""
 
