@@ -178,7 +178,9 @@ def _variants(
     """
     variant = "study.screen.variants"
     return {f"{FACTOR}={BASELINE}": {}} | {
-        f"{FACTOR}={name}": _settings_of(config, words(each), [*each], f"{variant}.{name}: ")
+        f"{FACTOR}={name}": _settings_of(
+            config, words(each), [key.lstrip("+") for key in each], f"{variant}.{name}: "
+        )
         for name, each in changes.items()
     }
 

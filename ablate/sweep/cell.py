@@ -269,12 +269,14 @@ def _differ_in_values(overrides: Overrides, other: Overrides) -> bool:
     """Return whether two lists of overrides set the same keys in the same order, but some keys to
     other values.
 
-    The result is also False if a key with another value occurs several times.
+    The result is also False if a key with another value occurs several times, because the order of
+    its values matters.
     """
     keys, other_keys = ([word.partition("=")[0] for word in words] for words in (overrides, other))
     if keys != other_keys or overrides == other:
         return False
-    return all(word in other or keys.count(word.partition("=")[0]) == 1 for word in overrides)
+    words = zip(keys, overrides, other, strict=True)
+    return all(word == before or keys.count(key) == 1 for key, word, before in words)
 
 
 def _changed(

@@ -4,6 +4,7 @@ import hydra
 import pytest
 
 from ablate.config.location import CONF
+from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.sweep.asked import asked, components
 from ablate.sweep.cell import plain_study
@@ -94,6 +95,18 @@ def test_an_interval_is_refused(begun):
 def test_an_option_that_does_not_exist_is_named(begun):
     with pytest.raises(UserError, match="model/residual=mine does not exist.*pre_ln"):
         begun("model/residual=mine,pre_ln")
+
+
+def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(compose, tmp_path):
+    variant = "+study.screen.variants.clipped={+trainer.gradient_clip_algorithm:value}"
+    words = ["+experiment=modern_screen", variant, f"paths.results={tmp_path}"]
+    config = compose(*words, hydra_node=True)
+    settle(config)
+    config.hydra.sweep.dir = str(tmp_path / "sweeps" / "one")
+    config.hydra.overrides.task = words[:2]
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        levels = asked(config, plain_study(config), {"data": "toy"})[0].levels
+    assert levels["variant=clipped"] == {"trainer.gradient_clip_algorithm": "value"}
 
 
 def test_the_components_of_all_arms_and_the_claims_are_kept(begun):

@@ -69,6 +69,14 @@ def test_a_cell_with_another_value_of_a_nuisance_is_the_cell_that_hydra_composes
         assert cells[number].seed == alone.seed
 
 
+def test_the_last_of_two_values_of_a_nuisance_counts(master, small, tmp_path):
+    """A tuned value may be the value that the command sets, after another value was tried."""
+    given = (*small, "optimizer.lr=0.1")
+    jobs = [(*given, f"optimizer.lr={rate}", "seed=1") for rate in (0.2, 0.1)]
+    cells = compose(*master, jobs, count(), tmp_path, "optimizer.lr")
+    assert [cell.config.optimizer.lr for cell in cells] == [0.2, 0.1]
+
+
 def test_the_records_of_an_arm_are_those_of_its_runs(master, small, tmp_path):
     from ablate.record.training import Record
     from ablate.record.types import Fingerprints
