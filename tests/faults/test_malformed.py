@@ -435,8 +435,8 @@ COMMANDS = {  # by the words, what is named
     "site to=x only=": "only=",
     "site": "to=",
     "site to=/dev/null/x": "/dev/null/x",
-    "index nowhere": "nowhere",
-    "noise nowhere": "nowhere",
+    "index nowhere": "python -m lab.index",
+    "noise nowhere": "python -m lab.noise",
     "reproduce": "NAME",
     "reproduce nowhere": "nowhere",
     "plan +experiment=nowhere": "nowhere",
@@ -445,9 +445,9 @@ COMMANDS = {  # by the words, what is named
     "plan sample=perhaps": "sample=perhaps",
     "plan --config-dir /no/such": "/no/such",
     "options nowhere": "nowhere",
-    "aa nowhere": "nowhere",
-    "calibrate seeds=x": "seeds",
-    "toy 3": "3",
+    "aa nowhere": "unknown command aa",
+    "calibrate seeds=x": "python -m lab.calibrate",
+    "toy 3": "python -m lab.toy",
 }
 
 

@@ -110,7 +110,8 @@ def test_models_without_translations_are_said_to_be_trained(ablate, tmp_path, ta
     assert done.returncode == 0, done.stderr
     assert "not trained" not in done.stdout
     assert "4 optimiser steps" in done.stdout
-    assert "tested on 20 test sentences" in done.stdout
+    unit = "contexts" if task == "language_model" else "sentences"
+    assert f"tested on 20 test {unit}" in done.stdout
     report = (sweep_folder(tmp_path) / "report.md").read_text(encoding="utf-8")
     assert "(400 pairs of train, 20 of validation" in report
 
