@@ -69,8 +69,8 @@ def padded(tokens: TokenIds, rows: Rows, max_length: int) -> npt.NDArray[np.int6
 class EvaluationLoader:
     """An iterable of the batches of a split, in a fixed order.
 
-    It is no DataLoader of torch, because a sampler yields complete batches, and no process works
-    for it.
+    It is not torch's DataLoader: the sampler already yields complete batches, and no worker
+    processes are needed.
     """
 
     batch_sampler = None  # Lightning asks for it wherever there is a sampler

@@ -84,7 +84,8 @@ class Training(pl.LightningModule):
         if not math.isfinite(factor):
             raise UserError(
                 f"schedule {type(self.job.schedule).__name__} returns {factor} for step {done + 1},"
-                " but a learning rate must be finite: change its settings, or choose another one"
+                " but a learning rate must be finite: repair the schedule or its settings, or "
+                "choose another schedule"
             )
         return factor
 
@@ -211,8 +212,8 @@ class Training(pl.LightningModule):
             self.log_dict(values)
 
     def _begin(self, evaluation: Evaluation, split: str) -> None:
-        """Move the sums of an evaluation to the model's device, reset them, because they may hold
-        an earlier split, and pass the texts of the split to the evaluation.
+        """Prepare an evaluation for a split: move its sums to the model's device, reset them (they
+        may have values of an earlier split), and pass it the texts of the split.
         """
         self._text = text_of(self.data, split)
         evaluation.to(self.device).reset()

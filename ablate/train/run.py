@@ -95,8 +95,8 @@ def await_machines(job: Job, interruption: Interruption) -> None:
 
 
 def begin(record: Record, model: Model) -> Start:
-    """Open the folder of a run, and return the point at which the run starts: the result of the
-    training that an earlier process finished, or the state that it saved, or neither.
+    """Open the folder of a run, and return what an earlier process left there: the result of its
+    finished training, or its last saved state, or neither.
 
     If an earlier process trained the run, its weights are loaded into `model`.
     """

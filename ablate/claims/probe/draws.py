@@ -1,7 +1,6 @@
 """Base classes of probes that use random inputs or random weights, and what such probes share."""
 
 import copy
-from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,12 +26,12 @@ Measured = Iterator[tuple[str, float | Tensor]]
 @dataclass_transform(kw_only_default=True)
 @dataclass(kw_only=True)
 class Draws(Probe):
-    """A probe that repeats its measurements with random numbers, `draws` times.
+    """A probe that repeats its measurements `draws` times, each time with new random numbers.
 
-    Each subclass lists the names of its measurements. For a name in `largest`, `smallest` or
-    `mean`, the probe reports the largest value, the smallest value or the mean over all draws. A
-    name in `single` has one value, which does not depend on the draws. Subclasses become
-    dataclasses.
+    A subclass lists the names of its measurements in four class attributes. For names in
+    `largest`, `smallest` and `mean`, the probe reports the largest value, the smallest value and
+    the mean over all draws. A name in `single` has one value, which does not depend on the draws.
+    Each subclass becomes a dataclass without a decorator.
 
     Args:
         draws: number of repetitions, each with other random numbers.
@@ -93,16 +92,21 @@ class RandomModels(Draws):
     length: Annotated[int, Range(2)]
 
     def __call__(self, model: Any) -> dict[str, float]:
-        """Return the largest, smallest or mean values of the measurements that `draw` describes."""
+        """Return the largest, smallest or mean value of each measurement that `draw` yields."""
         return self.reduced(self.draw(*drawn) for drawn in self.models(model))
 
-    @abstractmethod
     def draw(self, model: Any, generator: torch.Generator) -> Measured:
-        """Yield the measurements of one random model, whose inputs `generator` draws.
+        """Yield the name and the value of each measurement of one draw. A subclass defines this
+        method, or `__call__` itself.
 
-        Gradients are off, except in blocks that switch them on. Such a block must not contain a
-        `yield`.
+        Gradients are off. A `with torch.enable_grad()` block switches them on. Such a block must
+        not contain a `yield`, after which the caller would run with gradients, too.
+
+        Args:
+            model: a model with random weights.
+            generator: the generator of random numbers for the inputs of the model.
         """
+        raise NotImplementedError
 
     def sentence_pair(self, model: Any, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Return the ids "1 L" of a random source and of a random target, of `length` tokens."""
@@ -117,10 +121,10 @@ def reduced(
     mean: Collection[str] = (),
     dtype: torch.dtype = torch.float64,
 ) -> dict[str, float]:
-    """Return one value for each measurement: the smallest value over all draws or the mean if
-    `smallest` or `mean` names the measurement, otherwise the largest value.
+    """Return the largest value of each measurement over all draws; the smallest value of those that
+    `smallest` names, and the mean of those that `mean` names.
 
-    NaN counts as the largest and as the smallest value. The values are rounded to `dtype`.
+    If a value is NaN, the result is NaN. All values are first rounded to `dtype`.
     """
     values: defaultdict[str, list[Tensor]] = defaultdict(list)
     for draw in draws:
