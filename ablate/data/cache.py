@@ -4,20 +4,16 @@ A cache is a folder with the vocabularies, and with the files of `ablate.data.to
 split and each side (source or target). A sealed manifest holds the size and the SHA-256 of every
 file, and the length of every split.
 
-The folder is built under a temporary name and then renamed, so several processes may build it at
-once: the first to finish wins, and the others use its folder. Each process verifies all files
-against the manifest once, and rebuilds the folder if they do not match.
+One process builds the folder, and others that need it wait for its lock. The manifest is written
+last, so a folder with a manifest is complete. Each process verifies all files against the manifest
+once, and rebuilds the folder if they do not match.
 """
 
-import errno
 import functools
 import hashlib
 import json
-import os
 import shutil
-import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
 
@@ -30,7 +26,8 @@ from ablate.data.scheme.base import Scheme
 from ablate.data.token_ids import TokenIds, type_of_ids, write_ids
 from ablate.data.tokenizer import SIDES, Given, Tokenizers
 from ablate.errors import UserError
-from ablate.record.files import clear_unfinished, digest_of, seal, unfinished
+from ablate.record.files import digest_of, seal
+from ablate.record.lock import acquire
 from ablate.record.sealed import read_sealed
 
 FORMAT = 4
@@ -67,15 +64,14 @@ def open_cache(root: Path, corpus: Corpus, scheme: Scheme | Given) -> TokenCache
         UserError: the corpus or the vocabulary size is not usable, or `root` is not writable.
     """
     folder = root / "tokens" / key(corpus, scheme)
-    if problem := damage(folder):
-        if folder.exists():
-            print(f"{problem}: the token cache will be rebuilt", flush=True)
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            _build(folder, corpus, scheme)
-        except OSError as error:  # NumPy's OSError has no errno for a full disk
-            reason = error.strerror or f"{error}; the disk may be full"
-            raise UserError(f"paths.cache={root} cannot be written: {reason}.") from error
+    try:
+        if damage(folder):
+            with acquire(root / "locks" / f"{folder.name}.lock", "building the token cache"):
+                if problem := damage(folder):  # no other process has built it in the meantime
+                    _build(folder, corpus, scheme, problem)
+    except OSError as error:  # NumPy's OSError has no errno for a full disk
+        reason = error.strerror or f"{error}; the disk may be full"
+        raise UserError(f"paths.cache={root} cannot be written: {reason}.") from error
     return TokenCache(folder)
 
 
@@ -124,15 +120,16 @@ def _digest(path: Path, file: int, modified: int) -> str:
     return digest_of(path)
 
 
-def _build(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
-    clear_unfinished(folder.parent)
-    private = _private(folder)
-    private.mkdir()
+def _build(folder: Path, corpus: Corpus, scheme: Scheme | Given, problem: str) -> None:
+    if folder.exists():
+        print(f"{problem}: the token cache will be rebuilt", flush=True)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
     try:
-        _write(private, corpus, scheme)
-        _publish(private, folder)
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
+        _write(folder, corpus, scheme)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
@@ -182,25 +179,3 @@ def _write_split(
         segments = (Segment(line, "\n") for line in lines)
         length = write_ids(folder / f"{split}.{side}", vocabulary, segments, len(lines))
     return length
-
-
-def _publish(private: Path, folder: Path) -> None:
-    """Rename the finished folder `private` to `folder`, unless another process has already built
-    `folder`.
-    """
-    while damage(folder):
-        try:
-            os.rename(private, folder)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                raise
-            if damage(folder):
-                damaged = _private(folder)
-                # renamed before its files are removed, so that no other process reads a part of it
-                with suppress(FileNotFoundError):  # another process has removed it
-                    os.rename(folder, damaged)
-                shutil.rmtree(damaged, ignore_errors=True)
-
-
-def _private(folder: Path) -> Path:
-    return unfinished(folder.with_name(f"{folder.name}.{uuid.uuid4().hex}"))

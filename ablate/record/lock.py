@@ -1,4 +1,4 @@
-"""Lock files between processes, so that no run is executed twice at the same time.
+"""Lock files, so that no two processes do the same work at the same time.
 
 The operating system releases a lock when its process ends for any reason. The lock file remains.
 """
@@ -10,8 +10,12 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 
-def acquire(path: Path) -> AbstractContextManager[Any]:
+def acquire(path: Path, work: str) -> AbstractContextManager[Any]:
     """Wait until no other process holds the lock, and hold it until the returned context ends.
+
+    Args:
+        path: the lock file.
+        work: what another process does while it holds the lock, for the message.
 
     Raises:
         OSError: the file cannot be written.
@@ -21,7 +25,7 @@ def acquire(path: Path) -> AbstractContextManager[Any]:
     try:
         return lock.acquire(timeout=0)
     except Timeout:
-        print(f"another process is executing this run; waiting for {path}", flush=True)
+        print(f"another process is {work}; waiting for {path}", flush=True)
         return lock.acquire()
 
 

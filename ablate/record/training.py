@@ -81,7 +81,8 @@ class Record(RecordFolder):
         lock_context: Any = nullcontext()
         if self.writes:
             try:
-                lock_context = acquire(self.results / "locks" / f"{self.identity}.lock")
+                lock_path = self.results / "locks" / f"{self.identity}.lock"
+                lock_context = acquire(lock_path, "executing this run")
             except OSError as error:
                 if self.config.fresh or not self.stored_result():
                     raise UserError(

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablate.data.cache import MANIFEST
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.seal import file_of_runs
@@ -88,7 +87,8 @@ def unfinished(folders: Folders) -> Iterator[Path]:
 
 def locks(folders: Folders) -> Iterator[Path]:
     """Yield all lock files, if no process holds any of them."""
-    paths = sorted(folders.results.glob(f"locks/*{LOCK}"))
+    places = folders.results, folders.cache
+    paths = [path for place in places for path in sorted(place.glob(f"locks/*{LOCK}"))]
     if not any(_is_held(path) for path in paths):
         yield from paths
 
@@ -121,8 +121,11 @@ def uploaded(folders: Folders) -> Iterator[Path]:
 
 
 def caches(folders: Folders) -> Iterator[Path]:
-    """Yield the folders with cached token ids of corpora."""
-    return (path.parent for path in sorted(folders.cache.glob(f"tokens/*/{MANIFEST}")))
+    """Yield the folders with cached token ids of corpora, unless a process is building them."""
+    for path in sorted(folders.cache.glob("tokens/[!.]*/")):
+        lock_path = folders.cache / "locks" / f"{path.name}{LOCK}"
+        if not (lock_path.exists() and _is_held(lock_path)):
+            yield path
 
 
 def weights(folders: Folders) -> Iterator[Path]:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -174,19 +175,20 @@ def test_a_changed_bit_in_any_file_is_named_and_built_again(tmp_path, corpus, ca
 
 
 def test_the_files_of_a_cache_are_read_once_to_check_them(tmp_path, corpus, monkeypatch):
-    open_cache(tmp_path, corpus(), BPE)
+    for _ in ("built", "checked"):
+        open_cache(tmp_path, corpus(), BPE)
     monkeypatch.setattr("ablate.data.cache.digest_of", None)
     open_cache(tmp_path, corpus(), BPE)
 
 
-def test_what_a_killed_builder_has_left_goes_when_another_builds(tmp_path, corpus):
-    from ablate.record.files import _place
-
-    left = tmp_path / "tokens" / f".half.{2**22 + 1}@{_place()}"  # beyond all process numbers
+def test_what_a_killed_builder_has_left_is_replaced(tmp_path, corpus, capsys):
+    left = folder(tmp_path, corpus())
     left.mkdir(parents=True)
-    (left / "train.src.ids").touch()
+    (left / "train.src.ids").write_bytes(b"half")
+    (left / "other").touch()
     open_cache(tmp_path, corpus(), BPE)
-    assert not left.exists()
+    assert "manifest.json cannot be read" in capsys.readouterr().out
+    assert not damage(left) and not (left / "other").exists()
 
 
 def test_several_processes_build_at_once(tmp_path, corpus):
@@ -203,7 +205,7 @@ def test_several_processes_build_at_once(tmp_path, corpus):
         assert all(process.poll() is None for process in processes)
         time.sleep(0.01)
     (tmp_path / "go").touch()
-    sums = [process.communicate()[0] for process in processes]
+    sums = [process.communicate()[0].splitlines()[-1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0]
     assert len(set(sums)) == 1
     place = folder(tmp_path, corpus())
@@ -211,24 +213,21 @@ def test_several_processes_build_at_once(tmp_path, corpus):
     assert not damage(place)
 
 
-def test_the_slower_of_two_builders_uses_the_folder_of_the_first(tmp_path, corpus, monkeypatch):
+def test_a_cache_that_another_process_is_building_is_waited_for(tmp_path, corpus, monkeypatch):
     from ablate.data import cache
 
-    write = cache._write
+    @contextmanager
+    def wait(path, work):
+        monkeypatch.undo()
+        assert work == "building the token cache"
+        open_cache(tmp_path, text, BPE)  # as the other process, before it releases the lock
+        inodes.append(folder(tmp_path, text).stat().st_ino)
+        yield
 
-    def overtaken(private, text, scheme):
-        monkeypatch.setattr(cache, "_write", write)
-        open_cache(tmp_path, text, scheme)
-        first = folder(tmp_path, text).stat().st_ino
-        write(private, text, scheme)
-        inodes.append(first)
-
-    inodes: list[int] = []
-    monkeypatch.setattr(cache, "_write", overtaken)
-    open_cache(tmp_path, corpus(), BPE)
-    place = folder(tmp_path, corpus())
-    assert inodes == [place.stat().st_ino]
-    assert os.listdir(place.parent) == [place.name]
+    text, inodes = corpus(), []
+    monkeypatch.setattr(cache, "acquire", wait)
+    open_cache(tmp_path, text, BPE)
+    assert inodes == [folder(tmp_path, text).stat().st_ino]
 
 
 def test_a_failed_build_leaves_nothing(tmp_path, corpus):
@@ -257,7 +256,7 @@ def test_ids_are_pickled_by_path(tmp_path, corpus):
         ("ablate.data.cache.write_ids", OSError("16866 requested and 6144 written")),  # NumPy's
         ("ablate.data.cache.digest_of", OSError(errno.EIO, "Input/output error")),
         ("ablate.data.tokenizer.Path.write_text", OSError(errno.ENOSPC, "No space left on device")),
-        ("ablate.data.cache.os.rename", OSError(errno.EDQUOT, "Disk quota exceeded")),
+        ("ablate.data.cache.acquire", OSError(errno.EDQUOT, "Disk quota exceeded")),
         ("ablate.data.cache.Path.mkdir", OSError(errno.EROFS, "Read-only file system")),
     ],
 )

@@ -10,7 +10,7 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from ablate.record.lock import acquire
-with acquire(Path(sys.argv[1])):
+with acquire(Path(sys.argv[1]), "testing"):
     print("held", flush=True)
     time.sleep(600)
 """

@@ -130,6 +130,18 @@ def test_what_a_process_works_on_stays(clean, leftovers, results):
     assert clean("delete=true")[0] == 0 and not run.exists()
 
 
+def test_a_cache_goes_unless_a_process_is_building_it(clean, leftovers, tmp_path):
+    half, building = (made(tmp_path / "c" / "tokens" / n / "train.tgt.ids").parent for n in "ab")
+    lock = take(tmp_path / "c" / "locks" / "b.lock")
+    try:
+        assert clean("delete=true")[0] == 0
+    finally:
+        lock.release()
+    assert building.exists() and not half.exists()
+    assert clean("delete=true")[0] == 0 and not building.exists()
+    assert not list((tmp_path / "c" / "locks").iterdir())
+
+
 def test_links_are_not_followed(clean, leftovers, results, tmp_path):
     elsewhere = ended(tmp_path / "elsewhere", "failed")
     (results / "runs" / "ffffffffffffffff").symlink_to(elsewhere)
