@@ -30,7 +30,7 @@ from jaxtyping import Float
 
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
-from ablate.evidence.foreign.table import Row, label_of, meant
+from ablate.evidence.foreign.table import Row, label_among, label_of, meant
 from ablate.record.files import finite, seal, write_json
 from ablate.record.sealed import read_sealed
 from ablate.referee.reading import RULES, check_keys, checked, read_mapping, whole
@@ -224,6 +224,7 @@ class Journal:
         self.campaign, self.rules = campaign, campaign.rules
         self.state = _read_journal(campaign)
         table = source.read(campaign.runs, [campaign.arm, campaign.metric])
+        table = table.with_names([campaign.arm])
         places, labels = table.column(campaign.arm, "arm").labels()
         results = table.numbers(campaign.metric, "metric")
         order = dict.fromkeys(places[places >= 0].tolist())
@@ -261,7 +262,7 @@ class Journal:
         """
         names = [name for name in self.values if name != self.campaign.baseline]
         if given is not None:
-            name = label_of(given)
+            name = label_among(given, names)
             if name in names:
                 return name
             raise UserError(f"{self.campaign.runs} has no candidate {given}; {meant(name, names)}")

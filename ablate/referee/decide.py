@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import Rows, Table, label_of
+from ablate.evidence.foreign.table import Rows, Table, label_among
 from ablate.referee.effects import Cases, Effect, effect_of, failure_rates, joined
 from ablate.referee.question import LEAVE_OUT, Claim, Question
 from ablate.referee.runs import Arm, Runs, arms_of, runs_of
@@ -177,7 +177,9 @@ def as_target(claim: Claim, runs: Runs) -> Claim:
     claim on stability, which compares the failures of two arms.
     """
     arm = isinstance(claim.baseline, bool | Mapping) or claim.kind == "stability"
-    if arm or not _is_number(claim.baseline) or label_of(claim.baseline) in runs.arms:
+    if arm or not _is_number(claim.baseline):
+        return claim
+    if label_among(claim.baseline, runs.arms) in runs.arms:
         return claim
     if all(map(_is_number, runs.arms)):
         raise UserError(

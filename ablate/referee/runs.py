@@ -3,7 +3,7 @@
 The runs were not made by this package.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,16 @@ from ablate.evidence.foreign.long_form import (
     repeated_steps,
     steps_to,
 )
-from ablate.evidence.foreign.table import Numbers, Rows, Table, label_of, meant
+from ablate.evidence.foreign.table import (
+    PADDED,
+    Numbers,
+    Rows,
+    Table,
+    label_among,
+    label_of,
+    meant,
+    number_text,
+)
 from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Claim, Design
 from ablate.verdict.floor import PLATEAU
 
@@ -69,7 +78,7 @@ class Runs:
         if not self.design.arm and arm in (None, ALL_RUNS):
             return np.ones(self.table.rows, dtype=bool)
         places, labels = self._labels
-        label = label_of(arm)
+        (label,) = _labels_of(arm, labels, key)
         if label not in labels:
             names = ", ".join(self.design.arm)
             if not labels:
@@ -118,7 +127,7 @@ def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
     rows = np.ones(table.rows, dtype=bool)
     for name, wanted in levels.items():
         places, labels = table.column(name, key).labels()
-        allowed = _labels_of(wanted)
+        allowed = _labels_of(wanted, labels, key)
         if unknown := [label for label in allowed if label not in labels]:
             raise UserError(f"{key}: no row has {name}={unknown[0]}; {meant(unknown[0], labels)}")
         rows &= np.isin(places, [labels.index(label) for label in allowed])
@@ -127,8 +136,33 @@ def matching(table: Table, levels: Mapping[str, object], key: str) -> Rows:
     return rows
 
 
-def _labels_of(wanted: Any) -> list[str]:
-    return [label_of(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+def _labels_of(wanted: Any, labels: Sequence[str], key: str) -> list[str]:
+    """Return the labels of a column that a user means by a value, or by each value of a list.
+
+    Args:
+        wanted: the value, or the list of values.
+        labels: all labels of the column.
+        key: key of the study that has the value, for error messages.
+
+    Raises:
+        UserError: a value is a number such as 1.1 that several labels, such as "1.1" and "1.10",
+            mean.
+    """
+    values = wanted if isinstance(wanted, list) else [wanted]
+    for value in values:
+        if isinstance(value, float) and (alike := padded(value, labels)):
+            raise UserError(
+                f"{key}={value}: there are the different names {label_of(value)} and "
+                f"{', '.join(alike)}; write the name as a text, in quotation marks"
+            )
+    return [label_among(value, labels) for value in values]
+
+
+def padded(number: float | str, labels: Iterable[str]) -> list[str]:
+    """Return the labels that are another spelling of a number, such as "1.10" for 1.1."""
+    given = label_of(number)
+    alike = [label for label in labels if PADDED.fullmatch(label) and label != given]
+    return [label for label in alike if number_text(float(label)) == given]
 
 
 def runs_of(table: Table, design: Design) -> Runs:
@@ -144,6 +178,7 @@ def runs_of(table: Table, design: Design) -> Runs:
             although the design refuses such runs.
     """
     counts = {"rows": table.rows}
+    table = table.with_names([*design.arm, design.group])
     if design.where:
         table = table.take(matching(table, design.where, "where"))
     table, values = _one_row_per_run(table, design, counts)
@@ -204,7 +239,8 @@ def marked_failed(table: Table, design: Design) -> Rows:
     failed = np.zeros(table.rows, dtype=bool)
     for name, wanted in design.failed.items():
         places, labels = table.column(name, "failed").labels()
-        codes = [labels.index(label) for label in _labels_of(wanted) if label in labels]
+        marked = _labels_of(wanted, labels, "failed")
+        codes = [labels.index(label) for label in marked if label in labels]
         failed |= np.isin(places, codes)
     return failed
 

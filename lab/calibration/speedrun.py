@@ -15,7 +15,7 @@ from pathlib import Path
 import ablate
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
-from ablate.evidence.foreign.json_lines import from_records
+from ablate.evidence.foreign.builder import from_records
 from ablate.evidence.foreign.table import Row, Table
 
 ENTRIES = {

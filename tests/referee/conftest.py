@@ -1,5 +1,8 @@
 import numpy as np
 import pytest
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ablate.cli.main import main
 
@@ -44,3 +47,17 @@ def ablate_command(monkeypatch, capsys):
         return status, out, err
 
     return run
+
+
+@pytest.fixture
+def write_events():
+    """Write an event file; `points` has a tag, a step and a value for each second from `began`."""
+
+    def write(folder, began, points):
+        writer = EventFileWriter(str(folder))
+        for second, (tag, step, value) in enumerate(points, began):
+            summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+            writer.add_event(Event(step=step, wall_time=second, summary=summary))
+        writer.close()
+
+    return write

@@ -2,24 +2,12 @@
 
 import pytest
 import wandb
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ablate.evidence.foreign import source
 
 
-def write_events(folder, began, points):
-    """Write an event file; `points` has a tag, a step and a value for each second from `began`."""
-    writer = EventFileWriter(str(folder))
-    for second, (tag, step, value) in enumerate(points, began):
-        summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
-        writer.add_event(Event(step=step, wall_time=second, summary=summary))
-    writer.close()
-
-
 @pytest.mark.parametrize("order", [1, -1])  # the names of the files may have any order
-def test_a_program_that_was_started_again_replaces_its_later_steps(tmp_path, order):
+def test_a_program_that_was_started_again_replaces_its_later_steps(write_events, tmp_path, order):
     first = [("val/loss", step, 10 - step) for step in range(10)]
     second = [("val/loss", step, 20 - step) for step in range(4, 7)]
     for began, points in [(100, first), (900, second)][::order]:
@@ -32,7 +20,7 @@ def test_a_program_that_was_started_again_replaces_its_later_steps(tmp_path, ord
     assert len(table.notes) == 1 and table.notes[0].startswith("1 of 1 runs were started again")
 
 
-def test_two_writers_of_one_program_replace_nothing(tmp_path):
+def test_two_writers_of_one_program_replace_nothing(write_events, tmp_path):
     write_events(tmp_path / "a", 100, [("loss", s, 10 - s) for s in range(10)])
     write_events(tmp_path / "a", 100, [("loss", s, 20 - s) for s in range(4, 7)])
     write_events(tmp_path / "a", 300, [("test/loss", 0, 5)])
@@ -41,7 +29,7 @@ def test_two_writers_of_one_program_replace_nothing(tmp_path):
     assert not table.notes
 
 
-def test_folders_within_a_run_are_runs_if_they_have_the_metric(tmp_path):
+def test_folders_within_a_run_are_runs_if_they_have_the_metric(write_events, tmp_path):
     for seed in range(2):
         write_events(tmp_path / f"s{seed}", 100, [("loss", 0, 1.0), ("x", 0, 1.0)])
         write_events(tmp_path / f"s{seed}" / "1700.5", 100, [("hparam/acc", 0, 1.0)])
@@ -52,7 +40,7 @@ def test_folders_within_a_run_are_runs_if_they_have_the_metric(tmp_path):
     assert table.notes[0].endswith("have no value of loss: 2.")
 
 
-def test_links_to_folders_are_followed_once(tmp_path):
+def test_links_to_folders_are_followed_once(write_events, tmp_path):
     write_events(tmp_path / "real" / "s1", 100, [("loss", 0, 1.0)])
     write_events(tmp_path / "logs" / "s0", 100, [("loss", 0, 2.0)])
     for name in ("s1", "again"):

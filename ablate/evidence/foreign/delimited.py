@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
+from ablate.evidence.foreign.builder import CHUNK, TableBuilder
 from ablate.evidence.foreign.reading import named
-from ablate.evidence.foreign.table import CHUNK, Table, TableBuilder
+from ablate.evidence.foreign.table import Table
 
 ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 DELIMITERS = (",", "\t", ";")

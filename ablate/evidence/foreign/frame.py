@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import CHUNK, Table, TableBuilder
+from ablate.evidence.foreign.builder import CHUNK, TableBuilder
+from ablate.evidence.foreign.table import Table
 
 
 def is_frame(value: Any) -> bool:

@@ -4,7 +4,7 @@ Columns: `run`, the path of the run's folder below the given folder; `folder_1`,
 names in this path; the hyperparameters in hparams.yaml of the same folder; and the columns of
 metrics.csv. Without the column `step`, a run is a row with the last value of each metric. If the
 study asks for the column `step`, each row of metrics.csv is a row, with empty cells at steps
-without a metric.
+without a metric. A hyperparameter that has the name of another column gets the prefix `hparams.`.
 """
 
 import csv
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
+from ablate.evidence.foreign.builder import RunLog, from_runs
 from ablate.evidence.foreign.delimited import whole_rows
-from ablate.evidence.foreign.json_lines import flat, from_records
 from ablate.evidence.foreign.reading import files_below, named, read_yaml
 from ablate.evidence.foreign.table import Row, Table
 
@@ -37,17 +37,20 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     if not root.is_dir():
         raise UserError(f"{root}: there is no such folder; give a folder with runs of Lightning")
     by_step = "step" in {*wanted}
-    rows: list[Row] = []
+    logs: list[RunLog] = []
     notes: list[str] = []
     for path in files_below(root, METRICS):
-        about, steps = _about(root, path.parent), _rows(path, notes)
+        inner, steps = path.parent.relative_to(root), _rows(path, notes)
+        about = {RUN: inner.as_posix()}
+        about |= {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
         last = {key: value for row in steps for key, value in row.items() if value != ""}
-        rows += [{**about, **row} for row in (steps if by_step else [last])]
-    if not rows:
+        results = steps if by_step else [last]
+        logs.append(RunLog(about, _settings(path.with_name(SETTINGS)), results))
+    if not any(log.results for log in logs):
         raise UserError(
             f"{root} has no {METRICS} with rows: give the folder of Lightning's CSVLogger"
         )
-    return from_records(str(root), rows, [*wanted, RUN], notes)
+    return from_runs(str(root), logs, [*wanted, RUN], notes, "hparams")
 
 
 def _rows(path: Path, notes: list[str]) -> list[dict[str, str]]:
@@ -68,16 +71,7 @@ def _rows(path: Path, notes: list[str]) -> list[dict[str, str]]:
     return [dict(zip(names, row, strict=True)) for row in whole_rows(path, rows, names, before=0)]
 
 
-def _about(root: Path, folder: Path) -> Row:
-    inner = folder.relative_to(root)
-    about: Row = {RUN: inner.as_posix()}
-    about |= {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
-    settings = folder / SETTINGS
-    return about | (_settings(settings) if settings.exists() else {})
-
-
 def _settings(path: Path) -> Row:
-    """Return the hyperparameters in a file hparams.yaml; {} if the file has no mapping."""
-    with named(path):
-        settings = read_yaml(path)
-        return flat(settings) if isinstance(settings, dict) else {}
+    """Return the hyperparameters in a file hparams.yaml; {} if there is none, or no mapping."""
+    settings = read_yaml(path) if path.exists() else None
+    return settings if isinstance(settings, dict) else {}

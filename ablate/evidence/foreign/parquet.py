@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import CHUNK, Table, TableBuilder
+from ablate.evidence.foreign.builder import CHUNK, TableBuilder
+from ablate.evidence.foreign.table import Table
 
 
 def read(path: Path, wanted: Iterable[str] = ()) -> Table:

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -24,11 +24,11 @@ from ablate.errors import UserError
 
 NUMBER, EMPTY = -1, -2  # codes of cells without a text
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-"))  # texts for a missing number
-CHUNK = 20_000  # number of rows that are converted to columns at a time
-MOST_TEXTS = 20_000  # largest number of texts of a column that the caller did not ask for
 TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 DIGITS = 15  # digits that a float represents exactly; a longer number is read as a name
+MOST_MEANT = 3  # largest number of names that a message suggests
 INTEGER = re.compile(r"[+-]?\d+")
+PADDED = re.compile(r"\d+\.\d*[1-9]\d*0")  # a name such as 1.10, which may differ from the name 1.1
 
 Numbers = Float[np.ndarray, " rows"]
 Codes = Int[np.ndarray, " rows"]
@@ -46,15 +46,19 @@ class Column:
         codes: for each row an index into `texts`, or `NUMBER` or `EMPTY`. A cell with the text
             "nan" is a number. The dtype is as small as the number of texts permits.
         texts: the different texts.
+        names: the column with texts such as 1.10 in place of numbers, if it has 1.1, too; else
+            None.
     """
 
     numbers: Numbers
     codes: Codes
     texts: list[str]
+    names: "Column | None" = None
 
     def take(self, rows: np.ndarray) -> "Column":
         """Return the column with some of its rows; `rows` is a mask or row numbers."""
-        return Column(self.numbers[rows], self.codes[rows], self.texts)
+        names = self.names and self.names.take(rows)
+        return Column(self.numbers[rows], self.codes[rows], self.texts, names)
 
     def constant(self, rows: np.ndarray) -> str | None:
         """Return the text that all given rows have; "" if all are empty, None if they differ or if
@@ -163,6 +167,12 @@ class Table:
             )
         return column.numbers
 
+    def with_names(self, columns: Iterable[str]) -> "Table":
+        """Return the table, in which 1.1 and 1.10 are different names in the given columns."""
+        names = {c: self.columns[c].names for c in columns if c in self.columns}
+        changed = {c: column for c, column in names.items() if column is not None}
+        return replace(self, columns={**self.columns, **changed})
+
     def take(self, rows: np.ndarray) -> "Table":
         """Return a table of some rows; `rows` is a mask or row numbers."""
         columns = {name: column.take(rows) for name, column in self.columns.items()}
@@ -184,152 +194,42 @@ def number_text(number: float) -> str:
 def label_of(given: Any) -> str:
     """Return the text by which a column represents a value that a user gives, such as "3" for
     3.0.
+
+    A text such as "1.10", which may be a name, is returned unchanged.
     """
-    cell = _plain(given)
-    number = _number(cell)
-    return _text(str(cell)) if number is None else number_text(number)
+    cell = plain(given)
+    number = number_of(cell)
+    text = text_of(str(cell))
+    return text if number is None or PADDED.fullmatch(text) else number_text(number)
+
+
+def label_among(given: Any, labels: Sequence[str]) -> str:
+    """Return the label of a column that a value of a user means.
+
+    The text "1.10" means the label "1.10" if there is one, else "1.1". If there is no label for the
+    value, the label that it would have is returned.
+    """
+    label = label_of(given)
+    return number_text(float(label)) if label not in labels and PADDED.fullmatch(label) else label
 
 
 def meant(word: str, names: Sequence[str]) -> str:
     """Return the end of a message about an unknown name: a similar name, or the allowed names."""
-    by_case = [name for name in names if name.lower() == word.lower()]
-    near = by_case or difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    by_case = [name for name in names if name.lower() == word.lower()][:1]
+    by_end = [name for name in names if name.endswith(f"/{word}")]
+    near = by_case or by_end or difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     if near:
-        return f"did you mean {near[0]}?"
+        return f"did you mean {' or '.join(near[:MOST_MEANT])}?"
     shown = ", ".join(islice(names, 12))
     return f"there are {shown}{', ...' if len(names) > 12 else ''}"
 
 
-class TableBuilder:
-    """Builds a table from chunks of rows.
-
-    Args:
-        source: description of the source, for messages.
-        wanted: columns that are always kept. Other columns are dropped if they have more than
-            MOST_TEXTS different texts, such as run ids.
-    """
-
-    def __init__(self, source: str, wanted: Iterable[str] = ()) -> None:
-        self.source = source
-        self.wanted = {*wanted}
-        self.columns: dict[str, Collector] = {}
-        self.digests: list[Codes] = []
-        self.count = 0
-
-    def add(self, piece: Mapping[str, Sequence[Any]]) -> None:
-        """Add a chunk of rows, given as lists of cells by column.
-
-        Cells are texts, numbers, or None. A column that is missing in a chunk is empty in its rows.
-        """
-        rows = len(next(iter(piece.values()), ()))
-        for name in [name for name in piece if name not in self.columns]:
-            most = math.inf if name in self.wanted else MOST_TEXTS
-            self.columns[name] = Collector(most, self.count)
-        for name, collector in self.columns.items():
-            collector.add(piece.get(name, [None] * rows))
-        cells = [*piece.values()]
-        if not all({*map(type, column)} <= {str} for column in cells):
-            cells = [[*map(str, column)] for column in cells]
-        self.digests.append(np.fromiter(map(hash, zip(*cells, strict=True)), np.int64, rows))
-        self.count += rows
-
-    def add_records(self, records: Iterable[Mapping[str, object]]) -> None:
-        """Add rows that are given as objects; a missing key is an empty cell."""
-        rows = iter(records)
-        while piece := [*islice(rows, CHUNK)]:
-            names = dict.fromkeys(name for row in piece for name in row)
-            self.add({name: [row.get(name) for row in piece] for name in names})
-
-    def table(self, notes: Iterable[str] = ()) -> Table:
-        """Return a table of all rows that were added.
-
-        Args:
-            notes: remarks about the source that are shown with a verdict.
-
-        Raises:
-            UserError: no row was added.
-        """
-        if not self.count:
-            raise UserError(f"{self.source} has no rows: a table needs at least one row per run")
-        kept = {name: c.column() for name, c in self.columns.items() if not c.dropped}
-        digests = np.concatenate(self.digests)
-        return Table(self.source, kept, self.count, digests, tuple(notes))
-
-
-class Collector:
-    """A column of a table that is still being read: cells are added in chunks.
-
-    Args:
-        most: largest number of different texts. If the column has more, all its cells are dropped.
-        empty: number of empty cells at the beginning of the column.
-    """
-
-    def __init__(self, most: float | int = math.inf, empty: int = 0) -> None:
-        self.most = most
-        # by chunk; a chunk without numbers, or with numbers only, is stored as its length
-        self.numbers: list[Numbers | int] = []
-        self.codes: list[Codes | int] = []
-        self.texts: dict[str, int] = {}
-        self.dropped = False
-        if empty:
-            self.add([None] * empty)
-
-    def add(self, cells: Sequence[Any]) -> None:
-        """Add the cells of some rows to the end of the column."""
-        if self.dropped:
-            return
-        kinds = {*map(type, cells)}
-        if not kinds <= {str, float, int}:
-            cells = [*map(_plain, cells)]
-        numbers = _numbers(cells, kinds)
-        if numbers is None:
-            self._add_mixed(cells)
-        else:
-            self.numbers.append(numbers)
-            self.codes.append(len(cells))
-        if len(self.texts) > self.most:
-            self.dropped, self.numbers, self.codes, self.texts = True, [], [], {}
-
-    def _add_mixed(self, cells: Sequence[Cell]) -> None:
-        """Add a chunk of cells that may include texts and empty cells; parse equal cells once."""
-        numbers: dict[Cell, float] = {}
-        codes: dict[Cell, int] = {}
-        for cell in dict.fromkeys(cells):
-            number = _number(cell)
-            numbers[cell] = math.nan if number is None else number
-            codes[cell] = NUMBER if number is not None else self._code(str(cell))
-        some = NUMBER in codes.values()
-        parsed = np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells)) if some else 0
-        self.numbers.append(parsed if some else len(cells))
-        least = next(d for d in (np.int8, np.int16, np.int32) if len(self.texts) <= np.iinfo(d).max)
-        self.codes.append(np.fromiter(map(codes.__getitem__, cells), least, len(cells)))
-
-    def _code(self, cell: str) -> int:
-        text = _text(cell)
-        return self.texts.setdefault(text, len(self.texts)) if text else EMPTY
-
-    def column(self) -> Column:
-        """Return the column of all added cells, and free the memory of the chunks."""
-        numbers, codes = _joined(self.numbers, math.nan), _joined(self.codes, np.int8(NUMBER))
-        self.numbers, self.codes = [], []
-        return Column(numbers, codes, list(self.texts))
-
-
-def _joined(pieces: Sequence[np.ndarray | int], value: Any) -> np.ndarray:
-    """Concatenate chunks of a column; a chunk that is an integer n stands for n times `value`.
-
-    If all chunks are integers, the array takes the memory of a single value.
-    """
-    if all(isinstance(piece, int) for piece in pieces):
-        return np.broadcast_to(value, sum(int(piece) for piece in pieces))
-    return np.concatenate([np.full(p, value) if isinstance(p, int) else p for p in pieces])
-
-
-def _text(cell: str) -> str:
+def text_of(cell: str) -> str:
+    """Return the text of a cell without spaces around it; truth values are in lower case."""
     return TRUTH.get(cell.strip(), cell.strip())
 
 
-def _plain(cell: Any) -> Cell:
+def plain(cell: Any) -> Cell:
     """Return a cell as a text or a number; None becomes ""."""
     if cell is None:
         return ""
@@ -345,18 +245,7 @@ def _plain(cell: Any) -> Cell:
         return str(cell)
 
 
-def _numbers(cells: Sequence[Cell], kinds: set[type]) -> Numbers | None:
-    """Return the cells as numbers; None if a cell is a text, or must be parsed by `_number`."""
-    try:
-        numbers = np.fromiter(map(float, cells), np.float64, len(cells))
-    except (ValueError, OverflowError):
-        return None
-    texts = map(str, cells) if str in kinds else ()
-    doubtful = "_" in "".join(texts) or (np.abs(numbers) >= 10.0**DIGITS).any()
-    return None if doubtful else numbers
-
-
-def _number(cell: Cell) -> float | None:
+def number_of(cell: Cell) -> float | None:
     """Return the number of a cell, or None for a text.
 
     Names such as 1_2, long ids, and commits such as 12e4567, which float reads as inf, are texts.

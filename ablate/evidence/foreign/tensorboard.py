@@ -1,5 +1,10 @@
 """Read the runs of TensorBoard; every folder with event files is a run, every tag a column.
 
+A run of Keras has the folders `train` and `validation`, and `SummaryWriter.add_scalars` makes a
+folder for each of its values. The tags in such folders are columns of one run, and begin with the
+name of the folder, as in `validation/epoch_loss`. If the column `folder_2` is wanted, such folders
+at the second level are runs of their own.
+
 All scalars are read, not a sample. Further columns: `run`, the path of the run's folder below the
 given folder; `folder_1`, `folder_2`, ... the names in this path, which often contain arm and seed;
 `_step`; `_wall_time` and `_started`, in seconds since 1970. There is a row for each run with the
@@ -15,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.json_lines import from_records
+from ablate.evidence.foreign.builder import RunLog, from_runs
 from ablate.evidence.foreign.reading import files_below
 from ablate.evidence.foreign.table import Row, Table
 from ablate.phrases import listed
@@ -23,8 +28,10 @@ from ablate.phrases import listed
 PATTERN = "*tfevents*"
 FLOATS = (1, 2)  # types of a tensor: DT_FLOAT and DT_DOUBLE
 STEP, RUN, STARTED, TIME = "_step", "run", "_started", "_wall_time"
+TRAIN, OTHER_SPLITS = "train", {"validation", "valid", "val", "eval", "test"}
 Scalar = tuple[str, int, float, float]  # tag, step, value, seconds
 Points = dict[int, tuple[float, float]]  # value and seconds by step
+Content = dict[str, Points]  # the values in an event file by tag
 
 
 def read(place: Any, wanted: Iterable[str] = ()) -> Table:
@@ -45,59 +52,88 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         raise UserError(
             f"{root}: there is no such folder; give one with event files of TensorBoard"
         )
-    files: dict[Path, list[Path]] = {}
-    for path in files_below(root, PATTERN):
-        files.setdefault(path.parent, []).append(path)
-    runs: dict[Path, list[Row]] = {}
     notes: list[str] = []
+    contents: dict[Path, list[Content]] = {}
+    for path in files_below(root, PATTERN):
+        contents.setdefault(path.parent, []).append(_points(path, notes))
+    runs: dict[Path, RunLog] = {}
     restarted = 0
-    for folder, parts in files.items():
-        runs[folder], replaced = _run(root, folder, parts, notes)
+    for folder, parts in _by_run(root, contents, wanted).items():
+        runs[folder], replaced = _run(root, folder, parts)
         restarted += replaced > 0
-    rows: list[Row] = []
-    for steps in _whole_runs(runs, wanted, notes):
-        last = {key: value for row in steps for key, value in row.items()}
-        rows += steps if STEP in wanted else [last] if last else []
-    if not rows:
+    whole = _whole_runs(runs, wanted, notes)
+    if not whole:
         raise UserError(f"{root} has no event file with scalars: give a log folder of TensorBoard")
     if restarted:
         notes.append(
-            f"{restarted} of {len(files)} runs were started again at an earlier step. From this "
+            f"{restarted} of {len(runs)} runs were started again at an earlier step. From this "
             "step on, values that were written before the restart do not count."
         )
-    return from_records(str(root), rows, [*wanted, RUN], notes)
+    if STEP not in wanted:
+        whole = [log._replace(results=[_last(log)]) for log in whole]
+    return from_runs(str(root), whole, [*wanted, RUN], notes)
+
+
+def _last(log: RunLog) -> Row:
+    """Return the last value of each column of a run."""
+    return {key: value for row in log.results for key, value in row.items()}
+
+
+def _by_run(
+    root: Path, contents: Mapping[Path, list[Content]], wanted: Iterable[str]
+) -> dict[Path, list[Content]]:
+    """Return the contents of the event files of each run by its folder.
+
+    The tags of a folder that is only a part of a run get the name of this folder as a prefix.
+    """
+    names: dict[Path, set[str]] = {}
+    for folder in contents:
+        names.setdefault(folder.parent, set()).add(folder.name)
+    runs: dict[Path, list[Content]] = {}
+    for folder, parts in contents.items():
+        run, beside = folder.parent, names[folder.parent]
+        splits = TRAIN in beside and not beside.isdisjoint(OTHER_SPLITS)
+        is_part = splits and folder.name in {TRAIN, *OTHER_SPLITS}
+        tags = {tag for content in parts for tag in content}
+        if len(tags) == 1 and run in contents:  # as SummaryWriter.add_scalars names its folders
+            is_part |= folder.name.startswith(f"{min(tags).replace('/', '_')}_")
+        if is_part and f"folder_{len(folder.relative_to(root).parts)}" not in wanted:
+            renamed = [{f"{folder.name}/{t}": x for t, x in part.items()} for part in parts]
+            runs.setdefault(run, []).extend(renamed)
+        else:
+            runs.setdefault(folder, []).extend(parts)
+    return runs
 
 
 def _whole_runs(
-    runs: Mapping[Path, list[Row]], wanted: Iterable[str], notes: list[str]
-) -> list[list[Row]]:
-    """Return the rows of each run.
+    runs: Mapping[Path, RunLog], wanted: Iterable[str], notes: list[str]
+) -> list[RunLog]:
+    """Return the runs that have scalars.
 
     A folder within the folder of a run is not a run itself if it has none of the wanted tags.
     `SummaryWriter.add_hparams` makes such folders.
     """
     tags = {name for name in wanted if not name.startswith("folder_")} - {RUN, STEP, STARTED, TIME}
-    with_tag = {folder for folder, steps in runs.items() if any(tags & row.keys() for row in steps)}
+    with_tag = {folder for folder, log in runs.items() if tags & _last(log).keys()}
     parts = {folder for folder in runs.keys() - with_tag if not with_tag.isdisjoint(folder.parents)}
     if parts:
         notes.append(
             "Folders that do not count as runs, because they are within the folder of a run and "
             f"have no value of {listed(sorted(tags), 'or')}: {len(parts)}."
         )
-    return [steps for folder, steps in runs.items() if folder not in parts]
+    return [log for folder, log in runs.items() if log.results and folder not in parts]
 
 
-def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> tuple[list[Row], int]:
-    """Return a row per step of one run, and the number of values that do not count.
+def _run(root: Path, folder: Path, parts: list[Content]) -> tuple[RunLog, int]:
+    """Return a run with a row per step, and the number of values that do not count.
 
     If a tag has two values at a step, the later value counts. If a program was started again at an
     earlier step, later steps of its previous start do not count.
     """
-    name = folder.relative_to(root).as_posix()
-    parts = {f"folder_{k}": part for k, part in enumerate(folder.relative_to(root).parts, 1)}
-    by_tag: dict[str, Points] = {}
+    inner = folder.relative_to(root)
+    by_tag: Content = {}
     replaced = 0
-    contents = [content for path in files if (content := _points(path, notes))]
+    contents = [content for content in parts if content]
     for content in sorted(contents, key=_began):
         for tag, points in content.items():
             before = by_tag.get(tag, {})
@@ -108,20 +144,23 @@ def _run(root: Path, folder: Path, files: list[Path], notes: list[str]) -> tuple
     by_step: dict[int, Row] = {}
     for tag, points in by_tag.items():
         for step, (value, seconds) in points.items():
-            row = by_step.setdefault(step, {RUN: name, **parts, STEP: step, TIME: seconds})
+            row = by_step.setdefault(step, {STEP: step, TIME: seconds})
             row |= {tag: value, TIME: max(row[TIME], seconds)}
-    return [{**by_step[step], STARTED: started} for step in sorted(by_step)], replaced
+    about: Row = {RUN: inner.as_posix()}
+    about |= {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
+    results = [by_step[step] for step in sorted(by_step)]
+    return RunLog({**about, STARTED: started}, {}, results), replaced
 
 
-def _points(path: Path, notes: list[str]) -> dict[str, Points]:
+def _points(path: Path, notes: list[str]) -> Content:
     """Return the values in an event file by tag and step."""
-    by_tag: dict[str, Points] = {}
+    by_tag: Content = {}
     for tag, step, value, seconds in _scalars(path, notes):
         by_tag.setdefault(tag, {})[step] = value, seconds
     return by_tag
 
 
-def _began(content: Mapping[str, Points]) -> float:
+def _began(content: Content) -> float:
     """Return the time of the first value in an event file, in seconds since 1970."""
     return min(seconds for points in content.values() for _, seconds in points.values())
 

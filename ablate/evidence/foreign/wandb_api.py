@@ -4,14 +4,14 @@ The table has a row per run, or per step if the column `_step` is wanted. It has
 the table of offline runs (ablate.evidence.foreign.wandb_offline).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.json_lines import from_records
-from ablate.evidence.foreign.table import Row, Table
-from ablate.evidence.foreign.wandb_offline import STEP, merged
+from ablate.evidence.foreign.builder import RunLog, from_runs
+from ablate.evidence.foreign.table import Table
+from ablate.evidence.foreign.wandb_offline import STEP, log_of
 
 
 def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
@@ -30,15 +30,15 @@ def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
     filters = {"group": group} if group else {}
     try:
         runs = [*api.runs(f"{entity}/{project}", filters=filters)]
-        rows = [row for run in runs for row in _rows(run, by_step=STEP in wanted)]
+        logs = [_log(run, by_step=STEP in wanted) for run in runs]
     except Exception as error:  # W&B's client has many kinds of errors
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"wandb://{place} cannot be read; W&B answered: {reason}") from None
-    if not rows:
+    if not any(log.results for log in logs):
         raise UserError(
             f"wandb://{place} has no runs with results: check the project and the group"
         )
-    return from_records(f"wandb://{place}", rows, [*wanted, "run"])
+    return from_runs(f"wandb://{place}", logs, [*wanted, "run"])
 
 
 def place_of(place: str) -> tuple[str, str, str]:
@@ -55,12 +55,11 @@ def place_of(place: str) -> tuple[str, str, str]:
     return parts[0], parts[1], parts[2] if len(parts) > 2 else ""
 
 
-def _rows(run: Any, *, by_step: bool) -> Iterator[Row]:
+def _log(run: Any, *, by_step: bool) -> RunLog:
     about = {"run": run.id, "name": run.name, "group": run.group, "job_type": run.job_type}
     about |= {"state": run.state, "_started": _seconds(run.created_at)}
     results = run.scan_history() if by_step else [dict(run.summary_metrics)]
-    for row in results:
-        yield merged(about, dict(run.config), row)
+    return log_of(about, dict(run.config), results)
 
 
 def _seconds(moment: str | None) -> float | None:

@@ -4,7 +4,8 @@ A run that was resumed has several folders, which are joined.
 
 Columns: `run` (the id of the run), `name`, `group`, `job_type`, `state`, `_started` in seconds
 since 1970; the keys of the config; the keys of the summary. If the column `_step` is wanted, each
-row is a step of the history.
+row is a step of the history. A key of the config that has the name of another column gets the
+prefix `config.`.
 """
 
 import json
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.json_lines import flat, from_records
+from ablate.evidence.foreign.builder import RunLog, flat, from_runs
 from ablate.evidence.foreign.reading import files_below
 from ablate.evidence.foreign.table import Row, Table
 
@@ -49,10 +50,10 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
             f"Folders of W&B that continue the run of an earlier folder: {resumed}. Of the earlier "
             "folder, only the steps before the first step of the later folder count."
         )
-    rows = [row for run in runs.values() for row in run.rows(STEP in {*wanted})]
-    if not rows:
+    logs = [run.log(STEP in {*wanted}) for run in runs.values()]
+    if not any(log.results for log in logs):
         raise UserError(f"{root} has no offline run of W&B with results: give the folder `wandb`")
-    return from_records(str(root), rows, [*wanted, "run"], notes)
+    return from_runs(str(root), logs, [*wanted, "run"], notes)
 
 
 class DamagedError(ValueError):
@@ -101,10 +102,10 @@ class _Run:
             case "exit":
                 self.about["state"] = "failed" if record.exit.exit_code else "finished"
 
-    def rows(self, by_step: bool) -> list[Row]:
-        """Return a row with the last value of each metric, or with `by_step` a row per step."""
+    def log(self, by_step: bool) -> RunLog:
+        """Return the run with the last value of each metric, or with `by_step` a row per step."""
         results = self.history if by_step else [self.summary]
-        return [merged(self.about, self.config, row) for row in results if row]
+        return log_of(self.about, self.config, filter(None, results))
 
 
 def _run(path: Path, notes: list[str]) -> _Run:
@@ -124,15 +125,10 @@ def _run(path: Path, notes: list[str]) -> _Run:
     return run
 
 
-def merged(about: Row, config: Row, results: Row) -> Row:
-    """Return a row with the results, config and attributes (such as id and state) of a run.
-
-    A config key that is also a result gets the prefix `config.`.
-    """
-    row = flat(results)
-    settings = {key: value for key, value in flat(config).items() if not key.startswith("_wandb")}
-    named = {f"config.{key}" if key in row else key: value for key, value in settings.items()}
-    return {**named, **row, **{key: value for key, value in about.items() if key not in row}}
+def log_of(about: Row, config: Row, results: Iterable[Row]) -> RunLog:
+    """Return a run from its attributes (such as id and state), its config, and rows of results."""
+    settings = {key: value for key, value in config.items() if not key.startswith("_wandb")}
+    return RunLog(about, settings, [flat(row) for row in results])
 
 
 def _about(run: Any) -> Row:

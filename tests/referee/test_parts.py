@@ -1,0 +1,142 @@
+"""Logs of which several folders are one run, and logs with two columns of one name."""
+
+import numpy as np
+import pytest
+import wandb
+from pytorch_lightning.loggers import CSVLogger
+from torch.utils.tensorboard import SummaryWriter
+
+import ablate
+from ablate.errors import UserError
+from ablate.evidence.foreign import source
+from ablate.evidence.foreign.wandb_api import read_project
+
+ASKED = {"arm": "folder_1", "better": "lower", "baseline": "relu"}
+
+
+@pytest.fixture(params=["validation", "test"])
+def keras(request, write_events, tmp_path):
+    """Logs of Keras: the folders `train` and `validation` in the folder of each run."""
+    for place, arm in enumerate(("relu", "gelu")):
+        for seed in range(3):
+            run = tmp_path / arm / f"s{seed}"
+            for shift, split in enumerate(("train", request.param)):
+                losses = [3 - 0.1 * e - place + 0.01 * seed + 10 * shift for e in range(4)]
+                points = [("epoch_loss", epoch, loss) for epoch, loss in enumerate(losses)]
+                if shift:
+                    points += [("evaluation_loss_vs_iterations", 900, losses[-1])]
+                write_events(run / split, 100 + shift, points)
+    return tmp_path, request.param
+
+
+def test_the_folders_of_keras_for_two_data_sets_are_one_run(keras):
+    root, split = keras
+    for more in ({}, {"run": "run", "step": "_step"}):
+        verdict = ablate.compare(root, metric=f"{split}/epoch_loss", **ASKED, **more).to_dict()
+        (claim,) = verdict["claims"]
+        assert [arm["runs"] for arm in claim["arms"]] == [3, 3]
+        assert claim["arms"][1]["mean"] == pytest.approx(12.71)
+    table = source.read(root, ["_step"])
+    assert table.column("run", "run").labels()[1][0] == "gelu/s0"
+    assert "folder_3" not in table.columns
+    with pytest.raises(UserError, match=f"mean (train|{split})/epoch_loss or .*/epoch_loss?"):
+        ablate.compare(root, metric="epoch_loss", **ASKED)
+
+
+def test_the_best_epoch_of_one_data_set_chooses_the_row_of_the_other(keras):
+    root, split = keras
+    asked = {"run": "run", "step": "_step", "take": "best", "by": f"{split}/epoch_loss"}
+    (claim,) = ablate.compare(root, metric="train/epoch_loss", **ASKED, **asked).to_dict()["claims"]
+    assert claim["arms"][1]["mean"] == pytest.approx(2.71)
+
+
+def test_a_study_that_names_the_column_of_the_data_sets_gets_a_run_for_each(keras):
+    root, split = keras
+    verdict = ablate.compare(root, metric="epoch_loss", where={"folder_3": split}, **ASKED)
+    (claim,) = verdict.to_dict()["claims"]
+    assert [arm["runs"] for arm in claim["arms"]] == [3, 3]
+    assert claim["arms"][1]["mean"] == pytest.approx(12.71)
+
+
+def test_a_folder_called_train_that_is_alone_is_a_run(write_events, tmp_path):
+    for arm in ("train", "a"):
+        write_events(tmp_path / arm, 100, [("loss", 0, 1.0)])
+    assert source.read(tmp_path).column("run", "run").labels()[1] == ["a", "train"]
+
+
+def test_the_folders_of_add_scalars_are_parts_of_their_run(tmp_path):
+    for seed in range(2):
+        with SummaryWriter(tmp_path / f"s{seed}") as writer:
+            for step in range(3):
+                writer.add_scalar("lr", 0.1, step)
+                writer.add_scalars("val/loss", {"greedy": 9.0 - step, "beam": 8.0 - step}, step)
+    table = source.read(tmp_path, ["val_loss_beam/val/loss"])
+    assert table.column("run", "run").labels()[1] == ["s0", "s1"]
+    assert table.numbers("val_loss_beam/val/loss", "metric").tolist() == [6.0, 6.0]
+    assert table.numbers("val_loss_greedy/val/loss", "metric").tolist() == [7.0, 7.0]
+    assert table.numbers("lr", "metric").tolist() == pytest.approx([0.1, 0.1])
+    table = source.read(tmp_path, ["val/loss", "folder_2"])
+    values = table.numbers("val/loss", "metric")
+    assert sorted(values[np.isfinite(values)]) == [6.0, 6.0, 7.0, 7.0]
+
+
+def test_a_hyperparameter_and_a_metric_of_one_name_are_two_columns(tmp_path):
+    for seed, crashed in enumerate((False, True)):
+        logger = CSVLogger(tmp_path, name="relu", version=seed)
+        logger.log_hyperparams({"loss": 4.0, "run": "mine", "lr": 0.1, "optim": {"loss": 1}})
+        logger.log_metrics({"acc": 0.5}, 0)
+        if not crashed:
+            logger.log_metrics({"loss": 2.5}, 1)
+        logger.save()
+    for wanted in ([], ["step"]):
+        table = source.read(tmp_path, wanted)
+        values = table.numbers("loss", "metric")
+        assert values[np.isfinite(values)].tolist() == [2.5]
+        assert {*table.numbers("hparams.loss", "metric")} == {4.0}
+        assert {*table.numbers("lr", "metric")} == {0.1}
+        assert table.column("run", "run").labels()[1] == ["relu/version_0", "relu/version_1"]
+        assert table.column("hparams.run", "run").labels()[1] == ["mine"]
+        assert {*table.numbers("optim.loss", "metric")} == {1.0}
+
+
+class Run:
+    """A run as `wandb.Api().runs` gives it."""
+
+    def __init__(self, number, history):
+        self.id, self.name, self.group, self.job_type = f"r{number}", f"run {number}", "g", None
+        self.state, self.created_at = "finished", "2026-05-01T12:00:00Z"
+        self.config = {"loss": 4.0, "name": "swiglu"}
+        self.history = [{"_step": step, **row} for step, row in enumerate(history)]
+        self.summary_metrics = {k: v for row in self.history for k, v in row.items()}
+
+    def scan_history(self):
+        return iter(self.history)
+
+
+class Api:
+    def runs(self, path, filters):
+        return [Run(0, [{"acc": 0.5}, {"loss": 2.5}]), Run(1, [{"acc": 0.5}])]
+
+
+@pytest.mark.parametrize("wanted", [[], ["_step"]])
+def test_a_config_key_of_wandb_is_no_metric_where_the_metric_is_missing(wanted):
+    table = read_project(Api(), "me/project", wanted)
+    values = table.numbers("loss", "metric")
+    assert values[np.isfinite(values)].tolist() == [2.5]
+    assert {*table.numbers("config.loss", "metric")} == {4.0}
+    assert table.column("name", "arm").labels()[1] == ["run 0", "run 1"]
+    assert table.column("config.name", "arm").labels()[1] == ["swiglu"]
+
+
+def test_an_offline_run_of_wandb_has_its_config_beside_its_metrics(tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    settings = wandb.Settings(console="off", mode="offline", x_disable_stats=True)
+    run = wandb.init(project="p", dir=tmp_path, config={"loss": 4.0}, settings=settings)
+    run.log({"acc": 0.5})
+    run.log({"loss": 2.5})
+    run.finish()
+    wandb.teardown()
+    table = source.read(tmp_path / "wandb", ["_step"])
+    assert table.numbers("loss", "metric").tolist()[1:] == [2.5]
+    assert table.numbers("config.loss", "metric").tolist() == [4.0, 4.0]
+    assert sum(table.numbers("loss", "metric") == 4.0) == 0
