@@ -107,7 +107,7 @@ def _cases(claim: Claim, runs: Runs, arms: Arms) -> tuple[Cases, int]:
         treatment, baseline = scores[:, whole]
         deviations, incomplete = treatment - baseline, int((~whole).sum())
     cases = [Case(place, float(value), None) for place, value in enumerate(np.sort(deviations))]
-    return Cases(cases, [], claim.tolerance, claim.margin), incomplete
+    return Cases(cases, claim.tolerance, claim.margin), incomplete
 
 
 def joined(claim: Claim, parts: Iterable[Cases]) -> Cases:
@@ -117,7 +117,7 @@ def joined(claim: Claim, parts: Iterable[Cases]) -> Cases:
         claim: a claim that must hold in every run.
         parts: the deviations on each dataset.
     """
-    return Cases([case for part in parts for case in part.cases], [], claim.tolerance, claim.margin)
+    return Cases([case for part in parts for case in part.cases], claim.tolerance, claim.margin)
 
 
 def _of_means(

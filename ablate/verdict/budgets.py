@@ -40,7 +40,8 @@ from ablate.evidence.types import Answer, Claim, Entry, Learning, Run, Target
 from ablate.metric.table import metric_of
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.floor import nothing_learned
-from ablate.verdict.sides import ContrastError, pairs, sides
+from ablate.verdict.kind.base import Finding, Judged
+from ablate.verdict.sides import Side, pairs
 
 QUARTER = 0.25
 UNJUDGED = ("exact", "stability")  # kinds of claims that do not depend on the quality of a model
@@ -48,7 +49,7 @@ SKILL = "val/skill"
 WITHOUT = ("exact", "stability", "trend")  # kinds that do not compare the losses of two models
 
 
-def learning(claim: Claim, evidence: Evidence) -> Learning:
+def learning(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Learning:
     """Return the gain of every arm in the last quarter of training, and the arms still learning.
 
     The result has the form of verdict.json. It has no gains for a claim without a margin, an exact
@@ -57,68 +58,49 @@ def learning(claim: Claim, evidence: Evidence) -> Learning:
     """
     log = claim["kind"] == "trend" and claim["scale"] == "log_log"
     metric = f"val/{claim['metric'].rpartition('/')[2]}"
-    if claim["kind"] in UNJUDGED or log or not claim["margin"]:
+    asked = claim["kind"] not in UNJUDGED and not log and claim["margin"]
+    if not asked or nothing_learned(claim, arms, evidence):
         return {"metric": metric, "gains": {}, "still": []}
     better = metric_of(metric).better or claim["better"]  # equality has no better side
     sign = 1 if better == "higher" else -1
-    arms = {name: _gains(runs, metric) for name, runs in _arms(claim, evidence).items()}
-    gains = {
-        name: sign * statistics.fmean(arm_gains) for name, arm_gains in arms.items() if arm_gains
-    }
+    by_arm = {arm_label(side.levels): _gains(side.every, metric) for side in arms}
+    gains = {name: sign * statistics.fmean(of_arm) for name, of_arm in by_arm.items() if of_arm}
     still = [name for name, gain in gains.items() if gain >= claim["margin"] / 2]
     return {"metric": metric, "gains": gains, "still": still}
 
 
-def check_cannot(claim: Claim, entry: Entry, evidence: Evidence) -> Entry:
+def check_cannot(finding: Finding, entry: Entry, evidence: Evidence) -> Entry:
     """Return the result of a claim, undecided if longer training might refute the claim.
 
     Only a supported claim with the key `cannot`, which says that an arm cannot do something,
     becomes undecided: if an arm may still have been improving at the end of training.
     """
-    if not claim.get("cannot"):
+    if not finding.claim.get("cannot"):
         return entry
-    state = learning(claim, evidence)
+    state = learning(finding.claim, finding.sides, evidence)
     flat = state["gains"] and not state["still"]
-    return entry if flat else make_undecided(claim, entry, "an arm may still have been learning")
+    return entry if flat else make_undecided(entry, "an arm may still have been learning")
 
 
-def make_undecided(claim: Claim, entry: Entry, when: str) -> Entry:
+def make_undecided(entry: Entry, when: str) -> Entry:
     """Return the result of a claim, undecided if it supports that an arm *cannot* do something.
 
     Args:
-        claim: the claim.
-        entry: its result in the form of verdict.json.
+        entry: the claim in the form of verdict.json.
         when: the reason, which is stored in the result.
     """
-    if not claim.get("cannot") or entry["verdict"] != SUPPORTED:
+    if not entry.get("cannot") or entry["verdict"] != SUPPORTED:
         return entry
     nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # no test is decisive any more
     return {**entry, **nothing, "verdict": INCONCLUSIVE, "withheld": when}
 
 
-def _arms(claim: Claim, evidence: Evidence) -> dict[str, list[Run]]:
-    """Return the finished runs of every arm of a claim, by label of the arm.
-
-    The result is {} if no arm has learned, or if the runs cannot form the difference of the claim.
-    """
-    try:
-        arms = sides(claim, evidence)
-    except ContrastError:
-        return {}
-    if nothing_learned(claim, arms, evidence):
-        return {}
-    return {
-        arm_label(side.levels): [run for run in side.every if run["status"] == "finished"]
-        for side in arms
-    }
-
-
 def _gains(runs: Iterable[Run], metric: str) -> list[float]:
-    """Return the gain in the last quarter of the steps, for each run with a curve of this
+    """Return the gain in the last quarter of the steps, for each finished run with a curve of this
     metric: the last value minus the interpolated value at three quarters of the steps.
     """
     gains = []
-    for run in runs:
+    for run in (run for run in runs if run["status"] == "finished"):
         steps, values = run["curve"].get("step", []), _curve(run, metric)
         if len(steps) > 1 and len(values) == len(steps) and None not in values:
             x, y = np.array(steps, float), np.array(values, float)
@@ -137,7 +119,9 @@ def _curve(run: Run, metric: str) -> Sequence[float | None]:
     return [None if x is None else (x - chance) / (bound - chance) for x in nll]
 
 
-def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evidence) -> list[Entry]:
+def both(
+    long: Sequence[Judged], early: Sequence[Judged], evidence: Evidence, short: Evidence
+) -> list[Entry]:
     """Return the claims of verdict.json with their results at the long and at the short budget.
 
     The result at the short budget (after the short number of training steps) is in the key `short`.
@@ -151,34 +135,19 @@ def both(long: list[Entry], early: list[Entry], evidence: Evidence, short: Evide
         short: the runs after the short number of training steps.
     """
     combined: list[Any] = []
-    for claim, late, soon in zip(evidence.study["claims"], long, early, strict=True):
-        if late["verdict"] != SUPPORTED:
-            soon = make_undecided(claim, soon, "longer training does not confirm it")
-        answer: Any = {key: x for key, x in soon.items() if key in Answer.__annotations__}
-        answer["steps"] = _steps(claim, short, "budget.short")
-        answer["time_to_target"] = time_to_target(late, evidence, short)
-        steps, gained = _steps(claim, evidence, "budget.steps"), learning(claim, evidence)
-        combined.append({**late, "steps": steps, "learning": gained, "short": answer})
+    for (late, entry), (soon, first) in zip(long, early, strict=True):
+        if entry["verdict"] != SUPPORTED:
+            first = make_undecided(first, "longer training does not confirm it")
+        answer: Any = {key: x for key, x in first.items() if key in Answer.__annotations__}
+        answer["steps"] = steps_of(soon.runs, "budget.short", short.regime["steps"])
+        answer["time_to_target"] = time_to_target(late, soon)
+        steps = steps_of(late.runs, "budget.steps", evidence.regime["steps"])
+        gained = learning(late.claim, late.sides, evidence)
+        combined.append({**entry, "steps": steps, "learning": gained, "short": answer})
     return combined
 
 
-def _steps(claim: Claim, evidence: Evidence, factor: str) -> int | str:
-    """Return the number of training steps of a claim's runs, as text if the runs differ.
-
-    Args:
-        claim: the claim.
-        evidence: the runs at one of the two budgets.
-        factor: the config key of this budget, which may be a factor of the study.
-    """
-    steps = evidence.regime["steps"]
-    try:
-        arms = sides(claim, evidence)
-    except ContrastError:
-        return steps
-    return steps_of((run for arm in arms for run in arm.every), factor, steps)
-
-
-def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | None:
+def time_to_target(long: Finding, short: Finding) -> Target | None:
     """Return the steps that the baseline needs to reach the treatment's nll, as in verdict.json.
 
     In place of a number of steps, None means more steps than the long budget. The whole result is
@@ -186,18 +155,18 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
     run was validated.
 
     Args:
-        entry: the claim.
-        long: the evidence at the long budget.
-        short: the evidence after the short number of training steps.
+        long: the result of the claim at the long budget.
+        short: its result after the short number of training steps.
     """
-    if entry["kind"] in WITHOUT or entry["minus"] or not entry["baseline"]:
+    claim = long.claim
+    if claim["kind"] in WITHOUT or claim["minus"] or not claim["baseline"]:
         return None
-    treatment, baseline = sides(entry, long)
+    treatment, baseline = long.sides
     curves = [[run["curve"] for run in arm.every] for arm in (treatment, baseline)]
     if curves[0] == curves[1]:
         return None
     steps: dict[int, list[float]] = {}
-    for early, late in pairs(sides(entry, short)[0], baseline):
+    for early, late in pairs(short.sides[0], baseline):
         with suppress(KeyError):  # the treatment has no validation at the short budget
             goal = value(early, VAL_NLL)
             if VAL_NLL in late["curve"] and late["status"] != "failed":
@@ -208,7 +177,7 @@ def time_to_target(entry: Entry, long: Evidence, short: Evidence) -> Target | No
     if not needed:
         return None
     updates = [*needed.values()]
-    ends = _interval(updates, entry["alpha"])
+    ends = _interval(updates, claim["alpha"])
     return {
         "metric": VAL_NLL,
         "updates": _reached(statistics.median(updates)),

@@ -6,7 +6,7 @@ adjusted. The p-values and intervals of each claim already account for interim a
 Claims of a screen whose variants have no runs yet get no verdict, but count in the correction.
 """
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from typing import Any, cast
 
@@ -59,13 +59,14 @@ def conclude(evidence: Evidence) -> Verdict:
     answerable, waiting = split_claims(evidence.runs, evidence.study)
     primary = next(map(name_of, evidence.study["claims"]), "")
     evidence = replace(evidence, study=evidence.study | {"claims": answerable})
-    findings, claims = judge(evidence, registration, waiting, primary)
+    judged = judge(evidence, registration, waiting, primary)
     short = evidence.short
-    early = judge(short, registration, waiting, primary)[1] if short else []
-    noted = [*departed, *caveats(evidence, findings, claims, waiting)]
-    for claim in (*claims, *early):
+    early = judge(short, registration, waiting, primary) if short else []
+    noted = [*departed, *caveats(evidence, judged, waiting)]
+    for _, claim in (*judged, *early):
         claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
-    entries = both(claims, early, evidence, short) if short else claims
+    claims = [claim for _, claim in judged]
+    entries = both(judged, early, evidence, short) if short else claims
     answered = zip(evidence.study["claims"], entries, strict=True)
     return {
         "experiment": evidence.name,
@@ -74,7 +75,7 @@ def conclude(evidence: Evidence) -> Verdict:
         "study_hash": registration["hash"],
         "registered": registration["time"],
         "looks": registration["looks"],
-        "alpha_spent": alpha_spent(findings),
+        "alpha_spent": alpha_spent(finding for finding, _ in judged),
         "versions": versions(evidence.runs),
         "exploratory": any(claim["exploratory"] for claim in claims),
         "runs": len(evidence.runs),
@@ -108,7 +109,7 @@ def _regime(evidence: Evidence) -> Regime:
     return regime
 
 
-def alpha_spent(findings: list[Finding]) -> float:
+def alpha_spent(findings: Iterable[Finding]) -> float:
     """Return the largest part of alpha that the analyses so far have spent on any claim.
 
     An exact claim counts with all of its alpha.

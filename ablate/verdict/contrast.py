@@ -51,11 +51,6 @@ class Contrast:
     looks: Fractions
 
     @property
-    def runs(self) -> list[Run]:
-        """All runs of the arms, including failed runs."""
-        return [run for side in self.sides for run in side.every]
-
-    @property
     def estimate(self) -> Estimate:
         """The mean of the paired differences, with its standard error."""
         mean_difference = estimate(self.differences, self.parts, self.plus)

@@ -16,7 +16,7 @@ run, they compute the same numbers. Then nothing is random, and every case is ch
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,7 +37,7 @@ from ablate.verdict.decision import (
     needs_no_training,
     thresholds,
 )
-from ablate.verdict.sides import has, pairs, sides
+from ablate.verdict.sides import Side, has, pairs
 
 MOVED = 1e-3  # smallest response of the negative control
 Runs = tuple[Run] | tuple[Run, Run]  # of a case
@@ -76,7 +76,6 @@ class Exact:
     """
 
     cases: list[Case]
-    runs: list[Run]  # all runs of the claim, including failed ones
     tolerance: float
     margin: float  # 0: none
     one_sided: bool = False  # whether negative values satisfy the claim
@@ -180,20 +179,21 @@ class Exact:
         return REFUTED if self.broken else SUPPORTED
 
 
-def examine(claim: Claim, evidence: Evidence) -> Exact:
+def examine(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Exact:
     """Return the values that an exact claim restricts, with the rule of the claim.
 
     An exact claim states that every value is within a tolerance of 0, or at least a margin away
     from 0. A value is of a single run, or of a pair of runs with the same seed if the claim names
     two arms.
+
+    Args:
+        claim: the claim.
+        arms: its two arms, or a single side with all of its runs.
+        evidence: the evidence of the study.
     """
-    if claim["treatment"]:
-        arms = sides(claim, evidence)
-        runs = [run for arm in arms for run in arm.every]
-        measured: list[Runs] = [*pairs(*arms)]
-    else:
-        runs = [run for run in evidence.runs if has(run, claim["where"])]
-        measured = [(run,) for run in runs]
+    alone = [(run,) for run in evidence.runs if has(run, claim["where"])]
+    measured: Sequence[Runs] = [*pairs(*arms)] if claim["treatment"] else alone
+    runs = [run for arm in arms for run in arm.every]
     cases = [
         Case(of_case[0]["seed"], _value(claim, of_case, evidence), _moved(claim, of_case))
         for of_case in measured
@@ -201,8 +201,8 @@ def examine(claim: Claim, evidence: Evidence) -> Exact:
     ]
     below = claim["better"] == "lower" and not claim["margin"]
     draws = _draws(runs, evidence) if claim["metric"].startswith("probe/") else None
-    result = Exact(cases, runs, claim["tolerance"], claim["margin"], below, draws)
-    return replace(result, elsewhere=_fault(result, claim, evidence))
+    result = Exact(cases, claim["tolerance"], claim["margin"], below, draws)
+    return replace(result, elsewhere=_fault(result, runs, claim, evidence))
 
 
 def _draws(runs: list[Run], evidence: Evidence) -> int | None:
@@ -217,7 +217,9 @@ def _draws(runs: list[Run], evidence: Evidence) -> int | None:
     return int(stated[0][1]) if stated else None
 
 
-def _fault(cases: Exact, claim: Claim, evidence: Evidence) -> tuple[str, float] | None:
+def _fault(
+    cases: Exact, runs: list[Run], claim: Claim, evidence: Evidence
+) -> tuple[str, float] | None:
     """Return an arm outside the claim that violates its rule, with the arm's distance from 0.
 
     The rule is a tolerance or a margin. Such an arm shows that the check can fail. It is named by
@@ -225,7 +227,7 @@ def _fault(cases: Exact, claim: Claim, evidence: Evidence) -> tuple[str, float] 
     that names two arms, the value is a difference of the same two levels, with other levels of the
     other factors.
     """
-    inside = {run["cell"] for run in cases.runs}
+    inside = {run["cell"] for run in runs}
     by_key = {run_key(run["levels"], run["seed"]): run for run in evidence.runs}
     for run in evidence.runs:
         partner = by_key.get(run_key(run["levels"] | claim["baseline"], run["seed"]))
@@ -236,7 +238,7 @@ def _fault(cases: Exact, claim: Claim, evidence: Evidence) -> tuple[str, float] 
             continue
         distance = cases.distance(Case(run["seed"], value, None))
         if not cases.holds(distance):
-            return in_sentence(_new_levels(run, cases.runs) or run["levels"]), distance
+            return in_sentence(_new_levels(run, runs) or run["levels"]), distance
     return None
 
 
@@ -308,19 +310,18 @@ class TrainedValue(Estimate):
         return thresholds((0.0, first), (low, INCONCLUSIVE), (high, last))
 
 
-def took_steps(runs: Iterable[Run]) -> bool:
-    """Return whether any run made an optimiser step."""
-    return any((run["metrics"].get("steps") or 0) > 0 for run in runs)
-
-
-def trained_value(claim: Claim, cases: Exact, evidence: Evidence) -> TrainedValue | None:
+def trained_value(
+    claim: Claim, arms: Sequence[Side], cases: Exact, evidence: Evidence
+) -> TrainedValue | None:
     """Return the mean over seeds of the values that an exact claim restricts.
 
     The result is None if training does not affect the values, or if no run was trained.
     """
     constructed = needs_no_training(claim["metric"])
     identical = bool(claim["treatment"]) and not any(case.value for case in cases.counted)
-    if constructed or identical or not took_steps(cases.runs):
+    runs = (run for arm in arms for run in arm.every)
+    trained = any((run["metrics"].get("steps") or 0) > 0 for run in runs)
+    if constructed or identical or not trained:
         return None
     worst = _worst_by_seed(cases)
     mean_distance = estimate(np.array([*worst.values()], dtype=np.float64))

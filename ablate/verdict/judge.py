@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Cases, Claim, Entry, Question, Registration, Run
+from ablate.evidence.types import Cases, Claim, Question, Registration, Run
 from ablate.phrases import name_of
 from ablate.progress import track
 from ablate.stats.estimate import SENTENCES, Estimate
@@ -32,7 +32,7 @@ from ablate.verdict.decidable import control
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Decision, side
 from ablate.verdict.exact import Exact, TrainedValue
 from ablate.verdict.kind import kind_of
-from ablate.verdict.kind.base import Finding
+from ablate.verdict.kind.base import Finding, Judged
 from ablate.verdict.sides import names
 
 ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
@@ -94,8 +94,8 @@ def _decision(finding: Finding, p: Tests) -> Decision:
 
 def judge(
     evidence: Evidence, registration: Registration, waiting: Sequence[Claim], primary: str
-) -> tuple[list[Finding], list[Entry]]:
-    """Return the statistical results of all claims, and all claims in the form of verdict.json.
+) -> list[Judged]:
+    """Return the statistical result of every claim, and the claim in the form of verdict.json.
 
     Args:
         evidence: the evidence of the study.
@@ -106,7 +106,7 @@ def judge(
     decided = decide(evidence, waiting)
     undecided = sum(claim["kind"] != "exact" for claim in waiting)
     undecided += sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
-    entries = []
+    judged = []
     for each in decided:
         claim = each.finding.claim
         given: Any = claim
@@ -120,8 +120,8 @@ def judge(
             "older_cells": older,
             "primary": name_of(claim) == primary,
         }
-        entries.append(check_cannot(claim, entry, evidence))
-    return [each.finding for each in decided], entries
+        judged.append((each.finding, check_cannot(each.finding, entry, evidence)))
+    return judged
 
 
 def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:

@@ -81,15 +81,20 @@ def has(run: Run, levels: Levels) -> bool:
 
 
 def _sides(claim: Question, evidence: Evidence) -> list[tuple[float, Levels]]:
-    """Return weight and levels of each arm, including the arms that an interaction subtracts."""
+    """Return weight and levels of each arm, including the arms that an interaction subtracts.
+
+    An exact claim that names no arms has a single side, with all runs that it is about.
+    """
     sign = 1.0 if claim["better"] == "higher" else -1.0
     if claim["kind"] == "trend":
         arms: list[tuple[float, Levels]] = [
             (w, {claim["over"]: v})
             for v, w in slope(claim, (run["levels"] for run in evidence.runs)).items()
         ]
-    else:
+    elif claim["treatment"]:
         arms = [(1.0, claim["treatment"]), (-1.0, claim["baseline"])]
+    else:
+        arms = [(1.0, {})]
     sides = [(sign * weight, claim["where"] | arm) for weight, arm in arms]
     if not claim["minus"]:
         return sides

@@ -23,7 +23,7 @@ from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
 from ablate.verdict.judge import decide
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
-from ablate.verdict.sides import has, sides
+from ablate.verdict.sides import has
 
 LEAST = 4  # smallest number of seeds at the first of several interim analyses
 FUTILE = 0.1  # conditional power below which a claim is not continued
@@ -50,15 +50,10 @@ def needed(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Levels]:
     the claims that lack the runs of an arm, which count in the correction.
     """
     budgets = [evidence, *([evidence.short] if evidence.short else [])]
-    claims = [
-        finding.claim
-        for budget in budgets
-        for finding, _, decision in decide(budget, waiting)
-        if not over(finding, decision)
-    ]
     arms: list[Levels] = []
-    for claim in claims:
-        arms += [arm for arm in _arms(claim, evidence) if arm not in arms]
+    for finding, _, decision in (each for budget in budgets for each in decide(budget, waiting)):
+        if not over(finding, decision):
+            arms += [arm for arm in _arms(finding, evidence) if arm not in arms]
     return arms
 
 
@@ -93,9 +88,9 @@ def _futile(finding: Finding) -> bool:
     )
 
 
-def _arms(claim: Claim, evidence: Evidence) -> Iterable[Levels]:
+def _arms(finding: Finding, evidence: Evidence) -> Iterable[Levels]:
     """Return the levels of every run that a claim uses, including its positive control."""
-    runs = [run for side in sides(claim, evidence) for run in side.every]
+    runs, claim = finding.runs, finding.claim
     if loses := claim.get("loses"):
         arm = claim["where"] | claim["baseline"] | loses
         runs += [run for run in evidence.runs if has(run, arm)]

@@ -15,8 +15,10 @@ from ablate.ledger.verdicts import collect
 from ablate.report.selection import claims as with_details
 from ablate.report.tables import targets
 from ablate.report.write import write_report
-from ablate.verdict.budgets import _interval, learning
+from ablate.verdict import budgets
+from ablate.verdict.budgets import _interval
 from ablate.verdict.conclude import conclude
+from ablate.verdict.sides import sides
 from ablate.verdict.study_checks import match_problems
 
 STEPS = [600, 1200, 1800, 2400]
@@ -52,6 +54,10 @@ def at_both(run, evidence, claim):
         return replace(collected, regime=REGIME)
 
     return make
+
+
+def learning(claim, evidence):
+    return budgets.learning(claim, sides(claim, evidence), evidence)
 
 
 def only(evidence):

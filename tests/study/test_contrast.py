@@ -53,7 +53,7 @@ def test_failed_runs_are_no_result(claim, arms, run, evidence):
     runs[0] = run({"model/residual": "pre_ln"}, 0, "failed")
     pairs = contrast(claim(), evidence(runs))
     assert (pairs.seeds, pairs.unpaired) == ([1], [0])
-    assert runs[0] in pairs.runs
+    assert runs[0] in pairs.sides[0].every
 
 
 def test_where_selects_runs(claim, factorial, evidence):

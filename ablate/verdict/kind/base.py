@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from scipy import optimize
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Failures, Run
+from ablate.evidence.types import Claim, Entry, Failures, Run
 from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
 from ablate.stats.power import has_spread
@@ -26,7 +26,7 @@ from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold, side
 from ablate.verdict.exact import Exact
 from ablate.verdict.floor import FEWEST, failures, rates_of_failure
-from ablate.verdict.sides import ContrastError
+from ablate.verdict.sides import ContrastError, Side
 
 Tested = Estimate | Rates
 NOTHING = Estimate(math.nan, 0, 0, math.nan, math.nan)
@@ -43,7 +43,7 @@ class Finding:
 
     claim: Claim
     result: Tested | Exact
-    runs: list[Run]  # all runs of the claim, including failed ones
+    sides: list[Side]  # the compared arms; [] if the runs cannot form the difference
     paired: Contrast | None = None
     p: Tests = field(
         default_factory=dict
@@ -54,6 +54,14 @@ class Finding:
         default_factory=dict
     )  # numbers of runs that failed to learn, by arm
     rates: Rates | None = None  # failure rates, if they decide the claim
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs of the claim, including failed runs."""
+        return [run for side in self.sides for run in side.every]
+
+
+Judged = tuple[Finding, Entry]  # a claim with its result, and in the form of verdict.json
 
 
 class Kind(ABC):
@@ -107,7 +115,7 @@ class Kind(ABC):
         effect = learned.estimate
         rates = rates_of_failure(claim, learned.sides, learned.looks)
         if rates is not None and (tests := self.by_failures(rates, claim["alpha"])):
-            return Finding(claim, effect, learned.runs, learned, tests, rates=rates)
+            return Finding(claim, effect, learned.sides, learned, tests, rates=rates)
         if effect.pairs < FEWEST:
             pairs = f"only {effect.pairs} pair" if effect.pairs else "no pair"
             why = f"{pairs} of runs learned the task, and an interval needs {FEWEST} pairs"
@@ -157,7 +165,7 @@ class Kind(ABC):
             problem: the reason why the claim cannot be judged, if there is such a reason.
         """
         p = self.tests(NOTHING if problem else estimate, float(claim["margin"]))
-        return Finding(claim, estimate, paired.runs if paired else [], paired, p, problem)
+        return Finding(claim, estimate, paired.sides if paired else [], paired, p, problem)
 
     @abstractmethod
     def tests(self, estimate: Any, margin: float) -> Tests:

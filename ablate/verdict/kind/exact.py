@@ -12,6 +12,7 @@ from ablate.stats.holm import Tests
 from ablate.verdict.decision import REFUTED, SUPPORTED, MarginThreshold
 from ablate.verdict.exact import TrainedValue, examine, trained_value
 from ablate.verdict.kind.base import Finding, Kind, arm_problems
+from ablate.verdict.sides import sides
 
 
 class ExactKind(Kind):
@@ -54,13 +55,14 @@ class ExactKind(Kind):
         If the claim is about trained models, whose values vary between seeds, the result also has
         the mean over seeds and its p-values.
         """
-        cases = examine(claim, evidence)
-        value = trained_value(claim, cases, evidence)
+        arms = sides(claim, evidence)
+        cases = examine(claim, arms, evidence)
+        value = trained_value(claim, arms, cases, evidence)
         if value is None:
-            return Finding(claim, cases, cases.runs, cases=cases)
+            return Finding(claim, cases, arms, cases=cases)
         tests = value.tests(claim["margin"] or claim["tolerance"])
         problem = "" if value.pairs else "no trained model was measured"
-        return Finding(claim, value, cases.runs, cases=cases, p=tests, problem=problem)
+        return Finding(claim, value, arms, cases=cases, p=tests, problem=problem)
 
     def tests(self, estimate: Any, margin: float) -> Tests:
         """Return the p-values of a claim about trained models.

@@ -20,39 +20,34 @@ from ablate.evidence.types import Claim, Entry, Levels, Run
 from ablate.metric.table import metric_of
 from ablate.phrases import counted, grouped, listed, name_of, number_of, quoted
 from ablate.verdict.budgets import WITHOUT
-from ablate.verdict.kind.base import Finding
-from ablate.verdict.sides import pairs, sides
+from ablate.verdict.kind.base import Judged
 from ablate.verdict.stages import FUTILE, needed
 from ablate.verdict.study_checks import COUNTED
-from ablate.verdict.wording.claim_caveats import OF_HOLM, claim_caveats, merged
+from ablate.verdict.wording.claim_caveats import OF_HOLM, claim_caveats, merged, of_sizes
 
-ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
 ENDS: dict[str, Callable[[list[Any]], Any]] = {"largest": max, "smallest": min}
 OF_TIMES = "While times were measured"
 SUBJECT = re.compile(r"Claims? ([\d, and]+): ")
 IDLE = 0.2  # number of cores that other processes may use during a time measurement
 
 
-def caveats(
-    evidence: Evidence, findings: list[Finding], claims: list[Entry], waiting: Sequence[Claim]
-) -> list[str]:
+def caveats(evidence: Evidence, judged: Sequence[Judged], waiting: Sequence[Claim]) -> list[str]:
     """Return all caveats of a study as sentences; caveats about the whole study come first.
 
     Args:
         evidence: the evidence of the study.
-        findings: the statistical result of each claim.
-        claims: each claim in the form of verdict.json.
+        judged: the claims.
         waiting: planned claims that lack the runs of an arm.
     """
     return [
         *_of_study(evidence),
-        *_of_waiting(claims, waiting),
+        *_of_waiting(len(judged) + len(waiting), len(waiting)),
         *_of_tuning(evidence),
         *_of_match(evidence),
-        *_of_sizes(evidence, findings),
+        *merged(of_sizes, judged, evidence),
         *_of_machine(evidence),
         *_of_runs(evidence, waiting),
-        *claim_caveats(evidence, findings, claims, waiting),
+        *claim_caveats(evidence, judged, waiting),
     ]
 
 
@@ -67,13 +62,12 @@ def _of_study(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _of_waiting(claims: list[Entry], waiting: Sequence[Claim]) -> Iterator[str]:
+def _of_waiting(planned: int, waiting: int) -> Iterator[str]:
     if waiting:
-        planned = len(claims) + len(waiting)
-        have, each = ("has", "it") if len(waiting) == 1 else ("have", "each")
+        have, each = ("has", "it") if waiting == 1 else ("have", "each")
         yield (
-            f"Of {planned} planned claims, {len(waiting)} {have} no answer yet: {each} compares an "
-            "arm that has no runs."
+            f"Of {planned} planned claims, {waiting} {have} no answer yet: {each} compares an arm "
+            "that has no runs."
         )
 
 
@@ -187,40 +181,6 @@ def _of_match(evidence: Evidence) -> Iterator[str]:
         f"{quoted(arm_label(match['to']))}, because these settings were adjusted: "
         f"{'; '.join(sizes)}."
     )
-
-
-def _of_sizes(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
-    """Yield caveats on compared arms with different numbers of trained parameters."""
-    names = {id(run): arm for arm, runs in by_label(evidence.runs).items() for run in runs}
-    lines = []
-    for claim in (finding.claim for finding in findings if not finding.problem):
-        ordered = (sorted(pair, key=_size) for pair in _compared(claim, evidence))
-        if sizes := "; ".join(dict.fromkeys(filter(None, (_apart(x, names) for x in ordered)))):
-            lines.append((claim, f"The arms differ in trained parameters: {sizes}."))
-    yield from merged(lines, evidence)
-
-
-def _apart(pair: Sequence[Run], names: dict[int, str]) -> str:
-    small, large = pair
-    more = _size(large) / _size(small) - 1 if _size(small) else 0.0
-    if more <= ALIKE:
-        return ""
-    return (
-        f"{_size(large):,} with {quoted(names[id(large)])} against {_size(small):,} with "
-        f"{quoted(names[id(small)])} ({100 * more:.0f} % more)"
-    )
-
-
-def _compared(claim: Claim, evidence: Evidence) -> Iterator[tuple[Run, Run]]:
-    """Yield pairs of runs that a claim compares; for a trend, runs at neighbouring levels."""
-    arms = sides(claim, evidence)
-    step = 1 if claim["kind"] == "trend" else 2
-    for first, second in zip(arms[::step], arms[1::step], strict=False):
-        yield from pairs(first, second)
-
-
-def _size(run: Run) -> int:
-    return int(run["metrics"].get("parameters") or 0)
 
 
 def _of_machine(evidence: Evidence) -> Iterator[str]:

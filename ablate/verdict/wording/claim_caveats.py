@@ -3,25 +3,29 @@
 A caveat about some of the claims begins with the numbers of these claims: "Claims 1 and 3: ...".
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import mean
 
 from ablate.config.labels import arm_label, texts_of_task
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
-from ablate.evidence.types import Claim, Entry
+from ablate.evidence.table import by_label
+from ablate.evidence.types import Claim, Entry, Run
 from ablate.metric.table import metric_in_words
 from ablate.phrases import claims_numbered, counted, listed, name_of, number_of, quoted
 from ablate.stats.estimate import SEEDS
 from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
 from ablate.verdict.contrast import asked_of
 from ablate.verdict.judge import seen_noise
-from ablate.verdict.kind.base import Finding
+from ablate.verdict.kind.base import Finding, Judged
+from ablate.verdict.sides import pairs
 from ablate.verdict.wording.details import direction
 from ablate.verdict.wording.effects import failures
 
 OF_HOLM = "The answers are corrected"
+ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
+Rule = Callable[[Finding, Entry, Evidence], Iterator[str]]  # yields the caveats on a claim
 NOISE = {  # the simulations in which the rate of wrong answers was measured, in words
     FEW: "{seeds} seeds and skewed differences",
     SKEWED: "{seeds} seeds and differences as skewed as those measured",
@@ -30,7 +34,7 @@ NOISE = {  # the simulations in which the rate of wrong answers was measured, in
 }
 
 
-def subject_of(claims: Sequence[Claim | Entry], evidence: Evidence) -> str:
+def subject_of(claims: Iterable[Entry], evidence: Evidence) -> str:
     """Return the start of a caveat: the numbers of its claims, such as "Claims 1 and 3: ".
 
     The result is "" if the caveat is about all claims.
@@ -40,57 +44,90 @@ def subject_of(claims: Sequence[Claim | Entry], evidence: Evidence) -> str:
     return "" if len(chosen) == len(numbers) else f"{claims_numbered(chosen)}: "
 
 
-def merged(lines: Iterable[tuple[Claim | Entry, str]], evidence: Evidence) -> Iterator[str]:
-    """Yield every sentence once, after the numbers of the claims that the sentence is about.
+def merged(rule: Rule, judged: Iterable[Judged], evidence: Evidence) -> Iterator[str]:
+    """Yield every caveat of a rule once, after the numbers of the claims that it is about.
 
     Args:
-        lines: claims, each with a sentence.
+        rule: yields the caveats on a claim.
+        judged: the claims.
         evidence: the evidence of the study.
     """
-    groups: dict[str, list[Claim | Entry]] = {}
-    for claim, line in lines:
-        groups.setdefault(line, []).append(claim)
-    for line, alike in groups.items():
-        yield f"{subject_of(alike, evidence)}{line}"
+    groups: dict[str, list[Entry]] = {}
+    for finding, entry in judged:
+        for caveat in rule(finding, entry, evidence):
+            groups.setdefault(caveat, []).append(entry)
+    for caveat, alike in groups.items():
+        yield f"{subject_of(alike, evidence)}{caveat}"
 
 
 def claim_caveats(
-    evidence: Evidence, findings: list[Finding], claims: list[Entry], waiting: Sequence[Claim]
+    evidence: Evidence, judged: Sequence[Judged], waiting: Sequence[Claim]
 ) -> Iterator[str]:
     """Yield the caveats on single claims as sentences.
 
     Args:
         evidence: the evidence of the study.
-        findings: the statistical result of each claim.
-        claims: each claim in the form of verdict.json.
+        judged: the claims.
         waiting: planned claims that lack the runs of an arm.
     """
-    yield from _of_claims(evidence, findings, claims)
-    yield from _of_noise(evidence, findings)
-    yield from _of_intervals(evidence, claims, waiting)
-    yield from _of_log(evidence, claims)
+    for claim in judged:
+        yield from merged(_of_estimate, [claim], evidence)
+    yield from merged(_of_age, judged, evidence)
+    yield from merged(_of_noise, judged, evidence)
+    tested = sum(bool(entry["p"]) for _, entry in judged)
+    family = tested + sum(claim["kind"] != "exact" for claim in waiting)
+    if tested and family > 1:
+        yield (
+            f"{OF_HOLM} for testing {family} claims at once (Holm). The intervals are not "
+            "corrected."
+        )
+    yield from merged(_of_interval, judged, evidence)
+    yield from merged(_of_log, judged, evidence)
 
 
-def _of_claims(evidence: Evidence, findings: list[Finding], claims: list[Entry]) -> Iterator[str]:
-    for finding, entry in zip(findings, claims, strict=True):
-        subject = subject_of([entry], evidence)
-        if finding.paired and finding.paired.unpaired:
-            unpaired = finding.paired.unpaired
-            seed, verb = ("Seeds", "are") if len(unpaired) > 1 else ("Seed", "is")
-            yield (
-                f"{subject}{seed} {listed(unpaired)} {verb} left out, because a run of the pair, "
-                "or the metric of a run, is missing."
-            )
-        failed = failures(finding.claim, entry)
-        if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
-            yield f"{subject}{failed}. The estimate leaves out their seeds in every arm."
-        yield from (f"{subject}{turn}" for turn in _turns(finding, entry))
-        if entry["method"].startswith("sign test"):
-            yield (
-                f"{subject}The differences of all {entry['pairs']} seeds are exactly equal, so the "
-                "interval has no width. Only the number of seeds shows how certain the answer is."
-            )
-    yield from _of_age(evidence, claims)
+def of_sizes(finding: Finding, _: Entry, evidence: Evidence) -> Iterator[str]:
+    """Yield a caveat if compared arms have different numbers of trained parameters."""
+    if finding.problem:
+        return
+    names = {runs[0]["arm"]: label for label, runs in by_label(evidence.runs).items()}
+    step = 1 if finding.claim["kind"] == "trend" else 2  # a trend compares neighbouring levels
+    arms = zip(finding.sides[::step], finding.sides[1::step], strict=False)
+    compared = (sorted(pair, key=_size) for first, second in arms for pair in pairs(first, second))
+    if sizes := "; ".join(dict.fromkeys(filter(None, (_apart(x, names) for x in compared)))):
+        yield f"The arms differ in trained parameters: {sizes}."
+
+
+def _apart(pair: Sequence[Run], names: Mapping[str, str]) -> str:
+    small, large = pair
+    more = _size(large) / _size(small) - 1 if _size(small) else 0.0
+    if more <= ALIKE:
+        return ""
+    return (
+        f"{_size(large):,} with {quoted(names[large['arm']])} against {_size(small):,} with "
+        f"{quoted(names[small['arm']])} ({100 * more:.0f} % more)"
+    )
+
+
+def _size(run: Run) -> int:
+    return int(run["metrics"].get("parameters") or 0)
+
+
+def _of_estimate(finding: Finding, entry: Entry, _: Evidence) -> Iterator[str]:
+    if finding.paired and (unpaired := finding.paired.unpaired):
+        seed, verb = ("Seeds", "are") if len(unpaired) > 1 else ("Seed", "is")
+        yield (
+            f"{seed} {listed(unpaired)} {verb} left out, because a run of the pair, or the metric "
+            "of a run, is missing."
+        )
+    failed = failures(finding.claim, entry)
+    if failed and not entry.get("decided_by_failures") and entry["effect"] is not None:
+        yield f"{failed}. The estimate leaves out their seeds in every arm."
+    yield from _turns(finding, entry)
+    if entry["method"].startswith("sign test"):
+        yield (
+            f"The differences of all {entry['pairs']} seeds are exactly equal, so the interval has "
+            "no width. Only the number of seeds shows how certain the answer is."
+        )
 
 
 def _turns(finding: Finding, entry: Entry) -> Iterator[str]:
@@ -115,65 +152,42 @@ def _turns(finding: Finding, entry: Entry) -> Iterator[str]:
             )
 
 
-def _of_age(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
-    """Yield caveats on claims with runs that were made before the study was registered."""
-    lines = []
-    for entry in claims:
-        if older := entry["older_cells"]:
-            runs = f"{counted(older, 'run')} {'were' if older > 1 else 'was'}"
-            then = ", so the answer is exploratory" if entry["exploratory"] else ""
-            lines.append((entry, f"{runs} made before the study was registered{then}."))
-    yield from merged(lines, evidence)
+def _of_age(_: Finding, entry: Entry, __: Evidence) -> Iterator[str]:
+    """Yield a caveat on a claim with runs that were made before the study was registered."""
+    if older := entry["older_cells"]:
+        runs = f"{counted(older, 'run')} {'were' if older > 1 else 'was'}"
+        then = ", so the answer is exploratory" if entry["exploratory"] else ""
+        yield f"{runs} made before the study was registered{then}."
 
 
-def _of_noise(evidence: Evidence, findings: list[Finding]) -> Iterator[str]:
-    """Yield caveats on claims whose test errs more often in simulations than alpha allows.
+def _of_noise(finding: Finding, _: Entry, __: Evidence) -> Iterator[str]:
+    """Yield a caveat on a claim whose test errs more often in simulations than alpha allows.
 
     The reason is the distribution of the paired differences, such as a skewed one.
     """
-    lines = [
-        (
-            finding.claim,
+    if noise := seen_noise(finding):
+        yield (
             f"In simulations with {NOISE[noise.reason].format(seeds=noise.seeds)}, up to "
             f"{100 * noise.rate:.1f} % of the answers were wrong, instead of the "
-            f"{100 * noise.nominal:.1f} % that the test allows (docs/explanation/calibration.md).",
+            f"{100 * noise.nominal:.1f} % that the test allows (docs/explanation/calibration.md)."
         )
-        for finding in findings
-        if (noise := seen_noise(finding))
-    ]
-    yield from merged(lines, evidence)
 
 
-def _of_intervals(
-    evidence: Evidence, claims: list[Entry], waiting: Sequence[Claim]
-) -> Iterator[str]:
-    tested = [entry for entry in claims if entry["p"]]
-    family = len(tested) + sum(claim["kind"] != "exact" for claim in waiting)
-    if tested and family > 1:
-        yield (
-            f"{OF_HOLM} for testing {family} claims at once (Holm). The intervals are not "
-            "corrected."
-        )
-    if by_seeds := [e for e in tested if e["levels_of_noise"] == SEEDS and e["interval"]]:
-        about = subject_of(by_seeds, evidence)
+def _of_interval(_: Finding, entry: Entry, evidence: Evidence) -> Iterator[str]:
+    if entry["p"] and entry["levels_of_noise"] == SEEDS and entry["interval"]:
         texts = texts_of_task(evidence.registration.get("components", {}))
         yield (
-            f"{about}The intervals include the variation between seeds, but not the variation "
-            f"between test {texts}."
+            "The intervals include the variation between seeds, but not the variation between "
+            f"test {texts}."
         )
 
 
-def _of_log(evidence: Evidence, claims: list[Entry]) -> Iterator[str]:
-    """Yield caveats from the history of each claim in the analysis log.
+def _of_log(_: Finding, entry: Entry, evidence: Evidence) -> Iterator[str]:
+    """Yield caveats from the history of a claim in the analysis log.
 
     The log has the interim analyses, earlier sweeps that asked the same question, and other
     settings (data, size, budget) in which the question was asked.
     """
-    lines = [(entry, line) for entry in claims for line in _asked_before(entry, evidence)]
-    yield from merged(lines, evidence)
-
-
-def _asked_before(entry: Entry, evidence: Evidence) -> Iterator[str]:
     asked = asked_of(entry, evidence)
     for attempt in asked["tried"]:
         yield f"The answer is exploratory, since the question was asked before: {attempt}."
