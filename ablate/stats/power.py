@@ -36,6 +36,13 @@ def has_spread(estimate: Any) -> bool:
     return bool(estimate.error > 0)
 
 
+def planned_error(noise: Any, pairs: int) -> float:
+    """Return the standard error of a planned sweep with `pairs` seeds and the noise of an
+    estimate.
+    """
+    return math.sqrt(noise.seed_variance / pairs + noise.sentence_variance)
+
+
 def half_widths(noise: Estimate | MeanDifference, pairs: int, tail: float) -> tuple[Values, Values]:
     """Return likely distances from the estimate of a planned sweep to the lower end, and to the
     upper end, of its confidence interval.

@@ -114,7 +114,11 @@ class Exact:
         """Return an infinite interval, because nothing is estimated."""
         return -math.inf, math.inf
 
-    def turns(self) -> list[MarginThreshold]:
+    def tests(self, bound: float) -> Tests:
+        """Return {}, because nothing is tested."""
+        return {}
+
+    def turns(self, alpha: float) -> list[MarginThreshold]:
         """Return the tolerances or margins at which the decision changes.
 
         Each entry has the decision from there on. The list is empty if no value was measured.
@@ -125,16 +129,6 @@ class Exact:
             return thresholds((0.0, REFUTED))
         near, far = (SUPPORTED, REFUTED) if self.margin else (REFUTED, SUPPORTED)
         return thresholds((0.0, near), (self.effect, far))
-
-    @property
-    def seeds(self) -> list[int]:
-        """The seeds of all cases, ascending."""
-        return sorted({case.seed for case in self.cases})
-
-    @property
-    def values(self) -> list[float | None]:
-        """The values of the cases in `counted`."""
-        return [case.value for case in self.counted]
 
     @property
     def broken(self) -> int:

@@ -212,7 +212,9 @@ def _counts(finding: Finding) -> dict[str, Any]:
             counts["elsewhere"] = cases.elsewhere
         if isinstance(estimate, TrainedValue):
             counts["holding"] = estimate.holding
-        entry |= {"seeds": cases.seeds, "differences": cases.values, "cases": counts}
+        seeds = sorted({case.seed for case in cases.cases})
+        values = [case.value for case in cases.counted]
+        entry |= {"seeds": seeds, "differences": values, "cases": counts}
     return entry
 
 

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from scipy import optimize
+from scipy import optimize, special
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim, Entry, Failures, Run
 from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
-from ablate.stats.power import has_spread
+from ablate.stats.power import Values, half_widths, has_spread, planned_error
 from ablate.stats.rates import Rates
 from ablate.verdict.contrast import Contrast, contrast
 from ablate.verdict.decidable import one_way
@@ -216,6 +216,9 @@ class Kind(ABC):
     ) -> float:
         """Return the probability of a decision, if `effect` is true.
 
+        The width of the interval depends on the standard deviation that the planned sweep will
+        measure. So the result is a mean over likely standard deviations.
+
         Args:
             side: name of the decision.
             estimate: an estimate with the noise to assume.
@@ -223,6 +226,18 @@ class Kind(ABC):
             effect: the true effect.
             pairs: number of paired seeds.
             alpha: the level.
+        """
+        bound = self.least(side, margin, *half_widths(estimate, pairs, alpha / 2))
+        return float(special.ndtr((effect - bound) / planned_error(estimate, pairs)).mean())
+
+    def least(self, side: str, margin: float, down: Values, up: Values) -> Values:
+        """Return the smallest estimate that leads to a decision.
+
+        Args:
+            side: name of the decision.
+            margin: the margin of the claim.
+            down: likely distances from the estimate to the lower end of its interval.
+            up: likely distances to the upper end.
         """
         raise NotImplementedError
 

@@ -10,7 +10,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
 from ablate.verdict.decision import REFUTED, SUPPORTED, MarginThreshold
-from ablate.verdict.exact import TrainedValue, examine, trained_value
+from ablate.verdict.exact import examine, trained_value
 from ablate.verdict.kind.base import Finding, Kind, arm_problems
 from ablate.verdict.sides import sides
 
@@ -58,18 +58,18 @@ class ExactKind(Kind):
         arms = sides(claim, evidence)
         cases = examine(claim, arms, evidence)
         value = trained_value(claim, arms, cases, evidence)
-        if value is None:
-            return Finding(claim, cases, arms, cases=cases)
-        tests = value.tests(claim["margin"] or claim["tolerance"])
-        problem = "" if value.pairs else "no trained model was measured"
-        return Finding(claim, value, arms, cases=cases, p=tests, problem=problem)
+        problem = "" if value is None or value.pairs else "no trained model was measured"
+        result = value or cases
+        tests = result.tests(claim["margin"] or claim["tolerance"])
+        return Finding(claim, result, arms, cases=cases, p=tests, problem=problem)
 
     def tests(self, estimate: Any, margin: float) -> Tests:
         """Return the p-values of a claim about trained models.
 
         The result is {} for other claims, which are not random.
         """
-        return estimate.tests(margin) if isinstance(estimate, TrainedValue) else {}
+        tests: Tests = estimate.tests(margin)
+        return tests
 
     def planned(self, estimate: Any) -> bool:
         """Return False, because an exact claim states no effect for which to plan seeds."""
@@ -80,4 +80,5 @@ class ExactKind(Kind):
 
         Each entry has the decision from there on. The list is empty if no value was measured.
         """
-        return estimate.turns(alpha) if isinstance(estimate, TrainedValue) else estimate.turns()
+        turns: list[MarginThreshold] = estimate.turns(alpha)
+        return turns

@@ -21,7 +21,7 @@ from scipy import special
 
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
-from ablate.stats.power import half_widths
+from ablate.stats.power import Values, half_widths, planned_error
 from ablate.verdict.decision import (
     INCONCLUSIVE,
     REFUTED,
@@ -90,11 +90,9 @@ class Equivalence(Sameness):
     ) -> float:
         """Return the probability that the claim is supported, if `effect` is the true difference.
 
-        The width of the interval depends on the standard deviation that the planned sweep will
-        measure. So the result is a mean over likely standard deviations.
+        As for other kinds, the result is a mean over likely standard deviations.
         """
-        error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
-        down, up = half_widths(estimate, pairs, alpha)
+        error, (down, up) = planned_error(estimate, pairs), half_widths(estimate, pairs, alpha)
         chance = special.ndtr((margin - up - effect) / error)
         chance = chance - special.ndtr((down - margin - effect) / error)
         return float(np.maximum(chance, 0.0).mean())
@@ -126,14 +124,6 @@ class NonInferiority(Sameness):
         low, high = estimate.interval(1 - alpha)
         return thresholds((0.0, REFUTED), (-high, INCONCLUSIVE), (-low, SUPPORTED))
 
-    def power(
-        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
-    ) -> float:
-        """Return the probability that the claim is supported, if `effect` is the true difference.
-
-        The width of the interval depends on the standard deviation that the planned sweep will
-        measure. So the result is a mean over likely standard deviations.
-        """
-        error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
-        bound = half_widths(estimate, pairs, alpha / 2)[0] - margin
-        return float(special.ndtr((effect - bound) / error).mean())
+    def least(self, side: str, margin: float, down: Values, up: Values) -> Values:
+        """Return the smallest estimate that is supported."""
+        return down - margin

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
-from ablate.stats.power import half_widths
+from ablate.stats.power import Values
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -88,20 +87,9 @@ class Superiority(Kind):
         named = {SUPPORTED: claim.get("plan_for") or margin, LARGE: 2 * margin}
         return {side: effect for side, effect in named.items() if effect}
 
-    def power(
-        self, side: str, estimate: Any, margin: float, effect: float, pairs: int, alpha: float
-    ) -> float:
-        """Return the probability of the decision `side` with `pairs` seeds, if `effect` is true.
-
-        `side` is "supported" or "large enough to matter".
-
-        The width of the interval depends on the standard deviation that the planned sweep will
-        measure. So the result is a mean over likely standard deviations.
-        """
-        error = np.sqrt(estimate.seed_variance / pairs + estimate.sentence_variance)
-        down, up = half_widths(estimate, pairs, alpha / 2)
-        bound = margin + down if side == LARGE else np.maximum(down, margin - up)
-        return float(special.ndtr((effect - bound) / error).mean())
+    def least(self, side: str, margin: float, down: Values, up: Values) -> Values:
+        """Return the smallest estimate that is supported, or "large enough to matter"."""
+        return margin + down if side == LARGE else np.maximum(down, margin - up)
 
 
 class Trend(Superiority):
