@@ -121,12 +121,22 @@ def _check(changes: Mapping[str, Mapping[str, object]], screen: DictConfig) -> N
                 f"study.screen.variants.{name} sets {FACTOR}, but a variant cannot refer to "
                 "another variant: list the config keys that it changes"
             )
+    _check_claims(changes, screen)
+
+
+def _check_claims(changes: Iterable[str], screen: DictConfig) -> None:
+    """Raise UserError for a claim of no variant, and for a wrong key or value of a claim."""
+    schema = OmegaConf.structured(ClaimNode)
     for name, claim in screen.claims.items():
         if name not in changes:
             raise UserError(f"study.screen.claims.{name}: {likely(str(name), [*changes])}")
         for key in claim:
             _check_key(f"study.screen.claims.{name}", str(key))
-            _check_value(f"study.screen.claims.{name}.{key}", {key: claim._get_node(key)})
+            try:
+                schema.merge_with({key: claim._get_node(key)})
+            except OmegaConfBaseException as error:
+                value = f"study.screen.claims.{name}.{key}={claim._get_node(key)}"
+                raise UserError(f"{value}: {first_line(error)}") from None
 
 
 def _check_key(node: str, key: str) -> None:
@@ -139,15 +149,6 @@ def _check_key(node: str, key: str) -> None:
     if key not in Claim.__annotations__ | Question.__annotations__:
         allowed = likely(key, [*Question.__annotations__, *Claim.__annotations__])
         raise UserError(f"{node}: unknown key {key}; {allowed}")
-
-
-def _check_value(path: str, setting: Mapping[Any, Any]) -> None:
-    """Raise UserError if the value of a key of study.screen.claims has a wrong type."""
-    try:
-        OmegaConf.merge(OmegaConf.structured(ClaimNode), setting)
-    except OmegaConfBaseException as error:
-        (value,) = setting.values()
-        raise UserError(f"{path}={value}: {first_line(error)}") from None
 
 
 def check_name(name: str, changes: Iterable[str]) -> None:

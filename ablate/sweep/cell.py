@@ -1,16 +1,15 @@
-"""Compose the configs of the cells of a sweep, each a run of one arm with one seed."""
+"""One cell of a sweep, a run of one arm with one seed, and the file that stores its outcome."""
 
 import copy
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from hydra.core.utils import setup_globals
-from hydra.types import HydraContext
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict, read_write
 
 from ablate.evidence.command import CONFIG_DIR
@@ -21,13 +20,10 @@ from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.record.types import Cell as Place
 from ablate.record.types import Levels, OutcomeBase
-from ablate.sweep.reuse import Settler, adds_values, derived, set_values, with_cached_files
 from ablate.verdict.study_checks import matched_keys
 
 SEEDS = ("seed", "replicate")  # keys that distinguish runs of an arm rather than arms
 SEED = re.compile(r"seed=\d+")
-# beginnings of config keys on which other settings or the corpus depend
-SETTLED = ("budget.", "schedule.", "trainer.", "study.", "batch.", "data.", "tokenizer.", "task.")
 Overrides = tuple[str, ...]
 UNUSED = ("match", "figures", "screen")  # keys of a study that are dropped if unused
 # keys of a claim that are dropped if unused, so that the hash of older studies is unchanged
@@ -47,22 +43,17 @@ class Cell:
     label: str
     overrides: tuple[str, ...]
     arm: DictConfig
-    first: bool = True  # whether this is the first cell of its arm
-    shortened: bool = False  # whether the warm-up was shortened, because it was longer than the run
-    plain: bool = False  # whether the claims of the study have no interpolations
 
     @property
     def config(self) -> DictConfig:
-        """The config of this run with Hydra's node: `arm` itself for the first cell of the arm,
-        else a new copy on each access.
-        """
-        return self.arm if self.first else _changed(self.arm, self.overrides, self.number, {})
+        """A new copy of the config of this run, with Hydra's node."""
+        return self._copy({})
 
     @property
     def seed(self) -> int:
         """The seed of the run."""
         seeds = [word for word in self.overrides if SEED.fullmatch(word)]
-        return int(self.arm.seed if self.first or not seeds else seeds[-1].removeprefix("seed="))
+        return int(seeds[-1].removeprefix("seed=") if seeds else self.arm.seed)
 
     @property
     def link(self) -> Path:
@@ -80,58 +71,55 @@ class Cell:
         that has no claims, no nuisance parameters, and only the variant of this run.
 
         The study of a screen has a claim and a variant for each arm. Copying and checking all of
-        them once per arm took most of the time before the first run.
+        them once per arm took most of the time before the first run. Claims with interpolations
+        stay, because their values are checked for every run.
         """
-        return self._without_hydra(self._small_study())
+        study = self.arm.get("study")
+        if study is None or "${" in f"{study.claims} {study.screen}":
+            return self.task_config()
+        empty = OmegaConf.create
+        replaced = {id(study.claims): empty([]), id(study.nuisance): empty([])}
+        if study.screen is not None:
+            variants, name = study.screen.variants, str(self.arm.variant)
+            variant = {name: copy.deepcopy(variants[name])} if name in variants else {}
+            replaced |= {id(study.screen.claims): empty(), id(variants): empty(variant)}
+        return self._without_hydra(replaced)
 
     def bare_config(self) -> DictConfig:
         """Return the config without the study and Hydra's node, which do not affect the results of
         the run.
         """
         study = self.arm.get("study")
-        if study is None:
-            return self._without_hydra({})
-        config = self._without_hydra({id(study): OmegaConf.create()})
+        config = self._without_hydra({id(study): OmegaConf.create()} if study is not None else {})
         config.study = None
         return config
 
     def _without_hydra(self, replaced: dict[int, DictConfig | ListConfig]) -> DictConfig:
-        """Return a copy of the config without Hydra's node.
-
-        Args:
-            replaced: nodes that take the place of other nodes, by the id of the other node.
-        """
-        if self.first:
-            # `copy.deepcopy` takes a node from this argument rather than copying it
-            config = copy.deepcopy(self.arm, {**replaced, id(self.arm.hydra): OmegaConf.create()})
-        else:
-            config = _changed(self.arm, self.overrides, self.number, replaced)
+        config = self._copy(replaced)
         OmegaConf.set_readonly(config, False)
         with open_dict(config):
             del config["hydra"]
         return config
 
-    def _small_study(self) -> dict[int, DictConfig | ListConfig]:
-        """Return replacements for the nodes of the study that a single run does not need, by the id
-        of the node.
+    def _copy(self, replaced: dict[int, DictConfig | ListConfig]) -> DictConfig:
+        """Return a copy of the arm's config with the number and the overrides of this run.
 
-        Claims with interpolations are not replaced, because their values are checked for every run.
+        Args:
+            replaced: nodes that take the place of other nodes, by the id of the other node.
         """
-        study = self.arm.get("study")
-        if study is None or not self.plain:
-            return {}
-        small: dict[int, DictConfig | ListConfig] = {
-            id(study.claims): OmegaConf.create([]),
-            id(study.nuisance): OmegaConf.create([]),
-        }
-        if study.screen is not None:
-            variants, name = study.screen.variants, str(self.arm.variant)
-            variant = {name: copy.deepcopy(variants[name])} if name in variants else {}
-            small |= {
-                id(study.screen.claims): OmegaConf.create(),
-                id(variants): OmegaConf.create(variant),
-            }
-        return small
+        # `copy.deepcopy` takes a node from this argument rather than copying it
+        config = copy.deepcopy(self.arm, {**replaced})
+        node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
+        form, job = node.job.config.override_dirname, node.job
+        changed = [word for word in self.overrides if word not in {*node.overrides.task}]
+        named = sorted(w for w in self.overrides if _plain_key(w) not in form.exclude_keys)
+        with read_write(config), read_write(node), open_dict(node):
+            for override in OverridesParser.create().parse_overrides(changed):
+                OmegaConf.update(config, override.key_or_group, override.value())
+            node.overrides.task = [*self.overrides]
+            job.id, job.num = str(self.number), self.number
+            job.override_dirname = form.item_sep.join(named).replace("=", form.kv_sep)
+        return config
 
     @cached_property
     def levels(self) -> Levels:
@@ -176,68 +164,6 @@ def config_dirs(config: DictConfig) -> list[str]:
     ]
 
 
-def compose(
-    context: HydraContext,
-    config: DictConfig,
-    job_overrides: Sequence[Sequence[str]],
-    numbers: Iterable[int],
-    sweep: Path,
-    varied: str = "",
-    like: Sequence[Cell] = (),
-) -> list[Cell]:
-    """Return the cells (runs) of a sweep: one for each Hydra job, with its composed config.
-
-    Each arm is composed once, for its first seed and for the first value of the key `varied`,
-    because Hydra takes a third of a second per config. If the overrides of an arm are the overrides
-    of a run in `like` and further values, a copy of the config of this run is changed instead
-    (`ablate.sweep.reuse`).
-
-    Args:
-        context: Hydra's context.
-        config: the config of the sweep.
-        job_overrides: the overrides of each job.
-        numbers: the number of each cell.
-        sweep: the folder in which outcomes are stored.
-        varied: a config key whose value differs within an arm, such as a tuned parameter.
-        like: runs that have been composed before for the same sweep, and have not started.
-    """
-    setup_globals()
-    loader, settle = with_cached_files(context.config_loader), Settler()
-    cells: list[Cell] = []
-    arms: dict[Overrides, Cell] = {}
-    shared = set(job_overrides[0]).intersection(*job_overrides) if job_overrides else set()
-    for number, overrides in zip(numbers, map(tuple, job_overrides), strict=False):
-        arm = _without(overrides, varied)
-        label = " ".join(o for o in overrides if o not in shared) or "the only cell"
-        if arm in arms and _differ_in_values(overrides, arms[arm].overrides):
-            base = arms[arm]
-            cells.append(Cell(number, label, overrides, base.arm, first=False, plain=base.plain))
-            continue
-        composed = _derived(overrides, like)
-        if composed is None:
-            composed = loader.load_sweep_config(config, list(overrides))
-        settled = settle(composed)
-        with open_dict(composed):
-            composed.hydra.sweep.dir = str(sweep)  # the cells share the time stamp of the sweep
-            composed.hydra.job.id = str(number)
-            composed.hydra.job.num = number
-        cells.append(Cell(number, label, overrides, composed, **settled._asdict()))
-        arms.setdefault(arm, cells[-1])
-    return cells
-
-
-def _derived(overrides: Overrides, like: Sequence[Cell]) -> DictConfig | None:
-    """Return the config of a run whose overrides are the overrides of a run in `like` and further
-    values; None if there is no such run in `like`.
-
-    A run with a shortened warm-up is not used, because another number of steps may shorten the
-    warm-up to another value.
-    """
-    bases = (c for c in like if c.first and not c.shortened and adds_values(overrides, c.overrides))
-    base = max(bases, key=lambda cell: len(cell.overrides), default=None)
-    return None if base is None else derived(base.arm, overrides)
-
-
 def first_of_each(cells: Iterable[Cell], group: Callable[[Cell], Hashable]) -> list[Cell]:
     """Return the first run of every group of runs for which `group` returns equal values."""
     first: dict[Hashable, Cell] = {}
@@ -251,54 +177,9 @@ def without_seed(overrides: Overrides) -> Overrides:
     return tuple(o for o in overrides if not SEED.fullmatch(o))
 
 
-def _without(overrides: Overrides, varied: str) -> Overrides:
-    """Return the overrides of a run without the override of the seed and, where possible, without
-    the override of the key `varied`.
-
-    Runs of the same arm have the same result. The override of `varied` stays if other settings may
-    depend on the key: if the key is a config group or at the top of the config, or if it is in a
-    node that `SETTLED` names, such as `schedule`.
-    """
-    arm = without_seed(overrides)
-    if "." not in varied or "/" in varied or varied.startswith(SETTLED):
-        return arm
-    return tuple(word for word in arm if word.partition("=")[0] != varied)
-
-
-def _differ_in_values(overrides: Overrides, other: Overrides) -> bool:
-    """Return whether two lists of overrides set the same keys in the same order, but some keys to
-    other values.
-
-    The result is also False if a key with another value occurs several times, because the order of
-    its values matters.
-    """
-    keys, other_keys = ([word.partition("=")[0] for word in words] for words in (overrides, other))
-    if keys != other_keys or overrides == other:
-        return False
-    words = zip(keys, overrides, other, strict=True)
-    return all(word == before or keys.count(key) == 1 for key, word, before in words)
-
-
-def _changed(
-    arm: DictConfig,
-    overrides: Overrides,
-    number: int,
-    replaced: dict[int, DictConfig | ListConfig],
-) -> DictConfig:
-    """Return a copy of an arm's config for another run of the arm.
-
-    Args:
-        arm: config of the arm's first run.
-        overrides: all overrides of the other run, which has the same keys.
-        number: number of the other run.
-        replaced: nodes that take the place of other nodes, by the id of the other node.
-    """
-    config = copy.deepcopy(arm, {**replaced})
-    with read_write(config.hydra), open_dict(config):
-        config.hydra.job.id = str(number)
-        config.hydra.job.num = number
-        set_values(config, overrides)
-    return config
+def _plain_key(word: str) -> str:
+    """Return the key or the config group of an override, without its prefix and its package."""
+    return word.partition("=")[0].lstrip("+~").partition("@")[0]
 
 
 def plain_study(config: DictConfig) -> Study:
@@ -331,20 +212,19 @@ def write_link(sweep: Path, config: DictConfig, outcome: OutcomeBase) -> None:
         config: the config of the run, with Hydra's node.
         outcome: the outcome.
     """
-    overrides = list(config.hydra.overrides.task)
+    study = None if config.study is None else plain_study(config)
     about: Place = {
         "cell": int(config.hydra.job.num),
         "seed": config.seed,
         "levels": levels(config, config.hydra),
-        "overrides": overrides,
+        "overrides": list(config.hydra.overrides.task),
     }
-    if config.study is not None:
-        about["study"] = study_hash(plain_study(config))
-    match = config.study.match if config.study is not None else None
-    if match:
-        made = {key: OmegaConf.select(config, key) for key in matched_keys(match)}
-        about["matched"] = {key: value for key, value in made.items() if value is not None}
-    tune = config.study.tune if config.study is not None else None
-    if tune:
-        about["tuned"] = {"key": tune.key, "value": OmegaConf.select(config, tune.key)}
+    if study is not None:
+        about["study"] = study_hash(study)
+        if match := study.get("match"):
+            made = {key: OmegaConf.select(config, key) for key in matched_keys(match)}
+            about["matched"] = {key: value for key, value in made.items() if value is not None}
+        if tune := study.get("tune"):
+            value = OmegaConf.select(config, tune["key"])
+            about["tuned"] = {"key": tune["key"], "value": value}
     write_json(link_path(sweep, about["cell"]), seal({**about, **outcome}))

@@ -22,7 +22,8 @@ from ablate.evidence.types import Levels, Study, Tune
 from ablate.record.label import run_key
 from ablate.sweep.apart import check_swept
 from ablate.sweep.begin import register_study
-from ablate.sweep.cell import Cell, Overrides, compose, plain_study
+from ablate.sweep.cell import Cell, Overrides, plain_study
+from ablate.sweep.compose import compose
 from ablate.sweep.parts import is_part, replicates, without_made
 from ablate.sweep.pool import Pool
 from ablate.sweep.runner import Runner
@@ -137,14 +138,14 @@ def plan(
 
         numbers = [cell.number for cell in cells]
         jobs = matched_jobs(cells, match)
-        cells = compose(context, config, jobs, numbers, sweep, like=cells)
+        cells = compose(context, config, jobs, numbers, sweep)
     tune = study.get("tune") if study else None
     seeds = screening_seeds(replicates(config, cells), tune) if tune else {}
     cells = without_made(config, study, cells)
     jobs = screening_jobs(cells, tune, seeds) if tune else []
     after = count(first + len(job_overrides))
     varied = tune["key"] if tune else ""
-    screening = compose(context, config, jobs, after, sweep / SCREENING, varied, like=cells)
+    screening = compose(context, config, jobs, after, sweep / SCREENING, varied)
     # here, because it imports torch, and the server imports torch at the same time
     from ablate.sweep.preflight import preflight
 

@@ -15,7 +15,7 @@ from ablate.errors import UserError
 from ablate.evidence.form import check_arms
 from ablate.record.label import cut, key, say, value_text
 from ablate.sweep.apart import check_apart
-from ablate.sweep.cell import compose
+from ablate.sweep.compose import compose
 
 # what is swept, and a value of it per arm
 SWEEPS = [

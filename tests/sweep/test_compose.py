@@ -18,7 +18,7 @@ from omegaconf import OmegaConf, open_dict
 
 from ablate.config.location import CONF
 from ablate.sweep.begin import begin, register_study
-from ablate.sweep.cell import compose
+from ablate.sweep.compose import compose
 
 ARMS = ("model/residual=post_ln", "model/residual=pre_ln")
 

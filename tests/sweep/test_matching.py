@@ -90,7 +90,6 @@ def test_the_nearest_number_is_found_or_the_arm_is_named():
 
 def test_a_link_says_what_was_matched_beside_what_became_of_the_cell(cells, tmp_path):
     (cell,) = cells(["model/position"], ("model/position=learned", "seed=1"), match=BY_SIZE)
-    cell.config.hydra.job.num = 0
     write_link(tmp_path, cell.config, {"status": "finished", "identity": "abc"})
     (path,) = (tmp_path / "cells").iterdir()
     link = read_sealed(path)

@@ -31,9 +31,7 @@ def cells():
 
 def test_a_stage_has_the_same_seeds_of_every_arm(cells):
     study = {"seeds": 12, "looks": 3, "claims": [CLAIM]}
-    planned = [
-        [(run.levels["arm"], run.config.seed) for run in stage] for stage in stages(cells, study)
-    ]
+    planned = [[(run.levels["arm"], run.seed) for run in stage] for stage in stages(cells, study)]
     ends = [range(4), range(4, 8), range(8, 12)]
     assert planned == [[(arm, seed) for arm in "ab" for seed in end] for end in ends]
     assert stages(cells, None) == stages(cells, {**study, "looks": 1}) == [cells]

@@ -96,7 +96,7 @@ def test_a_grid_that_has_no_next_value_ends_as_it_is(values):
 
 def test_of_two_budgets_a_rate_is_tried_at_the_short_one():
     short_cell = cell("a", 1)
-    short_cell.config.budget = {"steps": 2400, "short": 600}
+    short_cell.arm.budget = {"steps": 2400, "short": 600}
     job, _ = screening_jobs([short_cell], TUNE, {1: 8})
     assert job[-3:] == ("test_splits=[]", "budget.steps=600", "budget.short=null")
 

@@ -30,9 +30,10 @@ EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
 
 def toy(number, results, training):
     """A cell that takes no work; cells of one training may not run at once."""
-    config = OmegaConf.create(
-        {"seed": 0, "paths": {"results": str(results)}, "hydra": {"sweep": {"dir": str(results)}}}
-    )
+    form = {"exclude_keys": [], "item_sep": ",", "kv_sep": "="}
+    job = {"config": {"override_dirname": form}}
+    node = {"sweep": {"dir": str(results)}, "overrides": {"task": []}, "job": job}
+    config = OmegaConf.create({"seed": 0, "paths": {"results": str(results)}, "hydra": node})
     cell = Cell(number, f"cell {number}", (), config)
     cell.__dict__["training"] = str(training)
     return cell
