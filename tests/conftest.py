@@ -456,11 +456,10 @@ def run_cells_here(patch):
 
     A process of its own imports for seconds; tests/package starts such ones.
     """
-    from ablate.sweep import worker
-    from ablate.sweep.pool import Pool
+    from ablate.sweep import pool
 
-    class Here(Pool):
-        def __init__(self, size, preloaded, *, threads):
+    class Here(pool.Pool):
+        def __init__(self, size, *, threads):
             self.size, self._running = 1, {}
 
         def prepare(self):
@@ -474,13 +473,13 @@ def run_cells_here(patch):
 
     def status_of(cell, context):
         try:
-            worker.work(context, cell, cell.argv, "")
+            pool.execute(context, cell, cell.argv, "")
         except SystemExit as leaving:
             return leaving.code
         return 0
 
     patch.setattr("ablate.sweep.launch.Pool", Here)
     for name in ("write_output_to", "end_with_parent"):
-        patch.setattr(worker, name, lambda *arguments: None)
+        patch.setattr(pool, name, lambda *arguments: None)
     main = sys.modules["__main__"]  # what a run says of it goes with the test
     patch.setattr(main, "__spec__", main.__spec__)

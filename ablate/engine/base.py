@@ -1,7 +1,7 @@
 """The interface of engines, which start the workers of a sweep and restart workers that die.
 
 Workers take cells (runs of the sweep) from a queue in the shared folder
-(`ablate.sweep.cell_queue`), so an engine knows nothing about cells. Placement, queues, retries and
+(`ablate.sweep.pool`), so an engine knows nothing about cells. Placement, queues, retries and
 autoscaling are left to the system that runs the workers. `paths.results`, the code and its
 environment must be the same on every machine.
 """

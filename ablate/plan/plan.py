@@ -20,11 +20,11 @@ from ablate.plan.noise import as_run, noise
 from ablate.plan.power import Sensitivity, reason, sensitivities
 from ablate.plan.registry import Cost, Row, RunSignature, cost, wall
 from ablate.record.types import Fingerprints
-from ablate.sweep.cell import Cell, plain_study, without_seed
-from ablate.sweep.composed import Composed
-from ablate.sweep.launch import Planned, n_jobs, plan
-from ablate.sweep.parts import is_part
+from ablate.sweep.begin import is_part
+from ablate.sweep.cell import Cell, without_seed
+from ablate.sweep.launch import n_jobs
 from ablate.sweep.preflight import Checked, record_of, records_of
+from ablate.sweep.runs import PlannedSweep
 from ablate.train.budgets import shared_steps
 from ablate.train.job import Job
 from ablate.train.resolve import resolve
@@ -77,6 +77,7 @@ class Plan:
     """
 
     config: DictConfig
+    study: Study | None
     screening: list[Arm]
     arms: list[Arm]
     seeds: int
@@ -141,40 +142,30 @@ class Plan:
         return bisect_right(numbers, seconds, key=lambda seeds: self.with_seeds(seeds).wall)
 
 
-def make(sweep: Composed) -> Plan:
-    """Return the plan of a sweep, after composing and checking the config of every run.
-
-    The plan has no estimates of run times yet.
-
-    Raises:
-        UserError: the sweep is invalid.
-    """
-    return of_cells(sweep.config, plan(sweep.context, sweep.config, sweep.jobs, 0))
-
-
-def of_cells(config: DictConfig, planned: Planned) -> Plan:
+def of_cells(sweep: PlannedSweep) -> Plan:
     """Return the plan of a sweep whose cells (runs) have been composed and checked.
 
     The plan has no estimates of run times yet.
     """
-    engine = construct(config.engine)
-    tuned = planned.tune["key"] if planned.tune else ""
+    engine = construct(sweep.config.engine)
+    tuned = sweep.tune["key"] if sweep.tune else ""
     return Plan(
-        config=config,
-        screening=_arms(planned.screening, planned, tuned, final=True),
-        arms=_arms(planned.cells, planned, tuned, final=not tuned),
-        seeds=len({cell.seed for cell in planned.cells}),
+        config=sweep.config,
+        study=sweep.study,
+        screening=_arms(sweep.screening, sweep.checked, tuned, final=True),
+        arms=_arms(sweep.cells, sweep.checked, tuned, final=not tuned),
+        seeds=len({cell.seed for cell in sweep.cells}),
         tuned=tuned,
-        needed=planned.checked.needed,
-        at_once=engine.workers * n_jobs(config),
+        needed=sweep.checked.needed,
+        at_once=engine.workers * n_jobs(sweep.config),
     )
 
 
-def _arms(cells: Sequence[Cell], planned: Planned, tuned: str, *, final: bool) -> list[Arm]:
+def _arms(cells: Sequence[Cell], checked: Checked, tuned: str, *, final: bool) -> list[Arm]:
     by_arm: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
         by_arm.setdefault(without_seed(cell.overrides), []).append(cell)
-    return [_arm(members, planned.checked, tuned, final=final) for members in by_arm.values()]
+    return [_arm(members, checked, tuned, final=final) for members in by_arm.values()]
 
 
 def _arm(cells: list[Cell], checked: Checked, tuned: str, *, final: bool) -> Arm:
@@ -252,9 +243,9 @@ def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
 
     The list is empty if the sweep has no study, or runs only a part of one, which has no verdict.
     """
-    if planned.config.study is None or is_part(planned.config) or not planned.seeds:
+    study = planned.study
+    if study is None or is_part(planned.config) or not planned.seeds:
         return []
-    study = plain_study(planned.arms[0].cell.config)
     whole = [row for row in past_rows if not row.sample]
     regimes = {arm.kin.regime for arm in planned.arms}
     same = [row for row in whole if row.kin.regime in regimes]
@@ -268,9 +259,9 @@ def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:
 
     Each claim is a text: its name, a colon and the reason.
     """
-    if planned.config.study is None or not planned.seeds:
+    study = planned.study
+    if study is None or not planned.seeds:
         return []
-    study = plain_study(planned.arms[0].cell.config)
     earlier = _earlier(planned, study, [row for row in past_rows if not row.sample])
     reasons = ((name_of(claim), reason(claim, earlier)) for claim in study["claims"])
     return [*dict.fromkeys(f"{claim}: {why}" for claim, why in reasons if why)]

@@ -7,17 +7,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from omegaconf import DictConfig
-
 from ablate.evidence.looks import planned_looks
 from ablate.metric.table import metric_of
 from ablate.phrases import counted, listed, name_of
 from ablate.plan.plan import Arm, Plan, doubts, of_cells
 from ablate.plan.power import Sensitivity
 from ablate.plan.registry import rows
-from ablate.sweep.cell import plain_study
-from ablate.sweep.launch import Planned
-from ablate.sweep.parts import is_part
+from ablate.sweep.begin import is_part
+from ablate.sweep.runs import PlannedSweep
 from ablate.verdict.kind import kind_of
 
 HEAD = ("arm", "runs", "done", "seconds each", "source of the time")
@@ -113,9 +110,9 @@ def _guessed(arms: int) -> str:
 
 def _early(planned: Plan) -> str:
     """Return a phrase on interim analyses, which may shorten the sweep; "" if none is planned."""
-    if planned.config.study is None or is_part(planned.config):
+    if planned.study is None or is_part(planned.config):
         return ""
-    looks = planned_looks(plain_study(planned.config))
+    looks = planned_looks(planned.study)
     before = listed([str(seeds) for seeds in looks if seeds < planned.seeds])
     return f"; less if interim analyses after {before} seeds end some arms" if before else ""
 
@@ -199,16 +196,16 @@ def solved(planned: Plan, minutes: int, seen: list[Sensitivity]) -> str:
     return "\n".join(lines)
 
 
-def say_doubts(config: DictConfig, planned: Planned) -> None:
+def say_doubts(sweep: PlannedSweep) -> None:
     """Print each claim that can have only one outcome, judging by earlier runs, to stderr.
 
     Each claim is printed with the reason: both arms are at an end of the metric's scale, an arm has
     never learned, or the margin is larger than the distance of the baseline from the end of the
     scale. The sweep runs anyway.
     """
-    if planned.study is None:
+    if sweep.study is None:
         return
-    plan = of_cells(config, planned)
+    plan, config = of_cells(sweep), sweep.config
     if lines := doubts(plan, rows(Path(config.paths.results), plan.tuned)):
         print("\n  ".join([f"{config.name}: {WARNING}", *lines]), file=sys.stderr, flush=True)
 

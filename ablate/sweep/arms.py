@@ -26,9 +26,9 @@ from ablate.optimizer.base import make_optimizer
 from ablate.record.label import key, place, value_text
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.apart import free_keys
+from ablate.sweep.begin import is_part
 from ablate.sweep.cell import Cell, first_of_each
 from ablate.sweep.metrics import check_metric, metric_names
-from ablate.sweep.parts import is_part
 from ablate.task.base import Task
 from ablate.train.job import Job
 from ablate.train.prepare import make_model

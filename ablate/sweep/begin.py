@@ -1,20 +1,29 @@
-"""Start a sweep: check its study, and register it before any run."""
+"""Start a sweep: compose its config, check its study, and register it before any run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from omegaconf import DictConfig
+from hydra._internal.callbacks import Callbacks
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext, RunMode
+from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.check import check_groups, check_study_keys
+from ablate.config.explain import searching
 from ablate.config.hydras import check_launcher
+from ablate.config.location import CONF
 from ablate.config.screen import expand
 from ablate.config.settle import settle
+from ablate.errors import UserError
 from ablate.evidence.analysis_log import register
 from ablate.evidence.command import command
 from ablate.evidence.seal import ABOUT, write_about
 from ablate.evidence.types import Regime, Study
 from ablate.record.files import check_name
+from ablate.sweep.apart import check_swept
 from ablate.sweep.asked import asked
 from ablate.sweep.cell import config_dirs, plain_study
 from ablate.sweep.share import alone, enter
@@ -45,9 +54,18 @@ def register_study(config: DictConfig, study: Study | None) -> None:
         config: the config of the sweep.
         study: the study in this config.
     """
+    folder = Path(config.hydra.sweep.dir)
     with alone(config):
-        if not (Path(config.hydra.sweep.dir) / ABOUT).exists():
-            _write_down(config, study, regime(config))
+        if (folder / ABOUT).exists():
+            return
+        about: Any = {"name": config.name, "study": study, "regime": regime(config)}
+        registration: Any = {}
+        registered: Any = {}
+        if study is not None:
+            sweep, registered = asked(config, study, about["regime"])
+            registration = register(Path(config.paths.results), sweep)
+        about["registration"] = {**registration, "command": command_of(config)}
+        write_about(folder, about, registered, {})
 
 
 def checked(config: DictConfig) -> Study | None:
@@ -72,22 +90,70 @@ def checked(config: DictConfig) -> Study | None:
     return study
 
 
-def _write_down(config: DictConfig, study: Study | None, about: Regime) -> None:
-    registration: Any = {}
-    registered: Mapping[str, object] = {}
-    if study is not None:
-        sweep, registered = asked(config, study, about)
-        registration = register(Path(config.paths.results), sweep)
-    about_sweep: Any = {
-        "name": config.name,
-        "study": study,
-        "regime": about,
-        "registration": {
-            **registration,
-            "command": command_of(config),
-        },
-    }
-    write_about(Path(config.hydra.sweep.dir), about_sweep, registered, {})
+class Composed(NamedTuple):
+    """Hydra's context, the config of a sweep, and the overrides of each of its jobs."""
+
+    context: HydraContext
+    config: DictConfig
+    jobs: list[list[str]]
+
+
+@contextmanager
+def composed(
+    words: Sequence[str],
+    folder: str | None = None,
+    main: str | None = None,
+    name: str | None = None,
+) -> Iterator[Composed]:
+    """Compose a sweep as Hydra would, check its study, and yield the sweep.
+
+    Hydra stays active until the block ends.
+
+    Args:
+        words: overrides.
+        folder: --config-dir, an additional folder to search.
+        main: --config-path, the folder of the main config; None for the folder of this package.
+        name: --config-name, the name of the main config.
+
+    Raises:
+        UserError: no decision rule applies to the study, or a swept key is not one of its factors.
+    """
+    with searching([folder] if folder else [], main or str(CONF)):
+        started = GlobalHydra.instance().hydra
+        assert started is not None
+        config = started.compose_config(name or "config", [*words], run_mode=RunMode.MULTIRUN)
+        context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
+        study = checked(config)
+        sweeper: Any = Plugins.instance().instantiate_sweeper(
+            config=config, hydra_context=context, task_function=lambda config: None
+        )
+        jobs = sweeper.jobs(config.hydra.overrides.task)
+        context.config_loader.load_sweep_config(config, jobs[0])  # this detects a misspelt key
+        if study is not None:
+            check_swept(jobs, study)
+        yield Composed(context, config, jobs)
+
+
+def is_part(config: DictConfig) -> bool:
+    """Return whether a sweep makes only a part of a study."""
+    return bool(config.part or pieces(config))
+
+
+def pieces(config: DictConfig) -> list[Path]:
+    """Return the folders with evidence whose runs are skipped (`without_runs`).
+
+    Raises:
+        UserError: `without_runs` is neither a folder nor a list of folders.
+    """
+    given: Any = config.without_runs
+    if OmegaConf.is_config(given):
+        given = OmegaConf.to_container(given, resolve=True)
+    folders = [given] if isinstance(given, str) else given
+    if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
+        raise UserError(
+            f"without_runs={given}: it must be a folder with evidence, or [FOLDER,FOLDER]"
+        )
+    return [Path(folder).expanduser() for folder in folders]
 
 
 def command_of(config: DictConfig) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict, read_write
+from omegaconf import Container, DictConfig, OmegaConf, open_dict, read_write
 
 from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.registration import study_hash
@@ -78,7 +78,10 @@ class Cell:
         if study is None or "${" in f"{study.claims} {study.screen}":
             return self.task_config()
         empty = OmegaConf.create
-        replaced = {id(study.claims): empty([]), id(study.nuisance): empty([])}
+        replaced: dict[int, Container] = {
+            id(study.claims): empty([]),
+            id(study.nuisance): empty([]),
+        }
         if study.screen is not None:
             variants, name = study.screen.variants, str(self.arm.variant)
             variant = {name: copy.deepcopy(variants[name])} if name in variants else {}
@@ -94,14 +97,14 @@ class Cell:
         config.study = None
         return config
 
-    def _without_hydra(self, replaced: dict[int, DictConfig | ListConfig]) -> DictConfig:
+    def _without_hydra(self, replaced: dict[int, Container]) -> DictConfig:
         config = self._copy(replaced)
         OmegaConf.set_readonly(config, False)
         with open_dict(config):
             del config["hydra"]
         return config
 
-    def _copy(self, replaced: dict[int, DictConfig | ListConfig]) -> DictConfig:
+    def _copy(self, replaced: dict[int, Container]) -> DictConfig:
         """Return a copy of the arm's config with the number and the overrides of this run.
 
         Args:
@@ -110,8 +113,8 @@ class Cell:
         # `copy.deepcopy` takes a node from this argument rather than copying it
         config = copy.deepcopy(self.arm, {**replaced})
         node = config.hydra  # Hydra makes this node read-only once a run of the arm has started
-        form, job = node.job.config.override_dirname, node.job
-        changed = [word for word in self.overrides if word not in {*node.overrides.task}]
+        form, job, before = node.job.config.override_dirname, node.job, {*node.overrides.task}
+        changed = [word for word in self.overrides if word not in before]
         named = sorted(w for w in self.overrides if _plain_key(w) not in form.exclude_keys)
         with read_write(config), read_write(node), open_dict(node):
             for override in OverridesParser.create().parse_overrides(changed):

@@ -12,8 +12,8 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.questions import questions
 from ablate.evidence.registration import deciding
 from ablate.record.files import write_json
+from ablate.sweep.begin import composed
 from ablate.sweep.cell import plain_study
-from ablate.sweep.composed import composed
 from ablate.sweep.evidence import from_folder
 from ablate.verdict.conclude import conclude
 from ablate.verdict.replication import RESULT, read_contest, replications, used_replicate

@@ -21,7 +21,7 @@ from ablate.evidence.types import Answer, Entry, Run, Verdict
 from ablate.phrases import grouped, interpretation
 from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
-from ablate.sweep.parts import is_part
+from ablate.sweep.begin import is_part
 from ablate.verdict.decision import read_verdict
 from ablate.wandb.note import LOGGER, advise_upload
 

@@ -7,7 +7,7 @@ import pandas  # noqa: F401  # W&B's tables import it
 import wandb.sdk.launch  # noqa: F401  # wandb.init imports it, which takes a second
 
 import ablate.observe.pictures
-import ablate.sweep.worker
+import ablate.sweep.pool
 import ablate.train.resolve
 import ablate.train.run
 import ablate.wandb.logger  # noqa: F401

@@ -167,14 +167,12 @@ def _write(folder: Path, state: State) -> None:
 
 
 def expect(config: DictConfig, cells: int) -> None:
-    """Store the number of runs that must be done before the sweep can end.
-
-    The caller must call this function within `with alone(config)`, which excludes other workers.
-    """
+    """Store the number of runs that must be done before the sweep can end."""
     folder = Path(config.hydra.sweep.dir)
-    state = state_of(folder)
-    assert state is not None  # the sweep was started
-    _write(folder, {**state, "cells": cells})
+    with alone(config):
+        state = state_of(folder)
+        assert state is not None  # the sweep was started
+        _write(folder, {**state, "cells": cells})
 
 
 def once(config: DictConfig, path: Path, decide: Callable[[], Any]) -> Any:

@@ -46,7 +46,7 @@ class AblateLauncher(Launcher):
 
         Args:
             job_overrides: the overrides of each cell.
-            initial_job_idx: number of the first cell.
+            initial_job_idx: number of the first cell, which is 0: there is one batch of cells.
 
         Raises:
             UserError: a cell has a wrong config, or the workers of the engine ended too early.
@@ -55,4 +55,4 @@ class AblateLauncher(Launcher):
         from ablate.plan.wording import say_doubts
         from ablate.sweep.launch import launch
 
-        return launch(self.context, self.config, job_overrides, initial_job_idx, say_doubts)
+        return launch(self.context, self.config, job_overrides, say_doubts)

@@ -34,7 +34,9 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
     def split_arguments(  # type: ignore[override]
         self, overrides: list[Override], max_batch_size: int | None
     ) -> list[list[list[str]]]:
-        """Return batches of jobs, each job as a list of overrides.
+        """Return all jobs in one batch, because a study is checked as a whole.
+
+        Each job is a list of overrides.
 
         For a screen (a study that compares many variants with one baseline), the overrides of a
         job's variant are appended to the job. All workers of a sweep shuffle values alike.
@@ -50,7 +52,7 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
         _let_later_values_replace(overrides)
         state = random.getstate()
         random.seed(0)  # workers and a resumed sweep must give equal numbers to equal jobs
-        batches = super().split_arguments(overrides, max_batch_size)
+        batches = super().split_arguments(overrides, None)
         random.setstate(state)
         if not any(batches):
             swept = (word for word in overrides if word.is_sweep_override())

@@ -105,10 +105,10 @@ def test_a_plan_takes_the_flags_that_training_takes(command, own_folder, monkeyp
     from ablate.config.location import CONF
     from ablate.errors import UserError
 
-    def make(sweep):
-        raise UserError(f"reached {sweep.config.name}")
+    def plan_runs(context, config, jobs):
+        raise UserError(f"reached {config.name}")
 
-    monkeypatch.setattr("ablate.plan.plan.make", make)
+    monkeypatch.setattr("ablate.sweep.runs.plan_runs", plan_runs)
     words = [flag.format(own_folder=own_folder, conf=CONF) for flag in flags]
     name = "sweet" if str(own_folder) in " ".join(words) else "run"
     more = ["+flavour=sweet"] if name == "sweet" else []

@@ -147,7 +147,7 @@ def planned(seeds, threads=1):
     kin = RunSignature(arm="a", variant="a", size="a", regime="a")
     cell = Cell(number=0, label="a=1", overrides=(), arm=config)
     arm = Arm(cell, seeds, 0, 1, 1, kin, None, 1, Cost(10.0, known_by="3 earlier runs"))
-    return Plan(config, [], [arm], seeds, "", 0, 1)
+    return Plan(config, None, [], [arm], seeds, "", 0, 1)
 
 
 def test_claims_of_one_id_are_named_by_their_readings(seen):

@@ -7,8 +7,8 @@ from omegaconf import OmegaConf
 
 from ablate.plan import wording
 from ablate.plan.power import reason
-from ablate.sweep.launch import Planned
 from ablate.sweep.preflight import Checked
+from ablate.sweep.runs import PlannedSweep
 
 PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
 
@@ -43,10 +43,10 @@ def test_earlier_runs_say_which_claims_would_stay_undecided(
 @pytest.mark.parametrize("study", [None, {"claims": []}])
 def test_they_are_printed_once_before_the_first_run(monkeypatch, capsys, tmp_path, lines, study):
     config = OmegaConf.create({"name": "mine", "paths": {"results": str(tmp_path)}})
-    planned = Planned([], [], study, Checked({}, 0, {}), {})
+    sweep = PlannedSweep(None, config, study, [], [], Checked({}, 0, {}), {})
     monkeypatch.setattr(wording, "of_cells", lambda *_: SimpleNamespace(tuned=""))
     monkeypatch.setattr(wording, "doubts", lambda *_: lines)
-    wording.say_doubts(config, planned)
+    wording.say_doubts(sweep)
     printed = capsys.readouterr().err
     assert bool(printed) == bool(lines and study is not None)
     assert all(line in printed for line in lines if study is not None)

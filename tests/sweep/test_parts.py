@@ -251,19 +251,19 @@ def test_runs_are_left_out_only_of_the_same_study(part, command, study, here, wo
 @pytest.mark.parametrize("word", ["replicate=1", "contest=true"])
 def test_runs_are_left_out_only_of_the_same_replicate(compose, monkeypatch, tmp_path, word):
     """The registration of a study has no replicate, because seeds do not change its claims."""
-    from ablate.sweep import parts
+    from ablate.sweep import runs
 
     sweep = SimpleNamespace(replicate=0, contest=False)
     piece = SimpleNamespace(hash="study", sweep=sweep, runs={})
-    monkeypatch.setattr(parts, "asked", lambda *given: (None, {}))
-    monkeypatch.setattr(parts, "regime", lambda config: {})
-    monkeypatch.setattr(parts, "registration_hash", lambda registered: "study")
-    monkeypatch.setattr(parts.Piece, "read", lambda folder: piece)
+    monkeypatch.setattr(runs, "asked", lambda *given: (None, {}))
+    monkeypatch.setattr(runs, "regime", lambda config: {})
+    monkeypatch.setattr(runs, "registration_hash", lambda registered: "study")
+    monkeypatch.setattr(runs.Piece, "read", lambda folder: piece)
     config = compose(f"without_runs={tmp_path}", word)
     with pytest.raises(UserError, match=f"replicate=0 contest=false, but this sweep.* {word}"):
-        parts.without_made(config, {}, [])
+        runs.without_made(config, {}, [])
     config = compose(f"without_runs={tmp_path}")
-    assert parts.without_made(config, {}, []) == []
+    assert runs.without_made(config, {}, []) == []
 
 
 @pytest.mark.slow

@@ -210,7 +210,7 @@ def test_faults_are_named_before_any_run(study, command, results, here, old, new
 
 
 def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
-    from ablate.sweep.composed import composed
+    from ablate.sweep.begin import composed
 
     guide = (Path(__file__).parents[2] / "docs" / "howto" / "screen.md").read_text()
     lines = guide.partition("```yaml\n")[2].partition("```")[0]
@@ -224,7 +224,7 @@ def test_the_ten_lines_of_the_guide_are_a_screen(tmp_path):
 
 
 def test_a_variant_can_add_a_key(tmp_path):
-    from ablate.sweep.composed import composed
+    from ablate.sweep.begin import composed
 
     (tmp_path / "experiment").mkdir()
     added = PROBED.replace("{model.d_head: 8}", "{+optimizer.weight_decay: 0.1}")

@@ -8,9 +8,9 @@ from omegaconf import OmegaConf, open_dict
 
 from ablate.config.settle import settle
 from ablate.evidence.tuned import screening_seeds
+from ablate.sweep.begin import composed
 from ablate.sweep.cell import plain_study
 from ablate.sweep.compose import compose
-from ablate.sweep.composed import composed
 from ablate.sweep.tuning import screening_jobs
 
 VARIANTS = "variant=baseline,swiglu,fewer_steps"

@@ -6,8 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from ablate.sweep.cell import Cell
-from ablate.sweep.launch import Worker
-from ablate.sweep.stages import stages
+from ablate.sweep.worker import Worker, stages
 
 CLAIM = {"kind": "superiority"}
 
@@ -42,9 +41,9 @@ def test_a_look_waits_for_its_seeds_and_ends_arms(cells):
     done, left = [], []
     answers = iter([[{"arm": "a"}], []])
     worker = SimpleNamespace(
-        runner=SimpleNamespace(view=SimpleNamespace(expect=left.append)),
-        planned=SimpleNamespace(cells=cells, tune=None),
-        run=lambda number, wanted: done.append([run.number for run in wanted]),
+        view=SimpleNamespace(expect=left.append),
+        sweep=SimpleNamespace(cells=cells, tune=None),
+        run=lambda wanted: done.append([run.number for run in wanted]),
         look=lambda number: done.append(f"look {number}") or next(answers),
     )
     planned = stages(cells, {"seeds": 12, "looks": 3, "claims": [CLAIM]})

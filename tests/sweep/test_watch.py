@@ -7,8 +7,7 @@ from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.sweep import launch, share
 from ablate.sweep.end import end
-from ablate.sweep.view import View
-from ablate.sweep.watch import Watch
+from ablate.sweep.view import View, Watch
 
 MORE = {"wall_seconds": 3.0}
 

@@ -6,7 +6,7 @@ from omegaconf import OmegaConf
 from ablate.errors import UserError
 from ablate.sweep.begin import begin
 from ablate.sweep.cell import Cell
-from ablate.sweep.without import leave_out
+from ablate.sweep.runs import leave_out
 
 
 def cell(number, *overrides):

@@ -19,11 +19,12 @@ from ablate.record.types import Fingerprints
 from ablate.sweep import share
 from ablate.sweep.begin import begin, register_study
 from ablate.sweep.cell import Cell, plain_study
-from ablate.sweep.cell_queue import CellQueue
 from ablate.sweep.launch import n_jobs
-from ablate.sweep.pool import Pool
-from ablate.sweep.runner import Runner
+from ablate.sweep.pool import CellQueue, Pool
+from ablate.sweep.preflight import Checked
+from ablate.sweep.runs import PlannedSweep
 from ablate.sweep.view import View
+from ablate.sweep.worker import Worker
 
 EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
 
@@ -108,9 +109,9 @@ def stage(cells, tmp_path):
         with View("toy", 3) as view:
             paths = {"results": str(tmp_path), "experiments": str(tmp_path / "experiments")}
             config = OmegaConf.create({"name": "toy", "fresh": False, "paths": paths})
-            read = {"text": Fingerprints("read", {})}
-            runner = Runner(context, config, Instead(ends), view, read, stay=True)
-            return runner.all(cells[:3], again=again), view
+            checked = Checked({"text": Fingerprints("read", {})}, 0, {})
+            sweep = PlannedSweep(context, config, None, cells, [], checked, {})
+            return Worker(sweep, Instead(ends), view, stay=True).run(cells[:3], again), view
 
     return ran
 
@@ -184,8 +185,7 @@ def test_the_same_command_joins_its_sweep_until_that_has_ended(command, tmp_path
     assert folder(joined) == sweep
     assert (sweep / "study.json").read_text() == registered  # by the first worker alone
     assert folder(second) != sweep  # asks for other cells
-    with share.alone(first):
-        share.expect(first, 1)
+    share.expect(first, 1)
     assert share.conclude(first, lambda config: pytest.fail("a cell is missing")) == 0
     done(toy(0, tmp_path, 0), sweep)
     ended = []
@@ -210,8 +210,7 @@ def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_
         start(command("budget.steps=5", hydra_overrides=named))
     with pytest.raises(UserError, match="another command, or another version, has begun a sweep"):
         start(command(f"paths.results={tmp_path / 'other'}", hydra_overrides=named))
-    with share.alone(config):
-        share.expect(config, 0)
+    share.expect(config, 0)
     share.conclude(config, lambda config: 1)  # a run failed: it is tried again
     assert folder(command(hydra_overrides=named)) == tmp_path / "mine"
     share.conclude(config, lambda config: 0)

@@ -70,15 +70,16 @@ def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensiti
     from ablate.cli.train import explained
     from ablate.config.hydras import expand_home
     from ablate.config.smoke import with_own_seeds
-    from ablate.sweep.composed import composed
+    from ablate.sweep.begin import composed
 
     config_dir = arguments.config_dir
     words = with_own_seeds(expand_home(arguments.overrides))
     place = (config_dir, arguments.config_path, arguments.config_name)
     with explained(words, config_folders(config_dir, words)), composed(words, *place) as sweep:
-        from ablate.plan.plan import claims, make, priced  # torch, which errors need not wait for
+        from ablate.plan.plan import claims, of_cells, priced  # torch; errors need not wait for it
+        from ablate.sweep.runs import plan_runs
 
-        plan = make(sweep)
+        plan = of_cells(plan_runs(*sweep))
     from ablate.plan.registry import rows
     from ablate.plan.sample import time_arms
     from ablate.sweep.launch import n_jobs

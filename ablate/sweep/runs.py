@@ -1,0 +1,168 @@
+"""Choose, compose and check the runs of a sweep.
+
+A sweep leaves out the arms that `without` lists. With `part=true`, or with `without_runs=FOLDER`,
+which skips the runs that the evidence in this folder has, a sweep makes only a part of a study, for
+`ablate join`, and has no verdict.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hydra.types import HydraContext
+from omegaconf import DictConfig, OmegaConf
+
+from ablate.errors import UserError
+from ablate.evidence.gather import SCREENING
+from ablate.evidence.join import Piece
+from ablate.evidence.registration import registration_hash
+from ablate.evidence.tuned import screening_seeds
+from ablate.evidence.types import Study, Tune
+from ablate.record.label import run_key, value_text
+from ablate.sweep.apart import check_swept
+from ablate.sweep.asked import asked, planned_seeds
+from ablate.sweep.begin import is_part, pieces, regime
+from ablate.sweep.cell import Cell, plain_study
+from ablate.sweep.compose import compose
+from ablate.sweep.tuning import screening_jobs
+
+if TYPE_CHECKING:
+    from ablate.sweep.preflight import Checked
+
+
+class PlannedSweep(NamedTuple):
+    """The composed and checked runs of a sweep: the runs for the verdict (`cells`), and the runs
+    that tune a nuisance parameter (`screening`).
+    """
+
+    context: HydraContext
+    config: DictConfig
+    study: Study | None
+    cells: list[Cell]
+    screening: list[Cell]
+    checked: "Checked"
+    seeds: dict[int, int]  # by seed: the seed of its tuning runs; empty without tuning
+
+    @property
+    def tune(self) -> Tune | None:
+        """The study's settings for tuning a nuisance parameter; None if nothing is tuned."""
+        return self.study.get("tune") if self.study else None
+
+    @property
+    def folder(self) -> Path:
+        """The folder with the outcomes of the runs."""
+        return Path(self.config.hydra.sweep.dir)
+
+
+def plan_runs(
+    context: HydraContext, config: DictConfig, jobs: Sequence[Sequence[str]]
+) -> PlannedSweep:
+    """Compose and check all runs of a sweep.
+
+    Args:
+        context: Hydra's context.
+        config: the config of the sweep.
+        jobs: the overrides of each run.
+
+    Raises:
+        UserError: a run, or the combination of runs, is invalid.
+    """
+    study = plain_study(config) if config.study is not None else None
+    folder = Path(config.hydra.sweep.dir)
+    without: Any = OmegaConf.to_container(config.without, resolve=True)
+    cells = compose(context, config, jobs, count(), folder)
+    if study is not None:
+        check_swept(jobs, study)
+    cells = leave_out(cells, without)
+    match, tune = (study.get("match"), study.get("tune")) if study else (None, None)
+    if match:
+        from ablate.sweep.matching import matched_jobs  # imports torch
+
+        numbers = [cell.number for cell in cells]
+        cells = compose(context, config, matched_jobs(cells, match), numbers, folder)
+    seeds = screening_seeds(_replicates(config, cells), tune) if tune else {}
+    cells = without_made(config, study, cells)
+    screening: list[Cell] = []
+    if tune:
+        tuning, after = screening_jobs(cells, tune, seeds), count(len(jobs))
+        screening = compose(context, config, tuning, after, folder / SCREENING, tune["key"])
+    # here, because it imports torch, and the server imports torch at the same time
+    from ablate.sweep.preflight import preflight
+
+    checked = preflight(cells, screening)
+    return PlannedSweep(context, config, study, cells, screening, checked, seeds)
+
+
+def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) -> list[Cell]:
+    """Return all runs except runs that have every level of a combination in `without`.
+
+    Raises:
+        UserError: a combination matches no run, or no run remains.
+    """
+    for arm in without:
+        if not any(cell.levels.items() >= arm.items() for cell in cells):
+            levels = {text for cell in cells for text in _texts(cell.levels)}
+            raise UserError(
+                f"without: no run has {', '.join(_texts(arm))}; this sweep has "
+                f"{', '.join(sorted(levels))}"
+            )
+    kept = [c for c in cells if not any(c.levels.items() >= arm.items() for arm in without)]
+    if cells and not kept:
+        given = " and ".join(", ".join(_texts(arm)) for arm in without)
+        raise UserError(
+            f"`without` lists {given}, which leaves out all {len(cells)} runs of the sweep: list "
+            "fewer combinations"
+        )
+    return kept
+
+
+def _texts(levels: Mapping[str, object]) -> list[str]:
+    return [f"{factor}={value_text(level)}" for factor, level in levels.items()]
+
+
+def _replicates(config: DictConfig, cells: Sequence[Cell]) -> set[int]:
+    """Return the seeds for which nuisance parameters are tuned: the seeds of the runs, and for a
+    part of a study also all other planned seeds.
+
+    The seed of a tuning run depends on the position of its seed among these seeds. With all planned
+    seeds, a run is the same in a part and in a sweep of the whole study.
+    """
+    seeds = {cell.seed for cell in cells}
+    return seeds.union(planned_seeds(config)) if is_part(config) else seeds
+
+
+def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell]) -> list[Cell]:
+    """Return the runs of a sweep that the evidence in the folders of `without_runs` does not have.
+
+    Raises:
+        UserError: the config is for a part but has no study; evidence in a folder is damaged, of
+            another study or of another replicate; or no run remains.
+    """
+    folders = pieces(config)
+    if is_part(config) and study is None:
+        raise UserError("part and without_runs are for a sweep with a study")
+    if not folders or study is None:
+        return [*cells]
+    _, registered = asked(config, study, regime(config))
+    own_hash = registration_hash(registered)
+    made: set[str] = set()
+    for folder in folders:
+        piece = Piece.read(folder)
+        if piece.hash != own_hash:
+            raise UserError(
+                f"without_runs: {folder} belongs to another study than this sweep: its "
+                f"registration is {piece.hash}, and not {own_hash}"
+            )
+        made_with = f"replicate={piece.sweep.replicate} contest={str(piece.sweep.contest).lower()}"
+        own_values = f"replicate={config.replicate} contest={str(config.contest).lower()}"
+        if made_with != own_values:
+            raise UserError(
+                f"without_runs: {folder} was made with {made_with}, but this sweep has "
+                f"{own_values}, so their runs differ: start this sweep with {made_with}"
+            )
+        made.update(piece.runs)
+    kept = [cell for cell in cells if run_key(cell.levels, cell.seed) not in made]
+    if cells and not kept:
+        raise UserError("without_runs leaves out every run of the sweep: there is nothing to do")
+    return kept
