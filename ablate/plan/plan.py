@@ -23,8 +23,8 @@ from ablate.record.types import Fingerprints
 from ablate.sweep.begin import is_part
 from ablate.sweep.cell import Cell, without_seed
 from ablate.sweep.launch import n_jobs
-from ablate.sweep.preflight import Checked, record_of, records_of
-from ablate.sweep.runs import PlannedSweep
+from ablate.sweep.planned import Checked, PlannedSweep
+from ablate.sweep.preflight import record_of, records_of
 from ablate.train.budgets import shared_steps
 from ablate.train.job import Job
 from ablate.train.resolve import resolve

@@ -14,7 +14,7 @@ from ablate.plan.plan import Arm, Plan, doubts, of_cells
 from ablate.plan.power import Sensitivity
 from ablate.plan.registry import rows
 from ablate.sweep.begin import is_part
-from ablate.sweep.runs import PlannedSweep
+from ablate.sweep.planned import PlannedSweep
 from ablate.verdict.kind import kind_of
 
 HEAD = ("arm", "runs", "done", "seconds each", "source of the time")

@@ -66,18 +66,16 @@ def check_apart(cells: Sequence[Cell]) -> None:
         _check_unequal(list(arms.values()))
 
 
-def _check_alike(cell: Cell, other: Cell) -> None:
+def _check_alike(first: Cell, second: Cell) -> None:
     """Raise UserError if two runs of the same arm have different configs, apart from the seed."""
-    values, other_values = _values(cell), _values(other)
-    differing = [k for k in {**values, **other_values} if values.get(k) != other_values.get(k)]
+    values, later = _values(first), _values(second)
+    differing = [k for k in {**values, **later} if values.get(k) != later.get(k)]
     if differing:
-        first, second = sorted((cell, other), key=lambda cell: cell.number)
-        pairs = ((k, _values(first).get(k, NONE), _values(second).get(k, NONE)) for k in differing)
-        named = ["{} ({}, {})".format(*pair) for pair in pairs]
+        named = [f"{k} ({values.get(k, NONE)}, {later.get(k, NONE)})" for k in differing]
         more = f" and {len(named) - MOST} more keys" if len(named) > MOST else ""
         raise UserError(
             f"cells {first.number} and {second.number} would be pooled as one arm "
-            f"({say(cell.levels)}), but they differ in {', '.join(named[:MOST])}{more}: make "
+            f"({say(first.levels)}), but they differ in {', '.join(named[:MOST])}{more}: make "
             "one of these keys a factor, or run two sweeps"
         )
 

@@ -14,21 +14,25 @@ import numpy as np
 import torch
 from omegaconf import OmegaConf
 
+from ablate.config.hints import suggestion
 from ablate.config.leaves import leaves
 from ablate.config.screen import FACTOR
 from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
-from ablate.evidence.types import Claim, Levels, Study
+from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
+from ablate.evidence.types import Levels, Study
+from ablate.metric.derived import derived_names
 from ablate.model.base import Model
+from ablate.model.residual.base import Residual
+from ablate.observe.sublayers import NAMES
 from ablate.optimizer.base import make_optimizer
 from ablate.record.label import key, place, value_text
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.apart import free_keys
 from ablate.sweep.begin import is_part
 from ablate.sweep.cell import Cell, first_of_each
-from ablate.sweep.metrics import check_metric, metric_names
 from ablate.task.base import Task
 from ablate.train.job import Job
 from ablate.train.prepare import make_model
@@ -40,6 +44,8 @@ SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")
 LONG, POINTS = 64, 64
 LENGTHS = (12, 9, 7, 4, 3, 1)  # lengths of the sentences of the fixed batch
 STEPS = 2
+TRAINED = ("unigram_nll", "parameters", "steps")
+KNOWN = tuple(f"{level}/{name}" for level in ("chance", "bound") for name in ("nll", "accuracy"))
 
 
 class Built(NamedTuple):
@@ -78,17 +84,12 @@ def _check_claims(cells: list[Cell], study: Study) -> None:
             if not any(cell.levels.items() >= levels.items() for cell in cells):
                 missing = ", ".join(f"{f}={value_text(level)}" for f, level in levels.items())
                 raise UserError(f"study.claims, {claim['id']}: no run has {missing}")
-
-        _check_slope(claim, cells)
-
-
-def _check_slope(claim: Claim, cells: list[Cell]) -> None:
-    if claim["kind"] != "trend":
-        return
-    try:
-        slope(claim, [cell.levels for cell in cells])
-    except ContrastError as error:
-        raise UserError(f"study.claims, {claim['id']}: over={claim['over']}: {error}") from None
+        try:
+            if claim["kind"] == "trend":
+                slope(claim, [cell.levels for cell in cells])
+        except ContrastError as error:
+            where = f"study.claims, {claim['id']}: over={claim['over']}"
+            raise UserError(f"{where}: {error}") from None
 
 
 def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:
@@ -102,6 +103,42 @@ def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -
             check_metric(f"study.claims, {claim['id']}: control", claim["control"], measured)
     if study["tune"]:
         check_metric("study.tune.metric", study["tune"]["metric"], measured)
+
+
+def metric_names(job: Job, model: Model) -> set[str]:
+    """Return the names of all metrics that a run of this job with this model can have."""
+    if job.probe is not None:
+        return {"parameters", *(f"probe/{name}" for name in job.probe.measures)}
+    layers = [name for name, _ in model.layers()]
+    ratios = {f"{layer.partition('.')[0]}_ratio" for layer in layers}
+    gradients = {
+        f"gradient/{when}/{part}" for when in ("first", "last") for part in (*layers, *ratios)
+    }
+    scored = job.task.metrics
+    tested = [*scored, *job.metrics]
+    scores = {f"{split}/{name}" for split in job.config.test_splits for name in tested}
+    validated = {f"val/{name}" for name, metric in scored.items() if metric.split == "val"}
+    measured = {f"measure/{name}" for name in job.measure.measures} if job.measure else set()
+    sublayers = NAMES if any(isinstance(part, Residual) for part in model.modules()) else ()
+    seen = {*gradients, *sublayers, *measured}
+    read = {*scores, *derived_names(scores), *validated}
+    return {*TRAINED, *KNOWN, *UNSTABLE, *seen, *read}
+
+
+def check_metric(key: str, metric: str, measured: set[str]) -> None:
+    """Raise UserError for a metric that no run has; the message suggests the most similar metric.
+
+    Args:
+        key: the config key that names the metric, for the message.
+        metric: the metric.
+        measured: all metrics that runs have.
+    """
+    if metric in measured or (threshold(metric) and VAL_NLL in measured):
+        return
+    # without metrics of single layers
+    shown = sorted(name for name in measured if not name[-1].isdigit())
+    hint = suggestion(metric, sorted(measured))
+    raise UserError(f"{key}={metric} is measured in no run; {hint}allowed is {', '.join(shown)}")
 
 
 def _check_fixed(arms: list[Cell], study: Study) -> None:
@@ -134,8 +171,15 @@ def _check_training(arms: list[Cell], study: Study, built: Mapping[int, Built]) 
         unseen = {key: level for key, level in _changes(arm, study).items() if not _seen(key)}
         alike.setdefault(json.dumps(unseen, default=str), []).append(arm)
     for comparable in alike.values():
-        if len(comparable) > 1:
-            _check_different(comparable, built)
+        by_hash: dict[str, Cell] = {}
+        for arm in comparable if len(comparable) > 1 else ():
+            part = built[arm.number]
+            equal_arm = by_hash.setdefault(trained_a_little(part.job, part.data), arm)
+            if equal_arm is not arm:
+                raise UserError(
+                    f"the arms {equal_arm.label} and {arm.label} are the same after {STEPS} "
+                    "training steps; set study.expect=identical if that is meant"
+                )
 
 
 def _changes(arm: Cell, study: Study) -> Levels:
@@ -145,18 +189,6 @@ def _changes(arm: Cell, study: Study) -> Levels:
     """
     screen = study.get("screen")
     return screen["variants"].get(str(arm.levels[FACTOR]), {}) if screen else arm.levels
-
-
-def _check_different(arms: list[Cell], built: Mapping[int, Built]) -> None:
-    by_hash: dict[str, Cell] = {}
-    for arm in arms:
-        part = built[arm.number]
-        equal_arm = by_hash.setdefault(trained_a_little(part.job, part.data), arm)
-        if equal_arm is not arm:
-            raise UserError(
-                f"the arms {equal_arm.label} and {arm.label} are the same after {STEPS} training "
-                "steps; set study.expect=identical if that is meant"
-            )
 
 
 def _seen(factor: str) -> bool:

@@ -24,8 +24,9 @@ from ablate.evidence.seal import ABOUT, write_about
 from ablate.evidence.types import Regime, Study
 from ablate.record.files import check_name
 from ablate.sweep.apart import check_swept
-from ablate.sweep.asked import asked
 from ablate.sweep.cell import config_dirs, plain_study
+from ablate.sweep.describe import describe
+from ablate.sweep.planned import PlannedSweep
 from ablate.sweep.share import alone, enter
 from ablate.verdict.stages import check_looks
 from ablate.verdict.study_checks import check_study
@@ -42,30 +43,26 @@ def begin(config: DictConfig) -> None:
     enter(config, regime(config))
 
 
-def register_study(config: DictConfig, study: Study | None) -> None:
+def register_study(sweep: PlannedSweep) -> None:
     """Register the study of a sweep, and write study.json with a seal: digests by which later
     changes are detected.
 
     If another process with the same command has registered the study, nothing is written. The runs
     must have been checked, because a sweep whose runs are refused must not count as an earlier
     sweep of its questions.
-
-    Args:
-        config: the config of the sweep.
-        study: the study in this config.
     """
-    folder = Path(config.hydra.sweep.dir)
+    config = sweep.config
     with alone(config):
-        if (folder / ABOUT).exists():
+        if (sweep.folder / ABOUT).exists():
             return
-        about: Any = {"name": config.name, "study": study, "regime": regime(config)}
+        about: Any = {"name": config.name, "study": sweep.study, "regime": regime(config)}
         registration: Any = {}
         registered: Any = {}
-        if study is not None:
-            sweep, registered = asked(config, study, about["regime"])
-            registration = register(Path(config.paths.results), sweep)
+        if sweep.study is not None:
+            entry, registered = describe(sweep, about["regime"])
+            registration = register(Path(config.paths.results), entry)
         about["registration"] = {**registration, "command": command_of(config)}
-        write_about(folder, about, registered, {})
+        write_about(sweep.folder, about, registered, {})
 
 
 def checked(config: DictConfig) -> Study | None:

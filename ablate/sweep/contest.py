@@ -73,12 +73,10 @@ class Contest:
                 f"{name} has `replicate` as a factor, so it cannot be reproduced with a new value "
                 f"of replicate: repeat it with {first.registration['command']}"
             )
-        used = _replicates(experiments / name, first, replicate)
-        number = _fresh(AnalysisLog.read(results), first, results, used)
-        fresh = [f"replicate={number}", "contest=true", f"paths.results={results}"]
-        return cls(
-            first, [*overrides, *fresh, f"paths.experiments={experiments}"], results, experiments
-        )
+        number = _fresh(first, experiments / name, results, replicate)
+        fresh = [f"replicate={number}", "contest=true"]
+        folders = [f"paths.results={results}", f"paths.experiments={experiments}"]
+        return cls(first, [*overrides, *fresh, *folders], results, experiments)
 
     def lines(self) -> Iterator[str]:
         """Compare the verdict on the committed evidence with the verdict on new seeds.
@@ -87,16 +85,11 @@ class Contest:
         a report.
         """
         sweeps = AnalysisLog.read(self.results).sweeps
-        last = [
-            sweep_line
-            for sweep_line in sweeps
-            if sweep_line.contest and sweep_line.name == self.first.name
-        ][-1]
+        last = [sweep for sweep in sweeps if sweep.contest and sweep.name == self.first.name][-1]
         sweep = self.results / last.folder
-        fresh = load_evidence(sweep)
         kept = self.experiments / self.first.name
-        before = bool(read_contest(kept))
-        claims = replications(conclude(self.first), conclude(fresh), before)
+        verdicts = conclude(self.first), conclude(load_evidence(sweep))
+        claims = replications(*verdicts, bool(read_contest(kept)))
         report = {"name": self.first.name, "replicate": last.replicate, "claims": claims}
         write_json(sweep / RESULT, report)
         for claim in claims:
@@ -116,21 +109,6 @@ def _all_exact(first: Evidence) -> bool:
     return not trained and all(claim["kind"] == "exact" for claim in first.study["claims"])
 
 
-def _replicates(folder: Path, first: Evidence, number: int) -> set[int]:
-    """Return the replicate numbers that committed evidence and its earlier replications have used.
-
-    A replicate number is part of every random seed of a sweep.
-
-    Args:
-        folder: folder of the evidence.
-        first: the evidence.
-        number: the replicate number of the sweep that made the evidence.
-    """
-    used = {number, *(run["replicate"] for run in first.runs if "replicate" in run)}
-    contested = used_replicate(folder, max(used) + 1)
-    return used if contested is None else {*used, contested}
-
-
 def _without_folder(words: list[str]) -> tuple[list[str], str | None]:
     """Return the overrides of a command, and the folder that --config-dir gives."""
     if CONFIG_DIR not in words:
@@ -139,20 +117,25 @@ def _without_folder(words: list[str]) -> tuple[list[str], str | None]:
     return [*words[:place], *words[place + 2 :]], words[place + 1]
 
 
-def _fresh(log: AnalysisLog, first: Evidence, results: Path, used: set[int]) -> int:
-    """Return a replicate number that no sweep in the log used for the questions of the evidence.
+def _fresh(first: Evidence, folder: Path, results: Path, number: int) -> int:
+    """Return a replicate number that neither the evidence, nor an earlier replication of it, nor a
+    sweep in the analysis log has used for the questions of the evidence.
 
-    An unfinished replication is continued with its number.
+    A replicate number is part of every random seed of a sweep. An unfinished replication is
+    continued with its number.
 
     Args:
-        log: the analysis log.
         first: the committed evidence.
+        folder: folder of the evidence.
         results: folder of all results.
-        used: replicate numbers that the evidence has used.
+        number: the replicate number of the sweep that made the evidence.
     """
+    used = {number, *(run["replicate"] for run in first.runs if "replicate" in run)}
+    contested = used_replicate(folder, max(used) + 1)
     asked = questions(first.study).keys()
-    related = [s for s in log.sweeps if s.name == first.name or s.questions.keys() & asked]
+    sweeps = AnalysisLog.read(results).sweeps
+    related = [s for s in sweeps if s.name == first.name or s.questions.keys() & asked]
     begun = [s for s in related if s.contest and not (results / s.folder / RESULT).exists()]
     if begun:
         return begun[-1].replicate
-    return 1 + max(used.union(sweep.replicate for sweep in related))
+    return 1 + max(*used, contested or 0, *(sweep.replicate for sweep in related))

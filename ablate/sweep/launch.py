@@ -14,8 +14,9 @@ from ablate.console import make_console
 from ablate.engine.base import LOGS, Engine, elsewhere
 from ablate.errors import UserError
 from ablate.sweep.begin import register_study
+from ablate.sweep.planned import PlannedSweep
 from ablate.sweep.pool import Pool
-from ablate.sweep.runs import PlannedSweep, plan_runs
+from ablate.sweep.runs import plan_runs
 from ablate.sweep.share import state_of
 from ablate.sweep.view import View, Watch
 from ablate.sweep.worker import work
@@ -55,7 +56,7 @@ def launch(
     if engine.works_here:
         pool.prepare()
     sweep = plan_runs(context, config, jobs)
-    register_study(config, sweep.study)
+    register_study(sweep)
     before(sweep)
 
     def here() -> None:

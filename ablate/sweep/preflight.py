@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -22,6 +21,7 @@ from ablate.seeding import seed_of
 from ablate.sweep.apart import check_apart
 from ablate.sweep.arms import Built, check_arms
 from ablate.sweep.cell import Cell, Overrides, first_of_each, plain_study, without_seed
+from ablate.sweep.planned import Checked
 from ablate.train.compatibility import check_inputs, check_lengths
 from ablate.train.job import Job
 from ablate.train.memory import name_largest_numbers
@@ -32,20 +32,6 @@ from ablate.train.tracking import check_loggers
 
 # Size of a checkpoint in multiples of the weights: the weights and two Adam moments.
 STATES_WHILE_TRAINING = 3
-
-
-class Checked(NamedTuple):
-    """The result of the checks before a sweep.
-
-    Args:
-        data: hashes of the data, by the key that `corpus` returns for a config.
-        needed: disk space in bytes that the sweep needs.
-        jobs: the job of the first run of every arm, by the number of this run.
-    """
-
-    data: dict[str, Fingerprints]
-    needed: int
-    jobs: Mapping[int, Job]
 
 
 def preflight(cells: list[Cell], screening: Sequence[Cell] = ()) -> Checked:

@@ -6,9 +6,10 @@ which skips the runs that the evidence in this folder has, a sweep makes only a 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf
@@ -18,41 +19,14 @@ from ablate.evidence.gather import SCREENING
 from ablate.evidence.join import Piece
 from ablate.evidence.registration import registration_hash
 from ablate.evidence.tuned import screening_seeds
-from ablate.evidence.types import Study, Tune
 from ablate.record.label import run_key, value_text
 from ablate.sweep.apart import check_swept
-from ablate.sweep.asked import asked, planned_seeds
 from ablate.sweep.begin import is_part, pieces, regime
 from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.compose import compose
+from ablate.sweep.describe import describe, planned_seeds
+from ablate.sweep.planned import PlannedSweep
 from ablate.sweep.tuning import screening_jobs
-
-if TYPE_CHECKING:
-    from ablate.sweep.preflight import Checked
-
-
-class PlannedSweep(NamedTuple):
-    """The composed and checked runs of a sweep: the runs for the verdict (`cells`), and the runs
-    that tune a nuisance parameter (`screening`).
-    """
-
-    context: HydraContext
-    config: DictConfig
-    study: Study | None
-    cells: list[Cell]
-    screening: list[Cell]
-    checked: "Checked"
-    seeds: dict[int, int]  # by seed: the seed of its tuning runs; empty without tuning
-
-    @property
-    def tune(self) -> Tune | None:
-        """The study's settings for tuning a nuisance parameter; None if nothing is tuned."""
-        return self.study.get("tune") if self.study else None
-
-    @property
-    def folder(self) -> Path:
-        """The folder with the outcomes of the runs."""
-        return Path(self.config.hydra.sweep.dir)
 
 
 def plan_runs(
@@ -75,15 +49,15 @@ def plan_runs(
     if study is not None:
         check_swept(jobs, study)
     cells = leave_out(cells, without)
-    match, tune = (study.get("match"), study.get("tune")) if study else (None, None)
-    if match:
+    sweep = PlannedSweep(context, config, study, cells, cells, [], {})
+    if match := study.get("match") if study else None:
         from ablate.sweep.matching import matched_jobs  # imports torch
 
         numbers = [cell.number for cell in cells]
         cells = compose(context, config, matched_jobs(cells, match), numbers, folder)
+    tune, screening = sweep.tune, sweep.screening
     seeds = screening_seeds(_replicates(config, cells), tune) if tune else {}
-    cells = without_made(config, study, cells)
-    screening: list[Cell] = []
+    cells = without_made(replace(sweep, cells=cells))
     if tune:
         tuning, after = screening_jobs(cells, tune, seeds), count(len(jobs))
         screening = compose(context, config, tuning, after, folder / SCREENING, tune["key"])
@@ -91,7 +65,7 @@ def plan_runs(
     from ablate.sweep.preflight import preflight
 
     checked = preflight(cells, screening)
-    return PlannedSweep(context, config, study, cells, screening, checked, seeds)
+    return replace(sweep, cells=cells, screening=screening, seeds=seeds, checked=checked)
 
 
 def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) -> list[Cell]:
@@ -132,19 +106,20 @@ def _replicates(config: DictConfig, cells: Sequence[Cell]) -> set[int]:
     return seeds.union(planned_seeds(config)) if is_part(config) else seeds
 
 
-def without_made(config: DictConfig, study: Study | None, cells: Sequence[Cell]) -> list[Cell]:
+def without_made(sweep: PlannedSweep) -> list[Cell]:
     """Return the runs of a sweep that the evidence in the folders of `without_runs` does not have.
 
     Raises:
         UserError: the config is for a part but has no study; evidence in a folder is damaged, of
             another study or of another replicate; or no run remains.
     """
+    config, cells = sweep.config, sweep.cells
     folders = pieces(config)
-    if is_part(config) and study is None:
+    if is_part(config) and sweep.study is None:
         raise UserError("part and without_runs are for a sweep with a study")
-    if not folders or study is None:
-        return [*cells]
-    _, registered = asked(config, study, regime(config))
+    if not folders:
+        return cells
+    _, registered = describe(sweep, regime(config))
     own_hash = registration_hash(registered)
     made: set[str] = set()
     for folder in folders:

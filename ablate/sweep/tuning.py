@@ -7,7 +7,7 @@ for all seeds, identical arms would differ significantly in 10 to 18 % of sweeps
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,10 +65,7 @@ def _job(cell: Cell, tune: Tune, chosen: Any, seeds: dict[int, int]) -> Override
 
 
 def wider_jobs(
-    cells: Sequence[Cell],
-    links: Sequence[Link],
-    tune: Tune,
-    seeds: dict[int, int],
+    cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
 ) -> dict[int, Overrides]:
     """Return the overrides of runs that extend the grid of values, for each run for the verdict
     whose best value is at an edge of the grid.
@@ -85,15 +82,32 @@ def wider_jobs(
     Returns:
         overrides of each new run, by the number of the run for the verdict that it helps to tune.
     """
-    tried = _by_replicate(links)
-    jobs = {}
+    choices = _choose_all(cells, links, tune, seeds)
+    after = ((cell, _beyond(best, values)) for cell, best, values in choices)
+    return {cell.number: _job(cell, tune, new, seeds) for cell, new in after if new is not None}
+
+
+def tuned_jobs(
+    cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
+) -> list[Overrides]:
+    """Return the overrides of each run for the verdict, followed by its tuned value.
+
+    The arguments are those of `wider_jobs`.
+    """
+    choices = _choose_all(cells, links, tune, seeds)
+    return [(*cell.overrides, f"{tune['key']}={value_text(best)}") for cell, best, _ in choices]
+
+
+def _choose_all(
+    cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
+) -> Iterator[tuple[Cell, Any, list[Any]]]:
+    """Yield each run for the verdict with its best value and with all values that were tried."""
+    tried: dict[str, list[Link]] = {}
+    for link in links:
+        tried.setdefault(run_key(link["levels"], link["seed"]), []).append(link)
     for cell in cells:
-        links_of_cell = tried.get(run_key(cell.levels, seeds[cell.seed]), [])
-        best = choose(links_of_cell, tune, cell)
-        after = _beyond(best, [link["tuned"]["value"] for link in links_of_cell])
-        if after is not None:
-            jobs[cell.number] = _job(cell, tune, after, seeds)
-    return jobs
+        of_cell = tried.get(run_key(cell.levels, seeds[cell.seed]), [])
+        yield cell, choose(of_cell, tune, cell), [link["tuned"]["value"] for link in of_cell]
 
 
 def _beyond(best: Any, values: Sequence[Any]) -> int | float | None:
@@ -112,13 +126,6 @@ def _beyond(best: Any, values: Sequence[Any]) -> int | float | None:
     whole = all(isinstance(value, int) for value in values)
     rounded = round(after) if whole else float(f"{after:.{DIGITS}g}")
     return rounded if rounded > 0 and rounded not in values else None
-
-
-def _by_replicate(links: Sequence[Link]) -> dict[str, list[Link]]:
-    by_replicate: dict[str, list[Link]] = {}
-    for link in links:
-        by_replicate.setdefault(run_key(link["levels"], link["seed"]), []).append(link)
-    return by_replicate
 
 
 def choose(links: Sequence[Link], tune: Tune, cell: Cell) -> Any:
@@ -152,24 +159,3 @@ def _score(link: Link, tune: Tune) -> float:
         return value(cast(Run, {**link, "curve": curve}), tune["metric"])
     except KeyError:
         return -math.inf if tune["better"] == "higher" else math.inf
-
-
-def tuned_jobs(
-    cells: Sequence[Cell], links: Sequence[Link], tune: Tune, seeds: dict[int, int]
-) -> list[Overrides]:
-    """Return the overrides of each run for the verdict, followed by its tuned value.
-
-    Args:
-        cells: the runs for the verdict.
-        links: the outcomes of the runs that tuned.
-        tune: the study's settings for tuning.
-        seeds: for each seed of the verdict, the seed of the runs that tune.
-    """
-    tried = _by_replicate(links)
-    chosen = [
-        choose(tried.get(run_key(cell.levels, seeds[cell.seed]), []), tune, cell) for cell in cells
-    ]
-    return [
-        (*cell.overrides, f"{tune['key']}={value_text(best)}")
-        for cell, best in zip(cells, chosen, strict=True)
-    ]

@@ -23,8 +23,8 @@ from ablate.record.types import Link, OutcomeBase
 from ablate.sweep.begin import is_part
 from ablate.sweep.cell import Cell, write_link
 from ablate.sweep.compose import compose
+from ablate.sweep.planned import PlannedSweep
 from ablate.sweep.pool import CellQueue, Pool
-from ablate.sweep.runs import PlannedSweep
 from ablate.sweep.share import alone, expect, once
 from ablate.sweep.tuning import WIDENINGS, tuned_jobs, wider_jobs
 from ablate.sweep.view import View

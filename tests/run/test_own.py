@@ -7,7 +7,7 @@ from pytorch_lightning.callbacks import Callback
 
 from ablate.errors import UserError
 from ablate.record.identity import digest, evaluation_parts, parts
-from ablate.sweep.metrics import metric_names
+from ablate.sweep.arms import metric_names
 from ablate.train.resolve import resolve
 from ablate.train.run import run
 

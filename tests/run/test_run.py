@@ -12,7 +12,7 @@ from pytorch_lightning.callbacks import Callback
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import UNSTABLE
-from ablate.sweep.metrics import KNOWN, metric_names
+from ablate.sweep.arms import KNOWN, metric_names
 from ablate.train.prepare import build_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run

@@ -1,16 +1,19 @@
 """What earlier runs leave undecided is said before a sweep starts, and not by `plan` alone."""
 
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
+from hydra.types import HydraContext
 from omegaconf import OmegaConf
 
 from ablate.plan import wording
 from ablate.plan.power import reason
-from ablate.sweep.preflight import Checked
-from ablate.sweep.runs import PlannedSweep
+from ablate.sweep.planned import PlannedSweep
 
 PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
+
+NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,7 @@ def test_earlier_runs_say_which_claims_would_stay_undecided(
 @pytest.mark.parametrize("study", [None, {"claims": []}])
 def test_they_are_printed_once_before_the_first_run(monkeypatch, capsys, tmp_path, lines, study):
     config = OmegaConf.create({"name": "mine", "paths": {"results": str(tmp_path)}})
-    sweep = PlannedSweep(None, config, study, [], [], Checked({}, 0, {}), {})
+    sweep = PlannedSweep(NO_CONTEXT, config, study, [], [], [], {})
     monkeypatch.setattr(wording, "of_cells", lambda *_: SimpleNamespace(tuned=""))
     monkeypatch.setattr(wording, "doubts", lambda *_: lines)
     wording.say_doubts(sweep)

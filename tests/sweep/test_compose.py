@@ -5,6 +5,7 @@ import subprocess
 import sys
 from itertools import count
 from pathlib import Path
+from unittest.mock import Mock
 
 import hydra
 import pytest
@@ -19,7 +20,9 @@ from omegaconf import OmegaConf, open_dict
 from ablate.config.location import CONF
 from ablate.sweep.begin import begin, register_study
 from ablate.sweep.compose import compose
+from ablate.sweep.planned import PlannedSweep
 
+NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 ARMS = ("model/residual=post_ln", "model/residual=pre_ln")
 
 
@@ -124,7 +127,7 @@ def test_the_regime_of_a_sweep_has_what_auto_is(master):
     with open_dict(config):
         config.trainer.precision = "auto"
     begin(config)
-    register_study(config, None)
+    register_study(PlannedSweep(NO_CONTEXT, config, None, [], [], [], {}))
     study = json.loads((Path(config.hydra.sweep.dir) / "study.json").read_text())
     assert study["regime"]["precision"] in ("32-true", "bf16-mixed")
 

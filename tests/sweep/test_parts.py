@@ -3,11 +3,14 @@
 import json
 import shutil
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
+from hydra.types import HydraContext
 
 from ablate.errors import UserError
 
+NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 pytestmark = pytest.mark.xdist_group("parts")
 PROBED = """
 # @package _global_
@@ -252,18 +255,19 @@ def test_runs_are_left_out_only_of_the_same_study(part, command, study, here, wo
 def test_runs_are_left_out_only_of_the_same_replicate(compose, monkeypatch, tmp_path, word):
     """The registration of a study has no replicate, because seeds do not change its claims."""
     from ablate.sweep import runs
+    from ablate.sweep.planned import PlannedSweep
 
     sweep = SimpleNamespace(replicate=0, contest=False)
     piece = SimpleNamespace(hash="study", sweep=sweep, runs={})
-    monkeypatch.setattr(runs, "asked", lambda *given: (None, {}))
+    monkeypatch.setattr(runs, "describe", lambda *given: (None, {}))
     monkeypatch.setattr(runs, "regime", lambda config: {})
     monkeypatch.setattr(runs, "registration_hash", lambda registered: "study")
     monkeypatch.setattr(runs.Piece, "read", lambda folder: piece)
     config = compose(f"without_runs={tmp_path}", word)
     with pytest.raises(UserError, match=f"replicate=0 contest=false, but this sweep.* {word}"):
-        runs.without_made(config, {}, [])
+        runs.without_made(PlannedSweep(NO_CONTEXT, config, {}, [], [], [], {}))
     config = compose(f"without_runs={tmp_path}")
-    assert runs.without_made(config, {}, []) == []
+    assert runs.without_made(PlannedSweep(NO_CONTEXT, config, {}, [], [], [], {})) == []
 
 
 @pytest.mark.slow

@@ -20,12 +20,12 @@ from ablate.sweep import share
 from ablate.sweep.begin import begin, register_study
 from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.launch import n_jobs
+from ablate.sweep.planned import Checked, PlannedSweep
 from ablate.sweep.pool import CellQueue, Pool
-from ablate.sweep.preflight import Checked
-from ablate.sweep.runs import PlannedSweep
 from ablate.sweep.view import View
 from ablate.sweep.worker import Worker
 
+NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 EXPERIMENT = ("+experiment=preln_vs_postln", "study.tune=null")
 
 
@@ -110,7 +110,7 @@ def stage(cells, tmp_path):
             paths = {"results": str(tmp_path), "experiments": str(tmp_path / "experiments")}
             config = OmegaConf.create({"name": "toy", "fresh": False, "paths": paths})
             checked = Checked({"text": Fingerprints("read", {})}, 0, {})
-            sweep = PlannedSweep(context, config, None, cells, [], checked, {})
+            sweep = PlannedSweep(context, config, None, cells, cells, [], {}, checked)
             return Worker(sweep, Instead(ends), view, stay=True).run(cells[:3], again), view
 
     return ran
@@ -169,7 +169,7 @@ def command(small, tmp_path):
 def start(config):
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         begin(config)
-        register_study(config, plain_study(config))
+        register_study(PlannedSweep(NO_CONTEXT, config, plain_study(config), [], [], [], {}))
 
 
 def folder(config):

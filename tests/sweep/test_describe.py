@@ -1,27 +1,28 @@
 """What the book keeps of a sweep: its seeds, and the settings that are no factor."""
 
-import hydra
-import pytest
+from itertools import count
 
-from ablate.config.location import CONF
-from ablate.config.settle import settle
+import pytest
+from omegaconf import OmegaConf
+
 from ablate.errors import UserError
-from ablate.sweep.asked import asked, components
+from ablate.sweep.begin import composed
 from ablate.sweep.cell import plain_study
+from ablate.sweep.compose import compose as compose_cells
+from ablate.sweep.describe import components, describe, planned_seeds
+from ablate.sweep.planned import PlannedSweep
 
 
 @pytest.fixture
-def begun(compose, tmp_path):
-    def begin(*overrides, **given):
-        config = compose(
-            "+experiment=preln_vs_postln", f"paths.results={tmp_path}", hydra_node=True
-        )
-        config.hydra.sweep.dir = str(tmp_path / "sweeps" / "one")
-        config.hydra.overrides.task = list(overrides)
-        for key, value in given.items():
-            config[key] = value
-        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            return asked(config, plain_study(config), {"data": "toy", "threads": 2})[0]
+def begun(tmp_path):
+    def begin(*overrides, experiment="preln_vs_postln"):
+        folder = tmp_path / "sweeps" / "one"
+        places = [f"paths.results={tmp_path}", f"hydra.sweep.dir={folder}"]
+        with composed([f"+experiment={experiment}", "logger=none", *places, *overrides]) as sweep:
+            cells = compose_cells(*sweep, count(), folder)
+            study = plain_study(sweep.config)
+            planned = PlannedSweep(sweep.context, sweep.config, study, cells, cells, [], {})
+            return describe(planned, {"data": "toy", "threads": 2})[0]
 
     return begin
 
@@ -40,10 +41,21 @@ def test_seeds_are_those_of_the_sweep(begun, override, seeds):
     assert begun(override).seeds == seeds
 
 
-@pytest.mark.parametrize("override", ["seed=a,b", "seed=range(0,1.5,0.5)"])
-def test_a_seed_that_is_no_whole_number_is_refused(begun, override):
+@pytest.mark.parametrize(
+    ("planned", "seeds"), [("0,4,2", [0, 4, 2]), ("range(2)", [0, 1]), (7, [7]), (None, [])]
+)
+def test_the_planned_seeds_are_those_of_the_experiment(planned, seeds):
+    assert (
+        planned_seeds(OmegaConf.create({"hydra": {"sweeper": {"params": {"seed": planned}}}}))
+        == seeds
+    )
+    assert planned_seeds(OmegaConf.create({"hydra": {"sweeper": {"params": None}}})) == []
+
+
+@pytest.mark.parametrize("planned", ["a,b", "range(0,1.5,0.5)"])
+def test_a_seed_that_is_no_whole_number_is_refused(planned):
     with pytest.raises(UserError, match=r"each seed must be a whole number, as in seed=0,1,2"):
-        begun(override)
+        planned_seeds(OmegaConf.create({"hydra": {"sweeper": {"params": {"seed": planned}}}}))
 
 
 def test_quotes_around_an_option_change_nothing(begun):
@@ -55,7 +67,7 @@ def test_quotes_around_an_option_change_nothing(begun):
 
 
 def test_settings_are_what_no_factor_and_no_seed_says(begun):
-    sweep = begun(replicate=3)
+    sweep = begun("replicate=3")
     assert (sweep.replicate, sweep.folder, sweep.regime) == (3, "sweeps/one", {"data": "toy"})
     assert sweep.settings["budget.steps"] == 600
     assert not {"seed", "replicate", "name", "optimizer.lr", "data.root"} & sweep.settings.keys()
@@ -92,21 +104,26 @@ def test_an_interval_is_refused(begun):
         begun("optimizer.lr=interval(0.1,1)")
 
 
-def test_an_option_that_does_not_exist_is_named(begun):
-    with pytest.raises(UserError, match="model/residual=mine does not exist.*pre_ln"):
-        begun("model/residual=mine,pre_ln")
-
-
-def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(compose, tmp_path):
+def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(begun):
     variant = "+study.screen.variants.clipped={+trainer.gradient_clip_algorithm:value}"
-    words = ["+experiment=modern_screen", variant, f"paths.results={tmp_path}"]
-    config = compose(*words, hydra_node=True)
-    settle(config)
-    config.hydra.sweep.dir = str(tmp_path / "sweeps" / "one")
-    config.hydra.overrides.task = words[:2]
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        levels = asked(config, plain_study(config), {"data": "toy"})[0].levels
+    words = ("variant=baseline,clipped", "seed=0")
+    levels = begun(variant, *words, experiment="modern_screen").levels
     assert levels["variant=clipped"] == {"trainer.gradient_clip_algorithm": "value"}
+    assert levels["variant=baseline"] == {}
+    assert levels["variant=swiglu"]  # a part has the registration of the whole screen
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("{model.nokey:3}", "unknown key model.nokey: allowed here is attention"),
+        ("{model/norm:nonorm}", "model/norm=nonorm does not exist: did you mean none"),
+    ],
+)
+def test_a_wrong_variant_that_the_command_does_not_run_is_named(begun, change, message):
+    words = (f"+study.screen.variants.odd={change}", "variant=baseline,swiglu", "seed=0")
+    with pytest.raises(UserError, match=f"study.screen.variants.odd: {message}"):
+        begun(*words, experiment="modern_screen")
 
 
 def test_the_components_of_all_arms_and_the_claims_are_kept(begun):
