@@ -18,7 +18,7 @@ from ablate.sweep.planned import PlannedSweep
 from ablate.sweep.pool import Pool
 from ablate.sweep.runs import plan_runs
 from ablate.sweep.share import state_of
-from ablate.sweep.view import View, Watch
+from ablate.sweep.view import View, watching
 from ablate.sweep.worker import work
 
 REPORT = "report.md"  # report of committed evidence, in its folder
@@ -71,7 +71,7 @@ def launch(
         print(f"{config.name}: {engine.workers} workers, logs in {logs}", file=sys.stderr)
         with (
             View(config.name, len(labels), works_here=False) as view,
-            Watch(view, sweep.folder, labels),
+            watching(view, sweep.folder, labels),
         ):
             engine.work(here, command, sweep.folder)
     _check_end(config)

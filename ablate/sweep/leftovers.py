@@ -7,7 +7,7 @@ For each kind of such files, a function yields their paths. Files that a verdict
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -185,37 +185,29 @@ def find_leftovers(folders: Folders, kinds: list[str]) -> list[Leftover]:
 def remove(leftover: Leftover, results: Path) -> bool:
     """Remove a file or folder; return False if a process is using the run to which it belongs.
 
+    The lock of the run is held meanwhile. A path outside of runs needs no lock.
+
     Raises:
         OSError: the file or folder cannot be removed.
     """
-    with _alone_at(leftover.path, results) as alone:
-        if alone and _is_folder(leftover.path):
-            shutil.rmtree(leftover.path)
-        elif alone:
-            leftover.path.unlink(missing_ok=True)
-    return alone
-
-
-@contextmanager
-def _alone_at(path: Path, results: Path) -> Iterator[bool]:
-    """Hold the lock of the run that contains a path while a `with` block runs.
-
-    Yield False if another process holds the lock, else True. A path outside of runs needs no lock.
-    """
-    runs = results / "runs"
-    if runs not in path.parents:
-        yield True
-        return
-    lock_path = results / "locks" / f"{path.relative_to(runs).parts[0]}{LOCK}"
-    new = not lock_path.exists()
-    lock = take(lock_path)
+    runs, path = results / "runs", leftover.path
+    inside = path.relative_to(runs).parts if runs in path.parents else ()
+    lock_path = results / "locks" / f"{inside[0]}{LOCK}" if inside else None
+    new = lock_path is not None and not lock_path.exists()
+    lock = take(lock_path) if lock_path else None
+    if lock_path and lock is None:
+        return False
     try:
-        yield lock is not None
+        if _is_folder(path):
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
     finally:
+        if lock_path and new:
+            lock_path.unlink(missing_ok=True)
         if lock is not None:
-            if new:
-                lock_path.unlink(missing_ok=True)
             lock.release()
+    return True
 
 
 def _status(run: Path) -> str | None:

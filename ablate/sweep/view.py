@@ -4,8 +4,8 @@ end.
 
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -96,53 +96,43 @@ class View:
         return f", ends about {datetime.now() + timedelta(seconds=left):%H:%M}"
 
 
-class Watch:
-    """A context manager that shows every run that ends while the context is open, for a sweep with
-    remote workers.
+@contextmanager
+def watching(view: View, sweep: Path, labels: Mapping[int, str]) -> Iterator[Callable[[], None]]:
+    """Show every run that ends while a `with` block runs, for a sweep with remote workers.
+
+    Yield a function that shows the runs that have ended since its last call.
 
     Args:
         view: the display on which the runs are shown.
         sweep: folder of the sweep, in which workers write the results of runs.
         labels: label of each run, by the number of the run in the sweep.
     """
+    seen: dict[Path, int] = {}  # time of the last change in nanoseconds
+    ended = threading.Event()
 
-    def __init__(self, view: View, sweep: Path, labels: Mapping[int, str]) -> None:
-        self._view = view
-        self._sweep = sweep
-        self._labels = labels
-        self._seen: dict[Path, int] = {}  # time of the last change in nanoseconds
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._poll, daemon=True)
-
-    def look(self, *, failures: bool = True) -> None:
-        """Show the runs that have ended since the last call.
-
-        Without `failures`, leave out failed runs.
-        """
-        folders = (self._sweep / SCREENING, self._sweep)
+    def look(*, failures: bool = True) -> None:
+        folders = (sweep / SCREENING, sweep)
         for path in (path for folder in folders for path in sorted(folder.glob("cells/*.json"))):
             # the run is being repeated, or its file is damaged
             with suppress(OSError, UserError):
                 changed = path.stat().st_mtime_ns
-                if self._seen.get(path) != changed:
+                if seen.get(path) != changed:
                     link: Link = read_sealed(path)
-                    self._seen[path] = changed
+                    seen[path] = changed
                     if failures or link["status"] != "failed":
-                        self._view.finished(self._label(link), link, here=False)
+                        label = labels.get(link["cell"]) or " ".join(link["overrides"])
+                        view.finished(label, link, here=False)
 
-    def _label(self, link: Link) -> str:
-        return self._labels.get(link["cell"]) or " ".join(link["overrides"])
+    def poll() -> None:
+        while not ended.wait(POLL_SECONDS):
+            look()
 
-    def _poll(self) -> None:
-        while not self._ended.wait(POLL_SECONDS):
-            self.look()
-
-    def __enter__(self) -> "Watch":
-        self.look(failures=False)  # the workers will retry earlier failures
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_raised: object) -> None:
-        self._ended.set()
-        self._thread.join()
-        self.look()
+    look(failures=False)  # the workers will retry earlier failures
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield look
+    finally:
+        ended.set()
+        thread.join()
+        look()

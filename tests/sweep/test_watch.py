@@ -7,7 +7,7 @@ from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
 from ablate.sweep import launch, share
 from ablate.sweep.end import end
-from ablate.sweep.view import View, Watch
+from ablate.sweep.view import View, watching
 
 MORE = {"wall_seconds": 3.0}
 
@@ -29,12 +29,12 @@ def test_every_cell_is_shown_once(leave, tmp_path, capsys):
     view = View("toy", 4, works_here=False)
     leave(0, "finished", reused=True)
     leave(1, "failed", error="an earlier try")
-    with Watch(view, tmp_path, {0: "first", 1: "second", 2: "third"}) as watch:
+    with watching(view, tmp_path, {0: "first", 1: "second", 2: "third"}) as look:
         assert (view.done, view.failed, view.reused) == (1, 0, 1)
         leave(1, "diverged")
         leave(7, "finished", "screening")
-        watch.look()
-        watch.look()
+        look()
+        look()
         leave(2, "failed", error="no luck")
     assert (view.done, view.failed, view.running) == (4, 1, 0)
     lines = capsys.readouterr().err.splitlines()
@@ -47,7 +47,7 @@ def test_every_cell_is_shown_once(leave, tmp_path, capsys):
 def test_a_damaged_cell_is_left_to_the_workers(leave, tmp_path):
     view = View("toy", 2, works_here=False)
     leave(0, "finished").write_text("{", encoding="utf-8")
-    with Watch(view, tmp_path, {}):
+    with watching(view, tmp_path, {}):
         pass
     assert view.done == 0
 
