@@ -57,7 +57,7 @@ def describe(planned: PlannedSweep, regime: Regime) -> tuple[Sweep, Form]:
     settings |= {key: swept[key] for key in study["nuisance"] if key in swept}
     changes = variants(config)
     arms = _arms(planned, changes)
-    levels = _levels(config, study, changes, arms)
+    levels = _levels(planned, changes, study["factors"], arms)
     texts = [{factor: _text(arm, factor) for factor in study["factors"]} for arm in arms]
     sets = ([levels.get(f"{k}={v}", {place(k): v}) for k, v in arm.items()] for arm in texts)
     items = (itertools.chain.from_iterable(level.items() for level in arm) for arm in sets)
@@ -119,7 +119,8 @@ def planned_seeds(config: DictConfig) -> list[int]:
     if seeds is None:
         return []
     (override,) = OverridesParser.create().parse_overrides([f"seed={seeds}"])
-    values = override.sweep_iterator() if override.is_sweep_override() else [override.value()]
+    swept = override.is_sweep_override()
+    values = override.sweep_string_iterator() if swept else [override.value()]
     try:
         return [int(str(seed).strip("'\"")) for seed in values]
     except ValueError:
@@ -158,7 +159,7 @@ def _arms(planned: PlannedSweep, changes: Changes) -> list[Cell]:
 
 
 def _levels(
-    config: DictConfig, study: Study, changes: Changes, arms: Sequence[Cell]
+    planned: PlannedSweep, changes: Changes, factors: Sequence[str], arms: Sequence[Cell]
 ) -> dict[str, dict[str, object]]:
     """Return the settings of each option of the compared config groups, and the settings that each
     variant of a screen changes.
@@ -168,14 +169,33 @@ def _levels(
         `variant=baseline`.
     """
     levels: dict[str, dict[str, object]] = {}
-    for factor, arm in itertools.product(study["factors"], arms):
+    for factor, arm in itertools.product(factors, arms):
         text = _text(arm, factor)
         name, keys = f"{factor}={text}", changed_keys({text: changes.get(text, {})})
-        if name not in levels and (changes or factor in config.hydra.runtime.choices):
+        if name not in levels and (changes or factor in planned.config.hydra.runtime.choices):
             nodes = [place(key) for key in (keys if changes else [factor])]
-            portable = _portable(leaves(arm.arm)).items()
+            config = arm.arm if changes else _without_nested(planned, arm, factor, arms)
+            portable = _portable(leaves(config)).items()
             levels[name] = {k: v for k, v in portable if _is_below(k, nodes)}
     return levels
+
+
+def _without_nested(
+    planned: PlannedSweep, arm: Cell, factor: str, arms: Sequence[Cell]
+) -> DictConfig:
+    """Return the config of an arm without the overrides that other arms do not share and that lie
+    below a factor, because they are not settings of its level.
+    """
+    shared = {*arm.overrides}.intersection(*(other.overrides for other in arms))
+    keys = {word: word.lstrip("+").partition("=")[0] for word in arm.overrides}
+    node = place(factor)
+    nested = [
+        word for word in keys if keys[word] != factor and _is_below(place(keys[word]), [node])
+    ]
+    kept = [word for word in arm.overrides if word in shared or word not in nested]
+    if len(kept) == len(arm.overrides):
+        return arm.arm
+    return compose(planned.context, planned.config, [kept], [arm.number], planned.folder)[0].arm
 
 
 def _text(arm: Cell, factor: str) -> str:

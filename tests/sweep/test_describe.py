@@ -42,7 +42,8 @@ def test_seeds_are_those_of_the_sweep(begun, override, seeds):
 
 
 @pytest.mark.parametrize(
-    ("planned", "seeds"), [("0,4,2", [0, 4, 2]), ("range(2)", [0, 1]), (7, [7]), (None, [])]
+    ("planned", "seeds"),
+    [("0,4,2", [0, 4, 2]), ("range(2)", [0, 1]), ("'1','2'", [1, 2]), (7, [7]), (None, [])],
 )
 def test_the_planned_seeds_are_those_of_the_experiment(planned, seeds):
     assert (
