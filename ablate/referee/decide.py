@@ -62,12 +62,11 @@ class Measured:
     p_corrected: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A claim about a table of runs, with the decision on it.
+@dataclass(frozen=True, kw_only=True)
+class Judged(Measured):
+    """A measured claim about a table of runs, with the decision on it.
 
     Args:
-        measured: the effect and its p-values.
         decision: the decision with Holm's correction.
         alone: the decision without the correction.
         p_adjusted: p-values after Holm's correction over all claims, on the scale of alpha.
@@ -76,7 +75,6 @@ class Judged:
         plans: for each decision, the number of runs per arm that would reach it with power 0.8.
     """
 
-    measured: Measured
     decision: Decision
     alone: Decision
     p_adjusted: Tests
@@ -144,8 +142,15 @@ def _judged(
     turns = (
         kind.turns(effect, claim.alpha) if decided_by_mean and not math.isnan(effect.effect) else []
     )
-    alone_decision = _decision(measured, alone)
-    return Judged(measured, decision, alone_decision, adjusted, tuple(turns), detectable, plans)
+    return Judged(
+        **vars(measured),
+        decision=decision,
+        alone=_decision(measured, alone),
+        p_adjusted=adjusted,
+        turns=tuple(turns),
+        detectable=detectable,
+        plans=plans,
+    )
 
 
 def expanded(claim: Claim, runs: Runs) -> Iterator[Claim]:

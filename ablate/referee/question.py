@@ -160,14 +160,10 @@ CLAIM = tuple(field.name for field in fields(Claim))
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a table of runs: how to read the table, and the claims.
-
-    `given` is the mapping that the user wrote.
-    """
+    """A question about a table of runs: how to read the table, and the claims."""
 
     design: Design
     claims: tuple[Claim, ...]
-    given: Mapping[str, object]
 
     @property
     def columns(self) -> list[str]:

@@ -94,7 +94,7 @@ def question(given: Mapping[str, object]) -> Question:
     ids = [claim.id for claim in made]
     if twice := next((claim for claim in ids if ids.count(claim) > 1), ""):
         raise UserError(f"claims: two claims have the id {twice}; give each a different id")
-    return Question(design, tuple(made), dict(given))
+    return Question(design, tuple(made))
 
 
 def check_keys(place: str, given: Mapping[str, object], allowed: Sequence[str]) -> None:

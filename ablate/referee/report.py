@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from ablate.evidence.foreign.table import Numbers
 from ablate.phrases import text
 from ablate.record.files import check_writable, seal, write_json, write_text
+from ablate.referee.runs import Arm
 from ablate.referee.trust import UNKNOWN
 from ablate.referee.wording import number
 from ablate.report.draw.style import folded, looks, name_rows, style, svg
@@ -66,33 +67,32 @@ def _report(verdict: "Verdict") -> Iterator[str]:
 
 
 def _claim(claim: "ClaimVerdict") -> Iterator[str]:
-    measured = claim.judged.measured
-    group = f", {measured.group}" if measured.group else ""
-    yield f"## {text(f'{measured.claim.id}{group}')}\n"
-    if measured.claim.statement:
-        yield f"{text(measured.claim.statement)}\n"
+    group = f", {claim.judged.group}" if claim.judged.group else ""
+    yield f"## {text(f'{claim.claim.id}{group}')}\n"
+    if claim.claim.statement:
+        yield f"{text(claim.claim.statement)}\n"
     yield f"**{text(claim.headline)}**\n"
     yield f"{text(claim.evidence)}\n"
-    if measured.arms:
-        yield Table(HEAD, [*_arms(claim)]).markdown
+    if claim.judged.arms:
+        yield Table(HEAD, [*map(_row, claim.judged.arms)]).markdown
     yield from (f"- {text(sentence)}" for sentence in (*claim.details, *claim.trust))
     yield ""
 
 
-def _arms(claim: "ClaimVerdict") -> Iterator[list[str]]:
-    """Yield a table row for each arm: label, runs, runs without value, mean, standard deviation."""
-    for arm in claim.to_dict(1.0)["arms"]:
-        sd = arm["sd"]
-        mean = "-" if arm["mean"] is None else number(arm["mean"], sd or 0.0)
-        sd_text = "-" if sd is None else f"{sd:.3g}"
-        yield [arm["arm"], f"{arm['runs']:,}", f"{arm['without_value']:,}", mean, sd_text]
+def _row(arm: Arm) -> list[str]:
+    """Return the table row of an arm: label, runs, runs without value, mean, standard deviation."""
+    numbers = arm.to_dict()
+    mean, sd = numbers["mean"], numbers["sd"]
+    mean_text = "-" if mean is None else number(mean, sd or 0.0)
+    sd_text = "-" if sd is None else f"{sd:.3g}"
+    return [arm.label, f"{arm.runs:,}", f"{arm.without:,}", mean_text, sd_text]
 
 
 def draw(verdict: "Verdict") -> Figure:
     """Return a figure with the runs of each arm on the left, and the effects with margins on the
     right.
     """
-    measured = [arm for claim in verdict.claims for arm in claim.judged.measured.arms]
+    measured = [arm for claim in verdict.claims for arm in claim.judged.arms]
     arms = {arm.label: arm.values for arm in measured if len(arm.values)}
     names, claims = [*arms][:MOST_ROWS], verdict.claims[:MOST_ROWS]
     rows = max(len(names), len(claims), 2)
@@ -124,16 +124,16 @@ def _draw_effects(axes: Axes, claims: "Sequence[ClaimVerdict]", sign: float) -> 
     metric.
     """
     axes.axvline(0.0, color=INK, linewidth=0.8)
-    for row, measured in enumerate(claim.judged.measured for claim in claims):
-        effect = sign * measured.effect.effect
+    for row, claim in enumerate(claims):
+        effect = sign * claim.effect.effect
         if math.isnan(effect):
             continue
-        ends = [sign * end for end in measured.effect.interval(1 - measured.claim.alpha)]
+        ends = [sign * end for end in claim.effect.interval(1 - claim.claim.alpha)]
         if all(map(math.isfinite, ends)):
             axes.plot(ends, [-row, -row], color=INK)
         axes.plot([effect], [-row], "o", color=INK)
-        for margin in {measured.claim.margin, -measured.claim.margin} - {0.0}:
+        for margin in {claim.claim.margin, -claim.claim.margin} - {0.0}:
             axes.plot([margin, margin], [-row - 0.3, -row + 0.3], ":", color=INK)
-    names = [f"{c.judged.measured.group} {c.judged.measured.claim.id}".strip() for c in claims]
+    names = [f"{c.judged.group} {c.claim.id}".strip() for c in claims]
     name_rows(axes, [folded(name) for name in names])
     axes.yaxis.tick_right()

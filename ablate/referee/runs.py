@@ -3,6 +3,7 @@
 The runs were not made by this package.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,7 @@ from ablate.evidence.foreign.long_form import (
 from ablate.evidence.foreign.table import (
     PADDED,
     Numbers,
+    Row,
     Rows,
     Table,
     label_among,
@@ -32,6 +34,7 @@ from ablate.evidence.foreign.table import (
     number_text,
 )
 from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Claim, Design
+from ablate.stats.means import variance_of
 from ablate.verdict.floor import PLATEAU
 
 LARGEST = 1e150  # largest value of a metric, because its square must not overflow
@@ -279,6 +282,18 @@ class Arm:
     def runs(self) -> int:
         """The number of runs in this arm, including runs without a result."""
         return len(self.rows)
+
+    def to_dict(self) -> Row:
+        """Return the numbers of runs, their mean and their standard deviation as plain data."""
+        variance = variance_of(self.values)
+        return {
+            "arm": self.label,
+            "weight": self.weight,
+            "runs": self.runs,
+            "without_value": self.without,
+            "mean": float(self.values.mean()) if len(self.values) else None,
+            "sd": math.sqrt(variance.value) if variance else None,
+        }
 
 
 def arms_of(claim: Claim, runs: Runs, rows: Rows) -> Iterator[Arm]:

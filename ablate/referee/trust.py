@@ -145,10 +145,10 @@ def _same_number(runs: Runs) -> Iterator[str]:
 
 def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:
     """Yield sentences on problems with the runs of the compared arms, for a single claim."""
-    arms = judged.measured.arms
-    yield from _without_level(judged.measured.claim, arms, runs)
-    yield from _other_columns(judged.measured.claim, arms, runs)
-    if judged.measured.claim.kind in OF_MEANS:  # other kinds of claims do not use noise
+    arms = judged.arms
+    yield from _without_level(judged.claim, arms, runs)
+    yield from _other_columns(judged.claim, arms, runs)
+    if judged.claim.kind in OF_MEANS:  # other kinds of claims do not use noise
         yield from _noise(arms, runs)
     for arm in arms:
         if len(arm.values) > 2 and is_visible(skewness(arm.values), len(arm.values)):

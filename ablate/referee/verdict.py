@@ -17,11 +17,11 @@ from ablate.record.files import finite
 from ablate.referee import trust
 from ablate.referee.decide import Judged
 from ablate.referee.effects import Cases
-from ablate.referee.question import Question
+from ablate.referee.question import Design, Question
 from ablate.referee.registration import Registered
-from ablate.referee.runs import Arm, Runs
+from ablate.referee.runs import Runs
 from ablate.referee.wording import Wording, level_of
-from ablate.stats.means import MeanDifference, variance_of
+from ablate.stats.means import MeanDifference
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 
 if TYPE_CHECKING:
@@ -29,58 +29,53 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-@dataclass(frozen=True)
-class ClaimVerdict:
-    """The verdict on one claim.
+class ClaimVerdict(Wording):
+    """The verdict on one claim, with the sentences about it.
 
     Args:
         judged: the decision and its numbers.
-        headline: the answer in a sentence.
-        evidence: estimate, interval, runs and margin in one line.
-        details: sentences on the decision rule, the tests, and runs that were left out.
+        design: how the table of runs is read.
+        claims: number of claims that are tested together.
         trust: sentences on how far to trust the verdict.
     """
 
-    judged: Judged
-    headline: str
-    evidence: str
-    details: list[str]
-    trust: list[str]
+    def __init__(self, judged: Judged, design: Design, claims: int, trust: list[str]) -> None:
+        super().__init__(judged, design, claims)
+        self.trust = trust
 
     def __str__(self) -> str:
         return f"{self.headline}\n  {self.evidence}"
 
-    def to_dict(self, sign: float) -> Row:
+    def to_dict(self) -> Row:
         """Return the verdict as plain data.
 
-        "effect" is positive if the treatment is better. "difference" is the effect times `sign`, so
-        it is positive if the treatment's number is higher.
+        "effect" is positive if the treatment is better. "difference" is positive if the treatment's
+        number is higher.
         """
-        judged, measured = self.judged, self.judged.measured
-        claim, effect = measured.claim, measured.effect
+        judged, claim, effect = self.judged, self.claim, self.effect
         exact = claim.kind == "exact"
         effect_value = None if math.isnan(effect.effect) else effect.effect
         data = {
             "id": claim.id,
-            "group": measured.group,
+            "group": judged.group,
             "kind": claim.kind,
-            "verdict": judged.decision.status,
-            "grade": judged.decision.grade,
+            "verdict": self.status,
+            "grade": self.grade,
             "headline": self.headline,
             "evidence": self.evidence,
             "effect": effect_value,
             "interval": _bounded(effect.interval(1 - claim.alpha)),
-            "difference": None if effect_value is None else sign * effect_value,
+            "difference": None if effect_value is None else self.design.sign * effect_value,
             "margin": claim.margin,
             "alpha": claim.alpha,
-            "p": {} if exact else measured.p,
+            "p": {} if exact else judged.p,
             "p_adjusted": {} if exact else judged.p_adjusted,
-            "p_textbook": measured.p_textbook,
-            "p_corrected": measured.p_corrected,
+            "p_textbook": judged.p_textbook,
+            "p_corrected": judged.p_corrected,
             "uncorrected": str(judged.alone),
             "method": effect.method,
-            "decided_by_failures": measured.failures is not None,
-            "arms": [self._arm(arm) for arm in measured.arms],
+            "decided_by_failures": judged.failures is not None,
+            "arms": [arm.to_dict() for arm in judged.arms],
             "sensitivity": [
                 {"from": t.margin, "verdict": t.decision.status, "grade": t.decision.grade}
                 for t in judged.turns
@@ -105,21 +100,9 @@ class ClaimVerdict:
                 "cases": len(effect.counted),
                 "broken": effect.broken,
             }
-        if measured.spread is not None:
-            data |= {"spread_between_datasets": measured.spread}
+        if judged.spread is not None:
+            data |= {"spread_between_datasets": judged.spread}
         return data
-
-    @staticmethod
-    def _arm(arm: Arm) -> Row:
-        variance = variance_of(arm.values)
-        return {
-            "arm": arm.label,
-            "weight": arm.weight,
-            "runs": arm.runs,
-            "without_value": arm.without,
-            "mean": float(arm.values.mean()) if len(arm.values) else None,
-            "sd": math.sqrt(variance.value) if variance else None,
-        }
 
 
 @dataclass(frozen=True)
@@ -141,7 +124,7 @@ class Verdict:
         """The answer in a sentence; for several claims, the number of claims with each answer."""
         if len(self.claims) == 1:
             return self.claims[0].headline
-        counts = Counter(claim.judged.decision.status for claim in self.claims)
+        counts = Counter(claim.status for claim in self.claims)
         words = {SUPPORTED: SUPPORTED, REFUTED: REFUTED, INCONCLUSIVE: "undecided"}
         parts = [f"{counts[key]} {word}" for key, word in words.items() if counts[key]]
         return f"{len(self.claims)} claims: {listed(parts)}."
@@ -185,7 +168,7 @@ class Verdict:
             "headline": self.headline,
             "counts": dict(self.runs.counts),
             "trust": [self.registered.sentence, *self.trust],
-            "claims": [claim.to_dict(design.sign) for claim in self.claims],
+            "claims": [claim.to_dict() for claim in self.claims],
         }
 
     def to_frame(self) -> "DataFrame":
@@ -247,10 +230,8 @@ def verdict(
         judged: the decision on each claim.
         registered: whether the question was registered before the runs.
     """
-    design = question.design
-    claims = []
-    for claim in judged:
-        words = Wording(claim, design)
-        sentences = list(words.details(len(judged))), list(trust.of_claim(claim, runs))
-        claims.append(ClaimVerdict(claim, words.headline, words.evidence, *sentences))
+    claims = [
+        ClaimVerdict(claim, question.design, len(judged), [*trust.of_claim(claim, runs)])
+        for claim in judged
+    ]
     return Verdict(question, runs, claims, list(trust.of_table(question, runs)), registered)

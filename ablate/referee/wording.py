@@ -55,11 +55,12 @@ class Wording:
     Args:
         judged: the decision and its numbers.
         design: how the table of runs is read.
+        claims: number of claims that are tested together, for which Holm's correction is made.
     """
 
-    def __init__(self, judged: Judged, design: Design) -> None:
-        self.judged, self.design, self.measured = judged, design, judged.measured
-        self.claim, self.effect = self.measured.claim, self.measured.effect
+    def __init__(self, judged: Judged, design: Design, claims: int) -> None:
+        self.judged, self.design, self.claims = judged, design, claims
+        self.claim, self.effect = judged.claim, judged.effect
         self.status, self.grade = judged.decision.status, judged.decision.grade
         name, reach, claim = plain(design.metric), design.reach, self.claim
         self.metric = name if reach is None else f"steps to {name} {reach:g}"
@@ -77,14 +78,14 @@ class Wording:
         """The answer in one sentence, for a reader who knows no statistics."""
         grade = self.grade if self.claim.margin else self.grade.replace(DIRECTION, "")
         opening = opening_of(self.claim.kind, self.status, grade)
-        measured = self.measured
-        group, left_out = measured.group, measured.incomplete
-        if group == OVER_ALL and left_out and not measured.failures:
-            group = f"over {measured.groups} of {measured.groups + left_out} datasets"
+        judged = self.judged
+        group, left_out = judged.group, judged.incomplete
+        if group == OVER_ALL and left_out and not judged.failures:
+            group = f"over {judged.groups} of {judged.groups + left_out} datasets"
         answer = self._answer()
         if self.status == INCONCLUSIVE:
             unsettled = f"These runs do not settle whether {self._claimed()}"
-            answer = measured.problem.capitalize() or unsettled
+            answer = judged.problem.capitalize() or unsettled
         return f"{opening}{f' ({group})' if group else ''}. {answer}."
 
     def _claimed(self) -> str:
@@ -105,7 +106,7 @@ class Wording:
 
     def _answer(self) -> str:
         """Return the decision as a sentence."""
-        effect = self.measured.failures or self.effect
+        effect = self.judged.failures or self.effect
         if isinstance(effect, Rates):
             return self._answer_of_rates(effect)
         if isinstance(effect, Cases):
@@ -153,22 +154,22 @@ class Wording:
         if margin:
             holds, breaks = f"differ by at least {margin:g}", f"differ by less than {margin:g}"
         units, count = "pairs" if self.claim.target is None else "runs", len(cases.counted)
-        units = f"complete {units}" if self.measured.incomplete else units
+        units = f"complete {units}" if self.judged.incomplete else units
         where = f"{breaks} in {cases.broken} of" if cases.broken else f"{holds} in all"
         return f"{self.treatment} and {self.baseline} {where} {count} {units}"
 
     @property
     def evidence(self) -> str:
         """Estimate, interval, runs and margin in one line."""
-        measured, effect = self.measured, self.effect
-        if measured.failures:
+        judged, effect = self.judged, self.effect
+        if judged.failures:
             return f"Without a value: {self._failed()}; this difference decides."
         if math.isnan(effect.effect):
-            return f"No estimate: {measured.problem}."
+            return f"No estimate: {judged.problem}."
         if isinstance(effect, Cases):
             which = "Smallest" if self.claim.margin else "Largest"
-            left_out = f"incomplete pairs are left out: {measured.incomplete}"
-            counted = left_out if measured.incomplete else "every case counts"
+            left_out = f"incomplete pairs are left out: {judged.incomplete}"
+            counted = left_out if judged.incomplete else "every case counts"
             return f"{which} difference of {self.metric}: {effect.effect:.4g}; {counted}."
         if isinstance(effect, Rates):
             return (
@@ -197,9 +198,9 @@ class Wording:
         return f"Difference of differences, {minus}" if claim.minus else minus
 
     def _counted(self, effect: MeanDifference) -> str:
-        count, missing = effect.counts[0], self.measured.incomplete
+        count, missing = effect.counts[0], self.judged.incomplete
         counted = f"{count} of {count + missing}" if missing else f"{count}"
-        if self.measured.group == OVER_ALL:
+        if self.judged.group == OVER_ALL:
             return f"{counted} datasets"
         if self.design.pair and len(effect.counts) == 1 and self.claim.target is None:
             return f"{counted} pairs, {effect.method}"
@@ -218,7 +219,7 @@ class Wording:
         if self.status == INCONCLUSIVE and (plan := self.judged.plans.get(SUPPORTED)):
             needed = f"About {plan.seeds:,}" if plan.seeds else "More than 1,000"
             unit = "pairs" if self.design.pair else "runs per arm"
-            unit = "datasets" if self.measured.group == OVER_ALL else unit
+            unit = "datasets" if self.judged.group == OVER_ALL else unit
             return f"{needed} {unit} would settle it if the true difference were {plan.effect:g}."
         if not margin:
             return self._other_margins()
@@ -245,14 +246,15 @@ class Wording:
             return "no interval"
         return f"{100 * level:.3g} % CI {number(ends[0], error)} to {number(ends[1], error)}"
 
-    def details(self, claims: int) -> Iterator[str]:
-        """Yield sentences on the statistical details of a claim: the decision rule, the tests, runs
-        that were left out, and margins at which the answer would change.
-
-        Args:
-            claims: number of claims that are tested together, for which Holm's correction is made.
+    @property
+    def details(self) -> list[str]:
+        """Sentences on the statistical details of a claim: the decision rule, the tests, runs that
+        were left out, and margins at which the answer would change.
         """
-        claim, measured, effect = self.claim, self.measured, self.effect
+        return [*self._details()]
+
+    def _details(self) -> Iterator[str]:
+        claim, judged, effect = self.claim, self.judged, self.effect
         kind = KINDS[claim.kind]
         if isinstance(effect, Cases):
             yield (
@@ -262,17 +264,17 @@ class Wording:
             )
         else:
             yield f"Rule ({claim.kind.replace('_', '-')}, alpha {claim.alpha:g}): {kind.rule}."
-            yield from self._tests(effect, claims)
-        if any(arm.without for arm in measured.arms) or measured.failures or measured.shared:
+            yield from self._tests(effect)
+        if any(arm.without for arm in judged.arms) or judged.failures or judged.shared:
             yield self._without()
-        if measured.incomplete and not measured.failures:
-            over_all = measured.group == OVER_ALL
+        if judged.incomplete and not judged.failures:
+            over_all = judged.group == OVER_ALL
             units = "datasets without an estimate" if over_all else "incomplete pairs"
-            yield f"{measured.incomplete} {units} do not enter."
-        if measured.spread is not None:
+            yield f"{judged.incomplete} {units} do not enter."
+        if judged.spread is not None:
             yield (
-                f"Between the {measured.groups} datasets the true difference has a standard "
-                f"deviation of about {measured.spread:.4g}; the verdict is about datasets like "
+                f"Between the {judged.groups} datasets the true difference has a standard "
+                f"deviation of about {judged.spread:.4g}; the verdict is about datasets like "
                 "these."
             )
         if self.judged.turns:
@@ -282,23 +284,23 @@ class Wording:
             what = "a margin" if kind.needs_margin else "a true difference"
             yield f"These runs show {what} of {self.judged.detectable:.4g} with 80 % power."
 
-    def _tests(self, effect: MeanDifference | Rates, claims: int) -> Iterator[str]:
+    def _tests(self, effect: MeanDifference | Rates) -> Iterator[str]:
         if isinstance(effect, MeanDifference) and effect.parts:
             df = "infinite" if math.isinf(effect.df) else f"{effect.df:.4g}"
             yield (
                 f"Method: {effect.method}; standard error {effect.error:.4g}, degrees of freedom "
                 f"{df}."
             )
-        measured = self.measured
-        yield f"One-sided p-values: {_p(measured.p)}."
-        if measured.p_textbook and self.design.corrects:
-            p = _p(measured.p_textbook)
+        judged = self.judged
+        yield f"One-sided p-values: {_p(judged.p)}."
+        if judged.p_textbook and self.design.corrects:
+            p = _p(judged.p_textbook)
             yield f"Without the correction for skewness (test: textbook): {p}."
-        elif measured.p_corrected:
-            yield f"With a correction for skewness (test: corrected): {_p(measured.p_corrected)}."
-        if claims > 1:
+        elif judged.p_corrected:
+            yield f"With a correction for skewness (test: corrected): {_p(judged.p_corrected)}."
+        if self.claims > 1:
             yield (
-                f"Corrected for {claims} claims (Holm), on the scale of alpha: "
+                f"Corrected for {self.claims} claims (Holm), on the scale of alpha: "
                 f"{_p(self.judged.p_adjusted)}; intervals are not corrected."
             )
             if self.judged.alone != self.judged.decision:
@@ -306,17 +308,17 @@ class Wording:
 
     def _without(self) -> str:
         """Return how many runs have no result, and how this affects the verdict."""
-        measured, design = self.measured, self.design
+        judged, design = self.judged, self.design
         learned = "" if design.floor is None else f", or learned nothing (floor {design.floor:g})"
         start = f"Without a finite {design.metric}{learned}: {self._failed()}; "
-        if measured.failures or self.claim.kind == "stability":
+        if judged.failures or self.claim.kind == "stability":
             return f"{start}the difference of the rates decides."
         if self.claim.kind == "exact":
             return f"{start}they break the claim."
         if design.missing == LEAVE_OUT:
             return f"{start}they are left out as the study says."
         rest = f"{start}the verdict is about the other runs"
-        if measured.shared:
+        if judged.shared:
             return f"{rest}, as the rates do not differ clearly; each test has half of alpha."
         if self.claim.kind == "trend" or self.claim.target is not None:
             return f"{rest}."
@@ -324,9 +326,9 @@ class Wording:
 
     def _failed(self) -> str:
         """Return how many runs of each arm have no result."""
-        measured = self.measured
-        counts = [f"{arm.without} of {arm.runs} runs of {arm.label}" for arm in measured.arms]
-        if not counts and (rates := measured.failures):  # over all datasets
+        judged = self.judged
+        counts = [f"{arm.without} of {arm.runs} runs of {arm.label}" for arm in judged.arms]
+        if not counts and (rates := judged.failures):  # over all datasets
             counts = [f"{rates.second} of {rates.of_second} runs of {self.treatment}"]
             counts += [f"{rates.first} of {rates.of_first} runs of {self.baseline}"]
         return listed(counts or ["some runs of the datasets"])

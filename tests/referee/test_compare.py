@@ -59,7 +59,7 @@ def test_every_kind_says_the_same_as_its_rule(runs_csv, kind, margin):
 
     verdict = ablate.compare(runs_csv, treatment="swiglu", margin=margin, kind=kind, **ASKED)
     (claim,) = verdict.claims
-    rule = KINDS[kind].alone(claim.judged.measured.effect, margin, 0.05)
+    rule = KINDS[kind].alone(claim.judged.effect, margin, 0.05)
     assert claim.judged.decision == rule
     assert len(claim.headline.split()) <= 25 and len(claim.evidence.split()) <= 40
 
@@ -74,8 +74,8 @@ def test_without_a_treatment_every_arm_is_compared_and_corrected(runs_csv):
 
 def test_without_a_margin_it_says_from_which_margin_on_the_answer_changes(runs_csv):
     (claim,) = ablate.compare(runs_csv, treatment="swiglu", **ASKED).claims
-    low, high = claim.judged.measured.effect.interval(0.95)
-    starts = [turn["from"] for turn in claim.to_dict(-1.0)["sensitivity"]]
+    low, high = claim.judged.effect.interval(0.95)
+    starts = [turn["from"] for turn in claim.to_dict()["sensitivity"]]
     assert starts == pytest.approx([0.0, low, high])
     assert "margin" in claim.evidence.lower()
 
@@ -131,8 +131,8 @@ def test_names_that_look_like_numbers_stay_apart_and_none_is_cut(tmp_path):
     rows = [f"{name},{value}\n" for name in names for value in (1.0, 1.1, 1.2)]
     path.write_bytes(gzip.compress("".join(["arm,loss\n", *rows, ",9\n"]).encode()))
     verdict = ablate.compare(path, arm="arm", metric="loss", better="lower", baseline="12")
-    assert {claim.judged.measured.claim.id for claim in verdict.claims} == {*names} - {"12"}
-    assert all(claim.judged.measured.claim.id in claim.headline for claim in verdict.claims)
+    assert {claim.judged.claim.id for claim in verdict.claims} == {*names} - {"12"}
+    assert all(claim.judged.claim.id in claim.headline for claim in verdict.claims)
     assert any("1 of 31 runs have nothing in arm" in sentence for sentence in verdict.trust)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import ablate
-from ablate.evidence.foreign import delimited, source
+from ablate.evidence.foreign import builder, source
 
 ROWS = (5_000, 15_000)
 ASKED = {"arm": "variant", "metric": "loss", "better": "lower", "baseline": "a"}
@@ -18,7 +18,7 @@ ASKED = {"arm": "variant", "metric": "loss", "better": "lower", "baseline": "a"}
 @pytest.fixture
 def tables(tmp_path, monkeypatch):
     """Two tables of an arm, a seed, a setting, a state and a loss; some runs have no loss."""
-    monkeypatch.setattr(delimited, "CHUNK", 1_000)
+    monkeypatch.setattr(builder, "CHUNK", 1_000)
     random, paths = np.random.default_rng(0), []
     for rows in ROWS:
         frame = pd.DataFrame({"variant": random.choice(["a", "b", "a_longer_name"], rows)})

@@ -30,7 +30,7 @@ def written(form, folder, values=VALUES):
 @pytest.mark.parametrize("form", ["csv", "jsonl", "frame"])
 @pytest.mark.parametrize("order", [1, -1])
 def test_names_that_are_one_number_are_different_arms(form, order, tmp_path, monkeypatch):
-    reader = {"csv": "delimited", "jsonl": "builder", "frame": "frame"}[form]
+    reader = "frame" if form == "frame" else "builder"
     monkeypatch.setattr(f"ablate.evidence.foreign.{reader}.CHUNK", 2)
     runs = written(form, tmp_path, [*VALUES.items()][::order])
     verdict = ablate.compare(runs, **ASKED)

@@ -1,10 +1,12 @@
 """Build a table of foreign runs from rows, chunk by chunk."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,7 +29,10 @@ from ablate.evidence.foreign.table import (
 
 CHUNK = 20_000  # number of rows that are converted to columns at a time
 MOST_TEXTS = 20_000  # largest number of texts of a column that the caller did not ask for
-MOST_SPELLINGS = 1_000  # largest number of different cells of a column that may contain names
+RUN = "run"  # column with the name of a run
+MOST_NAMES = 1_000  # largest number of different cells of a chunk that may contain names
+LINE_OF_NAME = re.compile(f"^ *{PADDED.pattern} *$", re.MULTILINE)
+T = TypeVar("T")
 
 
 class RunLog(NamedTuple):
@@ -47,7 +52,8 @@ class RunLog(NamedTuple):
 def from_runs(
     source: str,
     logs: Sequence[RunLog],
-    wanted: Iterable[str] = (),
+    wanted: Iterable[str],
+    needed: str,
     notes: Iterable[str] = (),
     prefix: str = "config",
 ) -> Table:
@@ -59,11 +65,17 @@ def from_runs(
     Args:
         source: description of the source, for messages.
         logs: the runs.
-        wanted: columns that are always kept. Other columns are dropped if they have too many
-            different texts, such as run ids.
+        wanted: columns that are always kept, in addition to `run`. Other columns are dropped if
+            they have too many different texts.
+        needed: what a source without results lacks and what to do, for the message.
         notes: remarks about the source that are shown with a verdict.
         prefix: the prefix of settings, without its dot.
+
+    Raises:
+        UserError: no run has results.
     """
+    if not any(log.results for log in logs):
+        raise UserError(f"{source} has no {needed}")
     metrics = {name for log in logs for row in log.results for name in row}
 
     def rows(log: RunLog) -> Iterator[Row]:
@@ -75,7 +87,7 @@ def from_runs(
         about = {key: value for key, value in log.about.items() if key not in metrics}
         return ({**settings, **row, **about} for row in log.results)
 
-    return from_records(source, chain.from_iterable(map(rows, logs)), wanted, notes)
+    return from_records(source, chain.from_iterable(map(rows, logs)), [*wanted, RUN], notes)
 
 
 def from_records(
@@ -93,9 +105,18 @@ def from_records(
             different texts, such as run ids.
         notes: remarks about the source that are shown with a verdict.
     """
-    builder = TableBuilder(source, wanted)
-    builder.add_records(records)
-    return builder.table(notes)
+    pieces = (
+        {name: [row.get(name) for row in piece] for name in dict.fromkeys(chain(*piece))}
+        for piece in in_chunks(records)
+    )
+    return from_chunks(source, pieces, wanted, notes)
+
+
+def in_chunks(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yield the rows in lists of at most `CHUNK` rows."""
+    remaining = iter(rows)
+    while piece := [*islice(remaining, CHUNK)]:
+        yield piece
 
 
 def flat(row: Mapping[str, object], before: str = "") -> dict[str, object]:
@@ -114,60 +135,44 @@ def flat(row: Mapping[str, object], before: str = "") -> dict[str, object]:
     return flattened
 
 
-class TableBuilder:
-    """Builds a table from chunks of rows.
+def from_chunks(
+    source: str,
+    pieces: Iterable[Mapping[str, Sequence[Any]]],
+    wanted: Iterable[str] = (),
+    notes: Iterable[str] = (),
+) -> Table:
+    """Return a table of chunks of rows, which are given as lists of cells by column.
+
+    Cells are texts, numbers, or None. A column that is missing in a chunk is empty in its rows.
 
     Args:
         source: description of the source, for messages.
+        pieces: the chunks.
         wanted: columns that are always kept. Other columns are dropped if they have more than
             MOST_TEXTS different texts, such as run ids.
+        notes: remarks about the source that are shown with a verdict.
+
+    Raises:
+        UserError: there is no row.
     """
-
-    def __init__(self, source: str, wanted: Iterable[str] = ()) -> None:
-        self.source = source
-        self.wanted = {*wanted}
-        self.columns: dict[str, Collector] = {}
-        self.digests: list[Codes] = []
-        self.count = 0
-
-    def add(self, piece: Mapping[str, Sequence[Any]]) -> None:
-        """Add a chunk of rows, given as lists of cells by column.
-
-        Cells are texts, numbers, or None. A column that is missing in a chunk is empty in its rows.
-        """
+    kept, count = {*wanted}, 0
+    columns: dict[str, Collector] = {}
+    digests: list[Codes] = []
+    for piece in pieces:
         rows = len(next(iter(piece.values()), ()))
-        for name in [name for name in piece if name not in self.columns]:
-            most = math.inf if name in self.wanted else MOST_TEXTS
-            self.columns[name] = Collector(most, self.count)
-        for name, collector in self.columns.items():
+        for name in [name for name in piece if name not in columns]:
+            columns[name] = Collector(math.inf if name in kept else MOST_TEXTS, count)
+        for name, collector in columns.items():
             collector.add(piece.get(name, [None] * rows))
         cells = [*piece.values()]
         if not all({*map(type, column)} <= {str} for column in cells):
             cells = [[*map(str, column)] for column in cells]
-        self.digests.append(np.fromiter(map(hash, zip(*cells, strict=True)), np.int64, rows))
-        self.count += rows
-
-    def add_records(self, records: Iterable[Mapping[str, object]]) -> None:
-        """Add rows that are given as objects; a missing key is an empty cell."""
-        rows = iter(records)
-        while piece := [*islice(rows, CHUNK)]:
-            names = dict.fromkeys(name for row in piece for name in row)
-            self.add({name: [row.get(name) for row in piece] for name in names})
-
-    def table(self, notes: Iterable[str] = ()) -> Table:
-        """Return a table of all rows that were added.
-
-        Args:
-            notes: remarks about the source that are shown with a verdict.
-
-        Raises:
-            UserError: no row was added.
-        """
-        if not self.count:
-            raise UserError(f"{self.source} has no rows: a table needs at least one row per run")
-        kept = {name: c.column() for name, c in self.columns.items() if not c.dropped}
-        digests = np.concatenate(self.digests)
-        return Table(self.source, kept, self.count, digests, tuple(notes))
+        digests.append(np.fromiter(map(hash, zip(*cells, strict=True)), np.int64, rows))
+        count += rows
+    if not count:
+        raise UserError(f"{source} has no rows: a table needs at least one row per run")
+    made = {name: column.column() for name, column in columns.items() if not column.dropped}
+    return Table(source, made, count, np.concatenate(digests), tuple(notes))
 
 
 class Collector:
@@ -178,16 +183,12 @@ class Collector:
         empty: number of empty cells at the beginning of the column.
     """
 
-    def __init__(self, most: float | int = math.inf, empty: int = 0) -> None:
+    def __init__(self, most: float | int, empty: int) -> None:
         self.most = most
         # by chunk; a chunk without numbers, or with numbers only, is stored as its length
         self.numbers: list[Numbers | int] = []
         self.codes: list[Codes | int] = []
         self.texts: dict[str, int] = {}
-        # number of each different cell, and these numbers by chunk; empty if there are too many
-        self.spellings: dict[Cell, int] = {}
-        self.spelled: list[Codes] = []
-        self.has_names = True
         self.dropped = False
         if empty:
             self.add([None] * empty)
@@ -199,72 +200,55 @@ class Collector:
         kinds = {*map(type, cells)}
         if not kinds <= {str, float, int}:
             cells = [*map(plain, cells)]
-        numbers = _numbers(cells, kinds)
+        different = dict.fromkeys(cells)
+        named = len(different) <= MOST_NAMES and bool(
+            LINE_OF_NAME.search("\n".join(map(str, different)))
+        )
+        numbers = None if named else _numbers(cells, kinds)
         if numbers is None:
-            self._add_mixed(cells)
+            self._add_mixed(cells, different, named)
         else:
             self.numbers.append(numbers)
             self.codes.append(len(cells))
-        if self.has_names:
-            self._add_spellings(cells)
         if len(self.texts) > self.most:
             self.dropped, self.numbers, self.codes, self.texts = True, [], [], {}
 
-    def _add_mixed(self, cells: Sequence[Cell]) -> None:
-        """Add a chunk of cells that may include texts and empty cells; parse equal cells once."""
+    def _add_mixed(self, cells: Sequence[Cell], different: Iterable[Cell], named: bool) -> None:
+        """Add a chunk of cells that may include texts and empty cells.
+
+        Args:
+            cells: the cells.
+            different: the different cells, each of which is parsed once.
+            named: whether cells such as 1.10 are texts, because they may be names.
+        """
         numbers: dict[Cell, float] = {}
         codes: dict[Cell, int] = {}
-        for cell in dict.fromkeys(cells):
+        for cell in different:
             number = number_of(cell)
-            numbers[cell] = math.nan if number is None else number
-            codes[cell] = NUMBER if number is not None else self._code(str(cell))
+            if number is None or (named and PADDED.fullmatch(str(cell).strip())):
+                text = text_of(str(cell))
+                numbers[cell] = math.nan
+                codes[cell] = self.texts.setdefault(text, len(self.texts)) if text else EMPTY
+            else:
+                numbers[cell], codes[cell] = number, NUMBER
         some = NUMBER in codes.values()
         parsed = np.fromiter(map(numbers.__getitem__, cells), np.float64, len(cells)) if some else 0
         self.numbers.append(parsed if some else len(cells))
         least = next(d for d in (np.int8, np.int16, np.int32) if len(self.texts) <= np.iinfo(d).max)
         self.codes.append(np.fromiter(map(codes.__getitem__, cells), least, len(cells)))
 
-    def _add_spellings(self, cells: Sequence[Cell]) -> None:
-        """Record how each cell is written, unless the column has too many different cells."""
-        for cell in dict.fromkeys(cells):
-            if cell not in self.spellings:
-                self.spellings[cell] = len(self.spellings)
-        if len(self.spellings) > MOST_SPELLINGS:
-            self.has_names, self.spellings, self.spelled = False, {}, []
-        else:
-            places = map(self.spellings.__getitem__, cells)
-            self.spelled.append(np.fromiter(places, np.int16, len(cells)))
-
-    def _code(self, cell: str) -> int:
-        text = text_of(cell)
-        return self.texts.setdefault(text, len(self.texts)) if text else EMPTY
-
     def column(self) -> Column:
         """Return the column of all added cells, and free the memory of the chunks."""
         numbers, codes = _joined(self.numbers, math.nan), _joined(self.codes, np.int8(NUMBER))
         self.numbers, self.codes = [], []
         column = Column(numbers, codes, list(self.texts))
-        return replace(column, names=self._names(column))
-
-    def _names(self, column: Column) -> Column | None:
-        """Return the column with texts such as 1.10 in place of numbers that are also written in
-        another way, such as 1.1; None if there are none.
-        """
-        by_number: dict[float, dict[str, list[int]]] = {}
-        for cell, place in self.spellings.items():
-            if (number := number_of(cell)) is not None:
-                by_number.setdefault(number, {}).setdefault(str(cell).strip(), []).append(place)
-        texts = list(column.texts)
-        codes = np.full(len(self.spellings), NUMBER)
-        for by_text in by_number.values():
-            for text in [t for t in by_text if len(by_text) > 1 and PADDED.fullmatch(t)]:
-                codes[by_text[text]] = len(texts)
-                texts.append(text)
-        if len(texts) == len(column.texts):
-            return None
-        codes = codes[np.concatenate(self.spelled)]
-        numbers = np.where(codes < 0, column.numbers, math.nan)
-        return Column(numbers, np.where(codes < 0, column.codes, codes), texts)
+        padded = {text: float(text) for text in self.texts if PADDED.fullmatch(text)}
+        if not padded:
+            return column
+        ways = Counter([*padded.values(), *np.unique(numbers).tolist()])
+        alone = {text for text, number in padded.items() if ways[number] == 1}
+        names = column.with_numbers(alone.__contains__) if len(alone) < len(padded) else None
+        return replace(column.with_numbers(padded.__contains__), names=names)
 
 
 def _joined(pieces: Sequence[np.ndarray | int], value: Any) -> np.ndarray:

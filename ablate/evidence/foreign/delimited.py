@@ -2,14 +2,13 @@
 
 import csv
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from io import TextIOWrapper
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.builder import CHUNK, TableBuilder
+from ablate.evidence.foreign.builder import from_chunks, in_chunks
 from ablate.evidence.foreign.reading import named
 from ablate.evidence.foreign.table import Table
 
@@ -55,12 +54,17 @@ def _table(path: Path, rows: Any, wanted: Iterable[str]) -> Table:
     if not any(name.strip() for name in names):
         raise UserError(f"{path} has no header: write the names of the columns into the first line")
     names = _unique(path, names)
-    builder = TableBuilder(str(path), wanted)
-    while piece := [*islice(rows, CHUNK)]:
+    return from_chunks(str(path), _pieces(path, rows, names), wanted)
+
+
+def _pieces(path: Path, rows: Any, names: list[str]) -> Iterator[dict[str, tuple[str, ...]]]:
+    """Yield chunks of rows as the cells of each column."""
+    count = 0
+    for piece in in_chunks(rows):
         if {*map(len, piece)} != {len(names)}:
-            piece = [*whole_rows(path, piece, names, builder.count)]
-        builder.add(dict(zip(names, zip(*piece, strict=True), strict=False)))
-    return builder.table()
+            piece = [*whole_rows(path, piece, names, count)]
+        yield dict(zip(names, zip(*piece, strict=True), strict=False))
+        count += len(piece)
 
 
 def whole_rows(

@@ -1,10 +1,10 @@
 """Read results of runs from a pandas data frame, or from any object with its interface."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.builder import CHUNK, TableBuilder
+from ablate.evidence.foreign.builder import CHUNK, from_chunks
 from ablate.evidence.foreign.table import Table
 
 
@@ -30,12 +30,15 @@ def read(frame: Any, wanted: Iterable[str] = ()) -> Table:
         )
     if not len(frame):
         raise UserError("the data frame has no rows: a table of runs has one row per run")
-    builder = TableBuilder("the data frame", wanted)
+    return from_chunks("the data frame", _pieces(frame, names), wanted)
+
+
+def _pieces(frame: Any, names: list[str]) -> Iterator[dict[str, list[Any]]]:
+    """Yield chunks of rows as the cells of each column."""
     for start in range(0, len(frame), CHUNK):
         piece = frame.iloc[start : start + CHUNK].astype(object)
         piece = piece.where(piece.notna(), None)
-        builder.add({name: piece.iloc[:, k].tolist() for k, name in enumerate(names)})
-    return builder.table()
+        yield {name: piece.iloc[:, k].tolist() for k, name in enumerate(names)}
 
 
 def _name(name: Any) -> str:

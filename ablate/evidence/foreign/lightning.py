@@ -15,11 +15,10 @@ from typing import Any
 from ablate.errors import UserError
 from ablate.evidence.foreign.builder import RunLog, from_runs
 from ablate.evidence.foreign.delimited import whole_rows
-from ablate.evidence.foreign.reading import files_below, named, read_yaml
+from ablate.evidence.foreign.reading import files_below, folder_of, named, path_columns, read_yaml
 from ablate.evidence.foreign.table import Row, Table
 
 METRICS, SETTINGS = "metrics.csv", "hparams.yaml"
-RUN = "run"
 
 
 def read(place: Any, wanted: Iterable[str] = ()) -> Table:
@@ -33,24 +32,17 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     Raises:
         UserError: the folder does not exist, or has no metrics.csv with rows.
     """
-    root = Path(place).expanduser()
-    if not root.is_dir():
-        raise UserError(f"{root}: there is no such folder; give a folder with runs of Lightning")
+    root = folder_of(place, "runs of Lightning")
     by_step = "step" in {*wanted}
     logs: list[RunLog] = []
     notes: list[str] = []
     for path in files_below(root, METRICS):
-        inner, steps = path.parent.relative_to(root), _rows(path, notes)
-        about = {RUN: inner.as_posix()}
-        about |= {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
+        steps = _rows(path, notes)
         last = {key: value for row in steps for key, value in row.items() if value != ""}
-        results = steps if by_step else [last]
-        logs.append(RunLog(about, _settings(path.with_name(SETTINGS)), results))
-    if not any(log.results for log in logs):
-        raise UserError(
-            f"{root} has no {METRICS} with rows: give the folder of Lightning's CSVLogger"
-        )
-    return from_runs(str(root), logs, [*wanted, RUN], notes, "hparams")
+        about, settings = path_columns(root, path.parent), _settings(path.with_name(SETTINGS))
+        logs.append(RunLog(about, settings, steps if by_step else [last]))
+    needed = f"{METRICS} with rows: give the folder of Lightning's CSVLogger"
+    return from_runs(str(root), logs, wanted, needed, notes, "hparams")
 
 
 def _rows(path: Path, notes: list[str]) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.builder import CHUNK, TableBuilder
+from ablate.evidence.foreign.builder import CHUNK, from_chunks
 from ablate.evidence.foreign.table import Table
 
 
@@ -26,10 +26,13 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
         ) from None
     try:
         file = parquet.ParquetFile(path)
-        builder = TableBuilder(str(path), wanted)
-        for batch in file.iter_batches(batch_size=CHUNK):
-            names = [str(name) for name in batch.schema.names]
-            builder.add({n: batch.column(k).to_pylist() for k, n in enumerate(names)})
+        pieces = (
+            {
+                str(name): cells.to_pylist()
+                for name, cells in zip(batch.schema.names, batch, strict=True)
+            }
+            for batch in file.iter_batches(batch_size=CHUNK)
+        )
+        return from_chunks(str(path), pieces, wanted)
     except (OSError, pa.ArrowException) as error:
         raise UserError(f"{path} cannot be read as Parquet: {error}") from None
-    return builder.table()

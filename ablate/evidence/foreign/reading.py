@@ -30,6 +30,31 @@ def named(path: Path) -> Iterator[None]:
         raise UserError(f"{path} cannot be read: {reason}") from None
 
 
+def folder_of(place: str | Path, content: str) -> Path:
+    """Return the path of a folder that a user gives.
+
+    Args:
+        place: the path, which may begin with ~.
+        content: the content that the folder must have, for the message.
+
+    Raises:
+        UserError: the folder does not exist.
+    """
+    root = Path(place).expanduser()
+    if not root.exists():
+        raise UserError(f"{root}: there is no such folder; give one with {content}")
+    return root
+
+
+def path_columns(root: Path, folder: Path) -> dict[str, object]:
+    """Return the columns `run`, the path of the folder of a run within another folder, and
+    `folder_1`, `folder_2`, ..., the names in this path.
+    """
+    inner = folder.relative_to(root)
+    names = {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
+    return {"run": inner.as_posix(), **names}
+
+
 def files_below(root: Path, pattern: str) -> list[Path]:
     """Return every file below a folder whose name matches a pattern, sorted.
 

@@ -12,7 +12,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -75,16 +75,15 @@ class Column:
             return ""
         return number_text(float(numbers[0])) if (numbers == numbers[0]).all() else None
 
-    def with_long_integers(self) -> "Column":
-        """Return the column with integers of more than `DIGITS` digits as numbers, not as names."""
-        if not any(map(INTEGER.fullmatch, self.texts)):
+    def with_numbers(self, are_numbers: Callable[[str], object]) -> "Column":
+        """Return the column with the texts for which a condition holds as numbers."""
+        if not any(map(are_numbers, self.texts)):
             return self
-        values = np.array([float(t) if INTEGER.fullmatch(t) else math.nan for t in self.texts])
-        integers = (self.codes >= 0) & np.isfinite(values)[self.codes]
-        numbers = np.where(integers, values[self.codes], self.numbers)
-        return Column(
-            numbers, np.where(integers, self.codes.dtype.type(NUMBER), self.codes), self.texts
-        )
+        values = np.array([float(t) if are_numbers(t) else math.nan for t in self.texts])
+        chosen = (self.codes >= 0) & np.isfinite(values)[self.codes]
+        numbers = np.where(chosen, values[self.codes], self.numbers)
+        codes = np.where(chosen, self.codes.dtype.type(NUMBER), self.codes)
+        return Column(numbers, codes, self.texts)
 
     def first_text(self) -> tuple[int, str] | None:
         """Return the row number and the text of the first cell that is neither a number nor
@@ -157,7 +156,7 @@ class Table:
         Raises:
             UserError: the table has no such column, or a cell is a text.
         """
-        column = self.column(name, key).with_long_integers()
+        column = self.column(name, key).with_numbers(INTEGER.fullmatch)
         if (text := column.first_text()) is not None:
             row, cell = text
             row = row if self.places is None else int(self.places[row])

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.builder import RunLog, from_runs
-from ablate.evidence.foreign.reading import files_below
+from ablate.evidence.foreign.builder import RUN, RunLog, from_runs
+from ablate.evidence.foreign.reading import files_below, folder_of, path_columns
 from ablate.evidence.foreign.table import Row, Table
 from ablate.phrases import listed
 
 PATTERN = "*tfevents*"
 FLOATS = (1, 2)  # types of a tensor: DT_FLOAT and DT_DOUBLE
-STEP, RUN, STARTED, TIME = "_step", "run", "_started", "_wall_time"
+STEP, STARTED, TIME = "_step", "_started", "_wall_time"
 TRAIN, OTHER_SPLITS = "train", {"validation", "valid", "val", "eval", "test"}
 Scalar = tuple[str, int, float, float]  # tag, step, value, seconds
 Points = dict[int, tuple[float, float]]  # value and seconds by step
@@ -47,11 +47,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         UserError: the folder does not exist, or has no event file with scalars; or tensorboard is
             not installed.
     """
-    root, wanted = Path(place).expanduser(), [*wanted]
-    if not root.is_dir():
-        raise UserError(
-            f"{root}: there is no such folder; give one with event files of TensorBoard"
-        )
+    root, wanted = folder_of(place, "event files of TensorBoard"), [*wanted]
     notes: list[str] = []
     contents: dict[Path, list[Content]] = {}
     for path in files_below(root, PATTERN):
@@ -62,8 +58,6 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         runs[folder], replaced = _run(root, folder, parts)
         restarted += replaced > 0
     whole = _whole_runs(runs, wanted, notes)
-    if not whole:
-        raise UserError(f"{root} has no event file with scalars: give a log folder of TensorBoard")
     if restarted:
         notes.append(
             f"{restarted} of {len(runs)} runs were started again at an earlier step. From this "
@@ -71,7 +65,8 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         )
     if STEP not in wanted:
         whole = [log._replace(results=[_last(log)]) for log in whole]
-    return from_runs(str(root), whole, [*wanted, RUN], notes)
+    needed = "event file with scalars: give a log folder of TensorBoard"
+    return from_runs(str(root), whole, wanted, needed, notes)
 
 
 def _last(log: RunLog) -> Row:
@@ -130,7 +125,6 @@ def _run(root: Path, folder: Path, parts: list[Content]) -> tuple[RunLog, int]:
     If a tag has two values at a step, the later value counts. If a program was started again at an
     earlier step, later steps of its previous start do not count.
     """
-    inner = folder.relative_to(root)
     by_tag: Content = {}
     replaced = 0
     contents = [content for content in parts if content]
@@ -146,10 +140,8 @@ def _run(root: Path, folder: Path, parts: list[Content]) -> tuple[RunLog, int]:
         for step, (value, seconds) in points.items():
             row = by_step.setdefault(step, {STEP: step, TIME: seconds})
             row |= {tag: value, TIME: max(row[TIME], seconds)}
-    about: Row = {RUN: inner.as_posix()}
-    about |= {f"folder_{k}": part for k, part in enumerate(inner.parts, 1)}
-    results = [by_step[step] for step in sorted(by_step)]
-    return RunLog({**about, STARTED: started}, {}, results), replaced
+    about = {**path_columns(root, folder), STARTED: started}
+    return RunLog(about, {}, [by_step[step] for step in sorted(by_step)]), replaced
 
 
 def _points(path: Path, notes: list[str]) -> Content:

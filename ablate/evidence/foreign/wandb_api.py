@@ -34,11 +34,8 @@ def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
     except Exception as error:  # W&B's client has many kinds of errors
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"wandb://{place} cannot be read; W&B answered: {reason}") from None
-    if not any(log.results for log in logs):
-        raise UserError(
-            f"wandb://{place} has no runs with results: check the project and the group"
-        )
-    return from_runs(f"wandb://{place}", logs, [*wanted, "run"])
+    needed = "runs with results: check the project and the group"
+    return from_runs(f"wandb://{place}", logs, wanted, needed)
 
 
 def place_of(place: str) -> tuple[str, str, str]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.builder import RunLog, flat, from_runs
-from ablate.evidence.foreign.reading import files_below
+from ablate.evidence.foreign.reading import files_below, folder_of
 from ablate.evidence.foreign.table import Row, Table
 
 PATTERN = "run-*.wandb"
@@ -34,9 +34,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     Raises:
         UserError: the folder does not exist, or has no run.
     """
-    root = Path(place).expanduser()
-    if not root.exists():
-        raise UserError(f"{root}: there is no such folder; give one with offline runs of W&B")
+    root = folder_of(place, "offline runs of W&B")
     notes: list[str] = []
     paths = [root] if root.is_file() else files_below(root, PATTERN)
     runs: dict[tuple[str, str], _Run] = {}
@@ -51,9 +49,8 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
             "folder, only the steps before the first step of the later folder count."
         )
     logs = [run.log(STEP in {*wanted}) for run in runs.values()]
-    if not any(log.results for log in logs):
-        raise UserError(f"{root} has no offline run of W&B with results: give the folder `wandb`")
-    return from_runs(str(root), logs, [*wanted, "run"], notes)
+    needed = "offline run of W&B with results: give the folder `wandb`"
+    return from_runs(str(root), logs, wanted, needed, notes)
 
 
 class DamagedError(ValueError):
