@@ -4,37 +4,38 @@ Each sentence has `beams` hypotheses. Hypothesis number `beam` of sentence numbe
 row `sentence * beams + beam`.
 """
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
 
-@runtime_checkable
-class Cache(Protocol):
-    """Data that a component of a model stores between the steps of decoding."""
+class Cache:
+    """Data that a component of a model stores between the steps of decoding.
+
+    The class itself stores nothing, for a component that needs no past tokens. A subclass with data
+    overrides `reorder` and `keep`; a subclass of several caches overrides `parts`.
+    """
+
+    def parts(self) -> "Iterable[Cache]":
+        """Return the caches that this cache consists of."""
+        return ()
 
     def reorder(self, rows: Int[Tensor, " R"]) -> None:
         """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
+        for part in self.parts():
+            part.reorder(rows)
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Keep the rows of the given sentences and drop all other rows.
 
         `sentences` has the numbers of the sentences, counted from 0 in the present cache.
         """
+        for part in self.parts():
+            part.keep(sentences)
 
 
-class Nothing:
-    """An empty cache, for a component that needs no past tokens."""
-
-    def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Do nothing, because this cache has no state to reorder."""
-
-    def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Do nothing, because this cache has no state of any sentence."""
-
-
-class State:
+class State(Cache):
     """A cache of one tensor, `value`, which is None before the first step.
 
     The first two dimensions of `value` are the sentences and the hypotheses of a sentence.

@@ -1,16 +1,15 @@
 """Group the arguments of a Transformer into vocabularies, sizes and factories of components."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TypedDict
 
 from torch import Tensor
 
 from ablate.config.arguments import Arguments
 from ablate.model.attention.base import Kernel
-from ablate.model.attention.multi_head import CrossAttention, SelfAttention
+from ablate.model.attention.multi_head import Attention, CrossAttention, SelfAttention
 from ablate.model.block.base import Block
 from ablate.model.dropout import Rates
 from ablate.model.embedding.base import Embedding
@@ -23,7 +22,7 @@ from ablate.model.parametrisation.base import Parametrisation
 from ablate.model.position.base import Position
 from ablate.model.projections.base import Projections
 from ablate.model.residual.base import Depth, Residual
-from ablate.model.sizes import check_positive, head_width
+from ablate.model.sizes import check_positive, head_width, shared_layers
 from ablate.model.stack import Stack
 from ablate.model.sublayer import Sublayer
 from ablate.model.values.base import Values
@@ -76,19 +75,6 @@ class Sizes(Arguments):
         return head_width(self.d_model, self.n_heads, self.d_head)
 
 
-class Heads(TypedDict):
-    """The constructor arguments that all attention sub-layers have in common."""
-
-    d_model: int
-    n_heads: int
-    d_head: int
-    kernel: Kernel
-    padding: Padding
-    projections: Callable[..., Projections]
-    layer: int
-    query_factor: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class Components(Arguments):
     """The factories of a model's components; a factory is called once for each use of a component.
@@ -131,64 +117,52 @@ class Components(Arguments):
         """Return the parametrisation (standard or muP) for d_model and d_head."""
         return self.parametrisation(d_model=sizes.d_model, d_head=sizes.width_of_head)
 
-    def make_self_attention(self, sizes: Sizes, layer: int, **masks: bool) -> SelfAttention:
-        """Return the self-attention sub-layer of a layer.
-
-        Args:
-            sizes: sizes of the layer.
-            layer: number of the layer in its stack, counted from 0.
-            masks: the arguments `causal` and `look_ahead` of SelfAttention.
-        """
-        return SelfAttention(**self._heads(sizes, layer), values=self.values(), **masks)
-
-    def make_cross_attention(self, sizes: Sizes, layer: int) -> CrossAttention:
-        """Return the cross-attention sub-layer of layer number `layer`, counted from 0."""
-        return CrossAttention(**self._heads(sizes, layer))
-
-    def _heads(self, sizes: Sizes, layer: int) -> Heads:
-        return Heads(
-            d_model=sizes.d_model,
-            n_heads=sizes.n_heads,
-            d_head=sizes.width_of_head,
-            kernel=self.attention(d_head=sizes.width_of_head, dropout=sizes.dropout.attention),
-            padding=self.padding(),
-            projections=self.projections,
-            layer=layer,
-            query_factor=self.make_parametrisation(sizes).query_factor,
-        )
-
-    def make_feed_forward(self, sizes: Sizes) -> FeedForward:
-        """Return the feed-forward sub-layer of a layer."""
-        return self.feed_forward(
-            d_model=sizes.d_model, d_ff=sizes.d_ff, dropout=sizes.dropout.feed_forward
-        )
-
     def make_stack(
         self,
         sizes: Sizes,
         name: str,
-        order: Sequence[int],
-        make_layer: Callable[[int], dict[str, Sublayer]],
-        **depths: int,
+        layers: Mapping[str, int],
+        share_layers: str,
+        cross: "Components | None" = None,
+        *,
+        causal: bool,
+        look_ahead: bool,
     ) -> Stack:
         """Return a stack of layers.
 
         Args:
             sizes: sizes of the layers.
             name: encoder | decoder.
-            order: numbers of the layers in the order in which they act; a layer whose weights are
-                shared occurs several times.
-            make_layer: returns the sub-layers, by name, of the layer with a given number.
-            depths: `encoder_layers` and `decoder_layers`, the numbers of layers of the whole model.
+            layers: the number of layers of each stack of the model, by the name of the stack.
+            share_layers: none | pairs | all: which neighbouring layers share their weights.
+            cross: factories of cross-attention; None: the layers have no cross-attention.
+            causal: whether a token attends only to itself and to earlier tokens.
+            look_ahead: whether training lifts the causal mask, as in `SelfAttention`.
         """
+
+        def make_layer(number: int) -> dict[str, Sublayer]:
+            attention = SelfAttention(
+                **self._attention(sizes, number),
+                values=self.values(),
+                causal=causal,
+                look_ahead=look_ahead,
+            )
+            layer: dict[str, Sublayer] = {"self_attention": attention}
+            if cross:
+                layer["cross_attention"] = CrossAttention(**cross._attention(sizes, number))
+            layer["feed_forward"] = self.feed_forward(
+                d_model=sizes.d_model, d_ff=sizes.d_ff, dropout=sizes.dropout.feed_forward
+            )
+            return layer
 
         def make_residual(sublayers: int) -> Residual:
             return self.residual(
                 norm=partial(self.norm, d_model=sizes.d_model),
                 dropout=sizes.dropout.residual,
-                depth=Depth(name, sublayers, **depths),
+                depth=Depth(name, sublayers, layers.get("encoder", 0), layers.get("decoder", 0)),
             )
 
+        order = shared_layers(share_layers, layers[name])
         return Stack(
             [make_layer(number) for number in sorted(set(order))],
             order=order,
@@ -197,6 +171,18 @@ class Components(Arguments):
             residual=make_residual,
             block=self.block(),
             dropout=sizes.dropout.embedding,
+        )
+
+    def _attention(self, sizes: Sizes, layer: int) -> Attention:
+        return Attention(
+            d_model=sizes.d_model,
+            n_heads=sizes.n_heads,
+            d_head=sizes.width_of_head,
+            kernel=self.attention(d_head=sizes.width_of_head, dropout=sizes.dropout.attention),
+            padding=self.padding(),
+            projections=self.projections,
+            layer=layer,
+            query_factor=self.make_parametrisation(sizes).query_factor,
         )
 
 

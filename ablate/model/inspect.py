@@ -94,8 +94,10 @@ def scale_of(kernel: Kernel) -> float:
     Raises:
         UserError: the kernel computes its weights in another way.
     """
-    # a subclass with another `forward`, such as a window, may change scores or hide further keys
-    plain = type(kernel).forward in (Explicit.forward, Fused.forward)
+    # a subclass may change the scores, or hide further keys, as a window does
+    kind = type(kernel)
+    computed = kind.forward, getattr(kind, "scores", None)
+    plain = computed in ((Explicit.forward, Explicit.scores), (Fused.forward, None))
     if isinstance(kernel, Explicit | Fused) and plain:
         return kernel.scale
     raise UserError(

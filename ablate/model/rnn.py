@@ -28,6 +28,7 @@ from ablate.config.limits import check_fraction, check_one_of
 from ablate.data.vocabulary import PAD
 from ablate.errors import UserError
 from ablate.model.base import Model, Seq2Seq
+from ablate.model.cache import Cache
 from ablate.model.dropout import Dropout
 from ablate.model.embedding.base import Embedding
 from ablate.model.head.linear import LinearHead
@@ -261,7 +262,7 @@ class Attention(nn.Module):
         return self.output(torch.cat([context, x], -1)).tanh()
 
 
-class RecurrentCache:
+class RecurrentCache(Cache):
     """The states of every hypothesis, and the encoder's outputs for each sentence."""
 
     def __init__(

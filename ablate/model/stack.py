@@ -1,10 +1,11 @@
 """A stack of layers (arXiv:1706.03762, section 3.1), on whole sequences or step by step."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import count, islice
 from operator import add
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -198,19 +199,14 @@ def summed(sublayers: Sequence[Callable[[Tensor], Tensor]], x: Tensor) -> Tensor
     return reduce(add, (sublayer(x) for sublayer in sublayers))
 
 
-class StackCache(NamedTuple):
+@dataclass
+class StackCache(Cache):
     """The caches of a stack between the steps of decoding."""
 
     slots: Slots
     position: Cache
     caches: list[Cache]  # one for each sub-layer, in the order in which sub-layers act
 
-    def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
-        for part in (self.slots, self.position, *self.caches):
-            part.reorder(rows)
-
-    def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep the rows of the given sentences and drop all other rows."""
-        for part in (self.slots, self.position, *self.caches):
-            part.keep(sentences)
+    def parts(self) -> list[Cache]:
+        """Return the caches of slots, positions and sub-layers."""
+        return [self.slots, self.position, *self.caches]

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.model.cache import Cache, Nothing
+from ablate.model.cache import Cache
 from ablate.model.laws import Law
 from ablate.model.position.base import Heads, Newest, Position, Positions, Tokens
 
@@ -38,7 +38,7 @@ class LayerContext(NamedTuple):
     padded: bool = True  # whether `real` may be False anywhere
 
 
-class Slots:
+class Slots(Cache):
     """Assigns tokens of hypotheses to slots (indices) of a cache, for step-by-step decoding.
 
     All hypotheses of a sentence share one row of slots, and each hypothesis writes to a separate
@@ -151,7 +151,7 @@ class Sublayer(nn.Module, ABC):
 
         `memory` is the encoded source, for cross-attention; `slots` assigns tokens to indices.
         """
-        return Nothing()
+        return Cache()
 
     def step(self, x: Newest, at: LayerContext, slots: Slots, cache: Cache) -> Newest:
         """Return the output of the sub-layer for the newest tokens; add the tokens to the cache."""

@@ -9,18 +9,17 @@ from torch import Tensor
 
 from ablate.config.arguments import Arguments
 from ablate.data.vocabulary import PAD
+from ablate.model.assembled import Assembled
 from ablate.model.attention.base import Kernel
-from ablate.model.base import Model, Seq2Seq
+from ablate.model.base import Seq2Seq
 from ablate.model.components import Components, Sizes, Vocabularies
-from ablate.model.laws import WITHOUT_CAUSAL_MASK
-from ablate.model.linear import remove_biases
 from ablate.model.norm.base import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
 from ablate.model.projections.base import Projections
-from ablate.model.sizes import check_positive, shared_layers
-from ablate.model.stack import StackCache
-from ablate.model.sublayer import Memory, Sublayer
+from ablate.model.sizes import check_positive
+from ablate.model.stack import Stack, StackCache
+from ablate.model.sublayer import Memory
 
 
 @dataclass
@@ -69,7 +68,7 @@ def override(components: Components, overrides: ComponentOverrides) -> Component
     return dataclasses.replace(components, **{name: c for name, c in replacements.items() if c})
 
 
-class Transformer(Model):
+class Transformer(Assembled):
     """An encoder-decoder Transformer, which maps source and target tokens to hidden states.
 
     Args:
@@ -85,6 +84,9 @@ class Transformer(Model):
         UserError: a size or probability is out of range, or components do not fit together.
     """
 
+    encoder: Stack
+    decoder: Stack
+
     def __init__(
         self,
         *,
@@ -97,41 +99,26 @@ class Transformer(Model):
         decoder: ComponentOverrides,
         cross: ComponentOverrides,
     ) -> None:
-        super().__init__()
-        self.breaks = frozenset() if causal else WITHOUT_CAUSAL_MASK
         of_encoder, of_decoder, of_cross = (
             override(components, overrides) for overrides in (encoder, decoder, cross)
         )
-
-        def encoder_layer(number: int) -> dict[str, Sublayer]:
-            return {
-                "self_attention": of_encoder.make_self_attention(sizes, number, causal=False),
-                "feed_forward": components.make_feed_forward(sizes),
-            }
-
-        def decoder_layer(number: int) -> dict[str, Sublayer]:
-            return {
-                "self_attention": of_decoder.make_self_attention(
-                    sizes, number, causal=True, look_ahead=not causal
-                ),
-                "cross_attention": of_cross.make_cross_attention(sizes, number),
-                "feed_forward": components.make_feed_forward(sizes),
-            }
-
-        self.embedding = components.make_embedding(sizes, vocabularies)
-        numbers = {"encoder_layers": depths.n_layers, "decoder_layers": depths.n_decoder_layers}
-        order = shared_layers(depths.share_layers, depths.n_layers)
-        self.encoder = of_encoder.make_stack(sizes, "encoder", order, encoder_layer, **numbers)
-        order = shared_layers(depths.share_layers, depths.n_decoder_layers)
-        self.decoder = of_decoder.make_stack(sizes, "decoder", order, decoder_layer, **numbers)
-        self.head = components.make_head(sizes, self.embedding)
-        self.parametrisation = components.make_parametrisation(sizes)
-        if not sizes.bias:
-            remove_biases(self)
-
-    def adjust_initial_values(self) -> None:
-        """Rescale the initial values as the parametrisation requires."""
-        self.parametrisation.adjust(self)
+        layers = {"encoder": depths.n_layers, "decoder": depths.n_decoder_layers}
+        share = depths.share_layers
+        stacks = {
+            "encoder": of_encoder.make_stack(
+                sizes, "encoder", layers, share, causal=False, look_ahead=False
+            ),
+            "decoder": of_decoder.make_stack(
+                sizes, "decoder", layers, share, of_cross, causal=True, look_ahead=not causal
+            ),
+        }
+        super().__init__(
+            sizes=sizes,
+            components=components,
+            vocabularies=vocabularies,
+            stacks=stacks,
+            causal=causal,
+        )
 
     def forward(self, inputs: Seq2Seq) -> Float[Tensor, "B T D"]:
         """Return for each target token the hidden state that predicts the next token."""

@@ -102,7 +102,7 @@ def test_heads_are_copied_only_for_explicit_attention(length, copied):
 
     sizes = {"d_model": 12, "n_heads": 3, "d_head": 4}
     attention = SelfAttention(**sizes, kernel=fused(), padding=Columns(), causal=True)
-    heads = attention.project(torch.randn(2, length, 12), attention.packed())
+    heads = attention.project(torch.randn(2, length, 12), *attention.maps)
     assert [head.is_contiguous() for head in heads] == [copied] * 3
 
 

@@ -148,7 +148,7 @@ def test_qk_norm_first_is_qk_norm_of_another_order():
     for gain in (attention.kernel.query_gain, attention.kernel.key_gain):
         gain.normal_()
     places = torch.arange(9)[None]
-    q, k, v = attention.project(x, attention.packed())
+    q, k, v = attention.project(x, *attention.maps)
     gains = attention.kernel.query_gain, attention.kernel.key_gain
     q, k = (
         position.rotate(F.layer_norm(y, gain.shape, gain, eps=1e-6), places)

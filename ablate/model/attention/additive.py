@@ -8,14 +8,13 @@ What to expect: the quality of scaled dot-product attention (arXiv:1706.03762, s
     takes more time, and d_head times as much memory for scores.
 """
 
-from torch import nn
+from torch import Tensor, nn
 
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
-from ablate.model.attention.explicit import Explicit
-from ablate.model.padding.base import Mask
+from ablate.model.attention.base import Keys, Queries
+from ablate.model.attention.explicit import Explicit, Scores
 
 
-class Additive(Kernel):
+class Additive(Explicit):
     """Attention whose scores come from a network with one hidden layer.
 
     Args:
@@ -29,11 +28,11 @@ class Additive(Kernel):
     """
 
     def __init__(self, *, d_head: int, dropout: float, fill: str) -> None:
-        super().__init__()
-        self.softmax = Explicit(d_head=d_head, dropout=dropout, scale="none", fill=fill)
+        super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
         self.score = nn.Linear(d_head, 1, bias=False)
 
-    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
-        """Return, for each query and head, the weighted sum of the values."""
+    def scores(self, q: Queries, k: Keys) -> Scores:
+        """Return w tanh(q + k) for each query and key."""
         hidden = (q[:, :, :, None] + k[:, :, None]).tanh()
-        return self.softmax.mix(self.score(hidden).squeeze(-1), v, mask, bias)
+        scores: Tensor = self.score(hidden).squeeze(-1)
+        return scores

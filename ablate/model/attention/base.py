@@ -117,8 +117,12 @@ class Kernel(nn.Module, ABC):
         return self(q, keys, values, mask, bias)
 
 
-class KeysValues:
-    """A cache of the keys and values of past tokens, stored at the indices that `slots` assigns."""
+class KeysValues(Cache):
+    """A cache of the keys and values of past tokens, stored at the indices that `slots` assigns.
+
+    To reorder hypotheses, `Slots.reorder` is enough: keys and values stay in their slots, and the
+    mask of `Slots` says which slots each hypothesis may read.
+    """
 
     def __init__(self, slots: Slots) -> None:
         self.slots = slots
@@ -135,13 +139,6 @@ class KeysValues:
                 self.past[i] = torch.cat([self.past[i], room], 2)
             self.past[i][:, :, self.slots.new] = x
         return [past[:, :, : self.slots.width] for past in self.past]
-
-    def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Do nothing, because `Slots.reorder` is enough.
-
-        Keys and values stay in their slots, and the mask of `Slots` says which slots each
-        hypothesis may read.
-        """
 
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Keep the given sentences in the cache and drop all other sentences."""

@@ -17,12 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ablate.config.limits import Range
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
-from ablate.model.attention.explicit import Explicit
-from ablate.model.padding.base import Mask
+from ablate.model.attention.base import Keys, Queries
+from ablate.model.attention.explicit import Explicit, Scores
 
 
-class Cosine(Kernel):
+class Cosine(Explicit):
     """Attention whose scores are a learned factor g times the cosine of query and key.
 
     Args:
@@ -39,8 +38,7 @@ class Cosine(Kernel):
     def __init__(
         self, *, d_head: int, dropout: float, scale: Annotated[float, Range(0)], fill: str
     ) -> None:
-        super().__init__()
-        self.softmax = Explicit(d_head=d_head, dropout=dropout, scale="none", fill=fill)
+        super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
         self.initial = scale
         self.strength = nn.Parameter(torch.tensor([float(scale)]))
 
@@ -48,9 +46,9 @@ class Cosine(Kernel):
         """Set the factor g to its initial value, in place."""
         nn.init.constant_(parameter, self.initial)
 
-    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
-        """Return, for each query and head, the weighted sum of the values."""
+    def scores(self, q: Queries, k: Keys) -> Scores:
+        """Return g times the cosine of each query and key."""
         # unused slots of a cache are 0; float16 would round torch's 1e-12 to 0, and 0 / 0 is NaN
         eps = max(1e-12, torch.finfo(q.dtype).tiny)
         cosines = F.normalize(q, dim=-1, eps=eps) @ F.normalize(k, dim=-1, eps=eps).mT
-        return self.softmax.mix(self.strength * cosines, v, mask, bias)
+        return self.strength * cosines

@@ -51,10 +51,7 @@ class Explicit(Kernel):
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
-        return self.mix(q @ k.transpose(-2, -1), v, mask, bias)
-
-    def mix(self, scores: Scores, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
-        """Return the outputs of the heads, given the scores before the mask and the bias."""
+        scores = self.scores(q, k)
         # exponentials of bfloat16 are slow and inaccurate
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         keep = mask.dense(scores.size(2), scores.size(3), scores.device)
@@ -67,6 +64,10 @@ class Explicit(Kernel):
         if self.fill == "zero_output" and keep is not None and not keep.any(-1).all():
             weights = weights.masked_fill(~keep, 0.0)
         return self.dropout(weights).to(v.dtype) @ v
+
+    def scores(self, q: Queries, k: Keys) -> Scores:
+        """Return the scores before the scale, the mask and the bias; a subclass may override it."""
+        return q @ k.transpose(-2, -1)
 
     def blocked(
         self, keep: Bool[Tensor, "#B 1 #Q #K"], dtype: torch.dtype, bias: Tensor | None

@@ -12,12 +12,11 @@ What to expect: with the divisor sqrt(d_head) (option general_divided), the resu
 
 from torch import nn
 
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
-from ablate.model.attention.explicit import Explicit
-from ablate.model.padding.base import Mask
+from ablate.model.attention.base import Keys, Queries
+from ablate.model.attention.explicit import Explicit, Scores
 
 
-class General(Kernel):
+class General(Explicit):
     """Attention by the scores q W k^T, with a learned matrix W.
 
     Args:
@@ -33,10 +32,9 @@ class General(Kernel):
     """
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
-        super().__init__()
-        self.softmax = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
+        super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
         self.form = nn.Linear(d_head, d_head, bias=False)
 
-    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
-        """Return, for each query and head, the weighted sum of the values."""
-        return self.softmax(q, self.form(k), v, mask, bias)
+    def scores(self, q: Queries, k: Keys) -> Scores:
+        """Return q W k^T for each query and key."""
+        return super().scores(q, self.form(k))

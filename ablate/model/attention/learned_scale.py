@@ -12,12 +12,11 @@ What to expect: the results of the fixed divisor, because the projections of que
 import torch
 from torch import Tensor, nn
 
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
-from ablate.model.attention.explicit import Explicit
-from ablate.model.padding.base import Mask
+from ablate.model.attention.base import Keys, Queries
+from ablate.model.attention.explicit import Explicit, Scores
 
 
-class LearnedScale(Kernel):
+class LearnedScale(Explicit):
     """Attention by dot products times a learned factor g.
 
     Args:
@@ -31,8 +30,7 @@ class LearnedScale(Kernel):
     """
 
     def __init__(self, *, d_head: int, dropout: float, fill: str) -> None:
-        super().__init__()
-        self.softmax = Explicit(d_head=d_head, dropout=dropout, scale="none", fill=fill)
+        super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
         self.factor = nn.Parameter(torch.tensor([d_head**-0.5]))
         self.initial = d_head**-0.5
 
@@ -40,6 +38,6 @@ class LearnedScale(Kernel):
         """Set the factor g to its initial value, 1 / sqrt(d_head), in place."""
         nn.init.constant_(parameter, self.initial)
 
-    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
-        """Return, for each query and head, the weighted sum of the values."""
-        return self.softmax.mix(self.factor * (q @ k.mT), v, mask, bias)
+    def scores(self, q: Queries, k: Keys) -> Scores:
+        """Return g times the dot product of each query and key."""
+        return self.factor * (q @ k.mT)

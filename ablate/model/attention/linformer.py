@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from ablate.config.limits import Count
 from ablate.errors import UserError
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
+from ablate.model.attention.base import Bias, Keys, Outputs, Queries, Values
 from ablate.model.attention.explicit import Explicit
 from ablate.model.padding.base import Mask
 
 
-class Linformer(Kernel):
+class Linformer(Explicit):
     """Attention to projections of keys and values along the sequence.
 
     Args:
@@ -42,8 +42,7 @@ class Linformer(Kernel):
     def __init__(
         self, *, d_head: int, dropout: float, scale: str, rank: Count, max_length: Count
     ) -> None:
-        super().__init__()
-        self.softmax = Explicit(d_head=d_head, dropout=dropout, scale=scale, fill="zero_output")
+        super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill="zero_output")
         self.longest = max_length
         self.key_mixtures = nn.Parameter(torch.empty(rank, max_length))
         self.value_mixtures = nn.Parameter(torch.empty(rank, max_length))
@@ -83,4 +82,4 @@ class Linformer(Kernel):
             mixtures[:, :n] @ (x * writing)[:, :, :n]
             for mixtures, x in ((self.key_mixtures, k), (self.value_mixtures, v))
         )
-        return self.softmax(q, keys, values, Mask(), None) * reading
+        return super().forward(q, keys, values, Mask(), None) * reading

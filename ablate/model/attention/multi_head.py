@@ -3,9 +3,9 @@
 Source: arXiv:1706.03762, section 3.2.2.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, NotRequired, TypedDict, Unpack
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -27,18 +27,24 @@ from ablate.model.values.separate import Separate as SeparateValues
 SEPARATE = partial(Separate, output="learned")
 
 
-class Packed(NamedTuple):
-    """Several linear maps that a single matrix product computes.
+class Attention(TypedDict):
+    """The constructor arguments that self-attention and cross-attention have in common."""
 
-    `weights` has the matrix of each map, and `bias` the biases of all maps as one vector.
-    """
+    d_model: int
+    n_heads: int
+    d_head: int
+    kernel: Kernel
+    padding: Padding
+    projections: NotRequired[Callable[..., Projections]]
+    layer: NotRequired[int]
+    query_factor: NotRequired[float]
 
-    weights: Sequence[Float[Tensor, "_ D"]]
+
+class Stacked(NamedTuple):
+    """Several linear maps whose weights are concatenated once, for many products."""
+
+    weight: Float[Tensor, "N D"]
     bias: Float[Tensor, " N"] | None
-
-    def stacked(self) -> "Packed":
-        """Return the same maps with their weights concatenated once, for several products."""
-        return Packed([stack(self.weights)], self.bias)
 
 
 class MultiHeadAttention(Sublayer):
@@ -80,11 +86,12 @@ class MultiHeadAttention(Sublayer):
         self.padding = padding
         self.query_factor = query_factor
 
-    def project(self, x: Tokens, packed: Packed) -> tuple[Heads, ...]:
-        """Return, for each linear map in `packed`, the heads that it computes from x."""
-        maps = torch.split(stacked_linear(x, *packed), self.n_heads * self.d_head, -1)
+    def project(self, x: Tokens, *maps: Map | Stacked) -> tuple[Heads, ...]:
+        """Return the heads that the linear maps compute from x, by a single matrix product."""
+        product = stacked_linear(x, [part.weight for part in maps], biases(*maps))
+        parts = torch.split(product, self.n_heads * self.d_head, -1)
         shape = *x.shape[:2], self.n_heads, self.d_head
-        heads = [part.view(shape).transpose(1, 2) for part in maps]
+        heads = [part.view(shape).transpose(1, 2) for part in parts]
         if self.kernel.reads_strided(x.size(1), x.device):
             return tuple(heads)
         return torch.stack(heads).unbind()  # one copy here, or each product would make a copy
@@ -106,36 +113,26 @@ class SelfAttention(MultiHeadAttention):
     """Attention of tokens to each other; with `causal`, to themselves and earlier tokens only.
 
     `look_ahead` is an ablation: it removes the causal mask for whole sequences. In step-by-step
-    decoding it has no effect, because later tokens do not exist yet.
+    decoding it has no effect, because later tokens do not exist yet. The other arguments are those
+    of `MultiHeadAttention`.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         *,
-        d_model: int,
-        n_heads: int,
-        d_head: int,
-        kernel: Kernel,
-        padding: Padding,
         causal: bool,
         look_ahead: bool = False,
-        projections: Callable[..., Projections] = SEPARATE,
-        layer: int = 0,
-        query_factor: float = 1.0,
         values: Values | None = None,
+        **attention: Unpack[Attention],
     ) -> None:
-        super().__init__(
-            d_model=d_model,
-            n_heads=n_heads,
-            d_head=d_head,
-            kernel=kernel,
-            padding=padding,
-            projections=projections,
-            layer=layer,
-            query_factor=query_factor,
-        )
+        super().__init__(**attention)
         self.causal, self.look_ahead = causal, look_ahead
         self.values = values or SeparateValues()
+
+    @property
+    def maps(self) -> tuple[Map, ...]:
+        """The linear maps to queries, keys and values."""
+        return self.query, self.key, self.value
 
     def check(self, position: Position) -> None:
         """Raise UserError if the position option does not work with these heads or this kernel."""
@@ -143,11 +140,20 @@ class SelfAttention(MultiHeadAttention):
         biased = type(position).bias is not Position.bias
         self.kernel.check(causal=self.causal, biased=biased)
 
+    def heads(self, x: Tokens, at: LayerContext, *maps: Map | Stacked) -> tuple[Heads, ...]:
+        """Return queries, keys and values of tokens.
+
+        Queries and keys are rotated by the positions of their tokens.
+        """
+        q, k, v = self.project(at.position.within(x, at.positions), *maps)
+        prepared = self.kernel.prepare_queries(q), self.kernel.prepare_keys(k)
+        q, k = (at.position.rotate(heads, at.positions) for heads in prepared)
+        earlier = [] if at.earlier is None else at.earlier
+        return self.scaled(q), k, self.values.mix(v, earlier)
+
     def forward(self, x: Tokens, at: LayerContext) -> Tokens:
         """Return the attention output of each token."""
-        q, k, v = self.project(at.position.within(x, at.positions), self.packed())
-        q, k = self.rotated(q, k, at)
-        v = self.values.mix(v, at.earlier if at.earlier is not None else [])
+        q, k, v = self.heads(x, at, *self.maps)
         bias = at.position.bias(self.n_heads, at.positions, at.positions)
         assert at.real is not None
         mask = self.padding.mask(at.real, at.real) if at.padded else Mask()
@@ -157,49 +163,30 @@ class SelfAttention(MultiHeadAttention):
             mask = mask.within(at.documents)
         if self.kernel.reads_positions:
             mask = mask.at(at.positions, at.positions)
-        return self.merge(self.kernel(self.scaled(q), k, v, mask, bias), x)
-
-    def rotated(self, q: Heads, k: Heads, at: LayerContext) -> tuple[Heads, Heads]:
-        """Return queries and keys of tokens, rotated by their positions."""
-        prepared = self.kernel.prepare_queries(q), self.kernel.prepare_keys(k)
-        q, k = (at.position.rotate(heads, at.positions) for heads in prepared)
-        return q, k
+        return self.merge(self.kernel(q, k, v, mask, bias), x)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
-        """Return the cache for decoding, before the first step.
-
-        The cache contains the stacked matrices of the query, key and value projections, but no keys
-        and values yet.
-        """
-        return SelfCache(self.packed().stacked(), self.kernel.cache(slots))
+        """Return the cache for decoding, before the first step."""
+        weight = stack([part.weight for part in self.maps])
+        return SelfCache(Stacked(weight, biases(*self.maps)), self.kernel.cache(slots))
 
     def step(self, x: Newest, at: LayerContext, slots: Slots, cache: Cache) -> Newest:
         """Return the attention output of each hypothesis's newest token over its past tokens."""
         assert isinstance(cache, SelfCache)
-        q, k, v = self.project(at.position.within(x, at.positions), cache.packed)
-        q, k = self.rotated(q, k, at)
-        v = self.values.mix(v, at.earlier if at.earlier is not None else [])
+        q, k, v = self.heads(x, at, cache.maps)
         bias = at.position.bias(self.n_heads, at.positions, slots.past_positions)
-        return self.merge(self.kernel.step(self.scaled(q), k, v, slots, cache.past, bias), x)
-
-    def packed(self) -> Packed:
-        """Return the linear maps to queries, keys and values."""
-        return pack(self.query, self.key, self.value)
+        return self.merge(self.kernel.step(q, k, v, slots, cache.past, bias), x)
 
 
-class SelfCache(NamedTuple):
-    """The cache of self-attention: stacked projection matrices, and the state of the kernel."""
+class SelfCache(Cache):
+    """The maps to queries, keys and values, stacked once, and the kernel's cache of past tokens."""
 
-    packed: Packed
-    past: Cache
+    def __init__(self, maps: Stacked, past: Cache) -> None:
+        self.maps, self.past = maps, past
 
-    def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Replace the state of row i by the state of row `rows[i]` of the same sentence."""
-        self.past.reorder(rows)
-
-    def keep(self, sentences: Int[Tensor, " M"]) -> None:
-        """Keep the rows of the given sentences and drop all other rows."""
-        self.past.keep(sentences)
+    def parts(self) -> tuple[Cache]:
+        """Return the cache of past tokens."""
+        return (self.past,)
 
 
 class CrossAttention(MultiHeadAttention):
@@ -230,7 +217,7 @@ class CrossAttention(MultiHeadAttention):
 
     def keys_values(self, memory: Float[Tensor, "B K D"]) -> tuple[Keys, Keys]:
         """Return the keys and values of the memory (the encoded source)."""
-        keys, values = self.project(memory, pack(self.key, self.value))
+        keys, values = self.project(memory, self.key, self.value)
         return self.kernel.prepare_keys(keys), values
 
     def attend(
@@ -242,8 +229,8 @@ class CrossAttention(MultiHeadAttention):
         return self.merge(self.kernel(queries, keys, values, mask, None), x)
 
 
-class CrossCache:
-    """A cache of the keys and values of the memory (the encoded source).
+class CrossCache(Cache):
+    """A cache of the keys and values of the memory, which the hypotheses of a sentence share.
 
     Keys are padded once to at least VECTOR keys; the additional keys are masked.
     """
@@ -261,9 +248,6 @@ class CrossCache:
             pairs = F.pad(every, (0, missing))
         self.keys, self.values, self.pairs = keys, values, pairs
 
-    def reorder(self, rows: Int[Tensor, " R"]) -> None:
-        """Do nothing: the hypotheses of a sentence share its memory."""
-
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Keep the rows of the given sentences and drop all other rows."""
         self.keys = self.keys.index_select(0, sentences)
@@ -272,8 +256,7 @@ class CrossCache:
             self.pairs = self.pairs.index_select(0, sentences)
 
 
-def pack(*maps: Map) -> Packed:
-    """Return several linear maps as the operands of a single matrix product."""
-    biases = [part.bias for part in maps if part.bias is not None]
-    bias = torch.cat(biases) if len(biases) == len(maps) else None
-    return Packed([part.weight for part in maps], bias)
+def biases(*maps: Map | Stacked) -> Float[Tensor, " N"] | None:
+    """Return the biases of several linear maps as one vector; None unless all maps have biases."""
+    vectors = [part.bias for part in maps if part.bias is not None]
+    return torch.cat(vectors) if len(vectors) == len(maps) else None

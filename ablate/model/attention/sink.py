@@ -12,15 +12,15 @@ What to expect: a head that has nothing to attend to puts its weight on the sink
 """
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values
+from ablate.model.attention.base import Bias, Keys, Outputs, Queries, Values
 from ablate.model.attention.fused import Fused
 from ablate.model.padding.base import Mask
 
 
-class Sink(Kernel):
+class Sink(Fused):
     """Fused attention with one additional learned key for each head.
 
     Args:
@@ -38,8 +38,7 @@ class Sink(Kernel):
     has_partial_shares = True  # the weights of the keys sum to less than 1
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
-        super().__init__()
-        self.fused = Fused(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
+        super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill=fill)
         self.d_head = d_head
 
     def join(self, *, d_model: int, n_heads: int, layer: int) -> None:
@@ -55,5 +54,4 @@ class Sink(Kernel):
             pairs = F.pad(pairs.expand(-1, -1, -1, k.size(2)), (0, 1), value=True)
         if bias is not None:
             bias = F.pad(bias.expand(-1, -1, -1, k.size(2)), (0, 1))
-        mixed: Tensor = self.fused(q, keys, values, Mask(pairs=pairs), bias)
-        return mixed
+        return super().forward(q, keys, values, Mask(pairs=pairs), bias)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ablate.errors import UserError
-from ablate.model.cache import Cache, Nothing
+from ablate.model.cache import Cache
 from ablate.model.laws import Law
 
 Tokens = Float[Tensor, "B L D"]  # for each sentence, a vector for each token
@@ -43,7 +43,7 @@ class Position(nn.Module, ABC):
 
     def cache(self) -> Cache:
         """Return the cache of decoding that `step` needs, before the first step."""
-        return Nothing()
+        return Cache()
 
     def step(self, x: Newest, positions: Int[Tensor, "#M N"], cache: Any) -> Tensor:
         """Return the input of the stack for the newest token of each hypothesis.

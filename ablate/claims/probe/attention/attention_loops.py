@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.model.attention.multi_head import MultiHeadAttention, pack
+from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.position.none import NoPosition
 from ablate.model.projections.base import Map
 from ablate.model.sublayer import LayerContext, Memory
@@ -40,8 +40,8 @@ def projected(attention: MultiHeadAttention, x: Asking, y: Asked) -> Heads:
     """Return the queries that the module computes from x, and the keys and values that it computes
     from y.
     """
-    (queries,) = attention.project(x[None], pack(attention.query))
-    keys, values = attention.project(y[None], pack(attention.key, attention.value))
+    (queries,) = attention.project(x[None], attention.query)
+    keys, values = attention.project(y[None], attention.key, attention.value)
     return queries[0], keys[0], values[0]
 
 
