@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from ablate.model.architecture import Architecture
 from ablate.model.base import Model
-from ablate.model.components import Components, Sizes, Vocabularies
 from ablate.model.laws import WITHOUT_CAUSAL_MASK
 from ablate.model.linear import remove_biases
 from ablate.model.stack import Stack
@@ -15,9 +15,7 @@ class Assembled(Model):
     A subclass makes the stacks, and defines the inputs and the path of the data.
 
     Args:
-        sizes: sizes of all layers.
-        components: factories of the components.
-        vocabularies: vocabularies of source and target.
+        architecture: sizes of all layers, and factories of the components.
         stacks: the stacks by name: encoder, decoder, or both.
         causal: whether training masks later tokens.
 
@@ -28,20 +26,18 @@ class Assembled(Model):
     def __init__(
         self,
         *,
-        sizes: Sizes,
-        components: Components,
-        vocabularies: Vocabularies,
+        architecture: Architecture,
         stacks: Mapping[str, Stack],
         causal: bool,
     ) -> None:
         super().__init__()
         self.breaks = frozenset() if causal else WITHOUT_CAUSAL_MASK
-        self.embedding = components.make_embedding(sizes, vocabularies)
+        self.embedding = architecture.make_embedding()
         for name, stack in stacks.items():
             self.add_module(name, stack)
-        self.head = components.make_head(sizes, self.embedding)
-        self.parametrisation = components.make_parametrisation(sizes)
-        if not sizes.bias:
+        self.head = architecture.make_head(self.embedding)
+        self.parametrisation = architecture.make_parametrisation()
+        if not architecture.bias:
             remove_biases(self)
 
     def adjust_initial_values(self) -> None:

@@ -6,8 +6,8 @@ inputs.
 
 from typing import ClassVar
 
+from ablate.model.architecture import Architecture
 from ablate.model.assembled import Assembled
-from ablate.model.components import Components, Sizes, Vocabularies
 from ablate.model.sizes import check_positive
 from ablate.model.stack import Stack
 
@@ -18,11 +18,8 @@ class OneStack(Assembled):
     A subclass defines the inputs, and whether the model can decode step by step.
 
     Args:
-        sizes: sizes of all layers.
-        components: factories of the stack and its attention sub-layers.
-        vocabularies: vocabularies of source and target.
+        architecture: sizes of all layers, and factories of the components.
         n_layers: number of layers.
-        share_layers: none | pairs | all: which neighbouring layers share their weights.
         causal: whether training masks later tokens.
 
     Raises:
@@ -32,34 +29,17 @@ class OneStack(Assembled):
     name: ClassVar[str]  # name of the stack: encoder | decoder
     decodes: ClassVar[bool]  # whether the model generates token by token
 
-    def __init__(
-        self,
-        *,
-        sizes: Sizes,
-        components: Components,
-        vocabularies: Vocabularies,
-        n_layers: int,
-        share_layers: str,
-        causal: bool,
-    ) -> None:
+    def __init__(self, *, architecture: Architecture, n_layers: int, causal: bool) -> None:
         check_positive(n_layers=n_layers)
-        stack = components.make_stack(
-            sizes,
+        stack = architecture.make_stack(
             self.name,
             {self.name: n_layers},
-            share_layers,
             causal=causal or self.decodes,
             look_ahead=not causal,
         )
-        super().__init__(
-            sizes=sizes,
-            components=components,
-            vocabularies=vocabularies,
-            stacks={self.name: stack},
-            causal=causal,
-        )
+        super().__init__(architecture=architecture, stacks={self.name: stack}, causal=causal)
         self.causal = causal
-        if not vocabularies.src_vocab:
+        if not architecture.src_vocab:
             self.obsolete = frozenset({"embedding.src.weight"})
 
     @property

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ablate.config.arguments import Arguments
 from ablate.data.vocabulary import PAD
+from ablate.model.architecture import Architecture
 from ablate.model.assembled import Assembled
 from ablate.model.attention.base import Kernel
 from ablate.model.base import Seq2Seq
-from ablate.model.components import Components, Sizes, Vocabularies
 from ablate.model.norm.base import Norm
 from ablate.model.padding.base import Padding
 from ablate.model.position.base import Position
@@ -39,49 +38,28 @@ class ComponentOverrides:
 Own = ComponentOverrides  # configs and identities of stored runs contain this name
 
 
-@dataclass(frozen=True, kw_only=True)
-class Depths(Arguments):
-    """The numbers of layers of the stacks.
-
-    Args:
-        n_layers: number of layers of the encoder.
-        n_decoder_layers: number of layers of the decoder.
-        share_layers: none | pairs | all: which neighbouring layers of a stack share their weights.
-
-    Raises:
-        UserError: a stack has no layers.
-    """
-
-    n_layers: int
-    n_decoder_layers: int
-    share_layers: str
-
-    def __post_init__(self) -> None:
-        check_positive(n_layers=self.n_layers, n_decoder_layers=self.n_decoder_layers)
-
-
-def override(components: Components, overrides: ComponentOverrides) -> Components:
-    """Return a copy of the components in which `overrides` replaces some components."""
+def override(architecture: Architecture, overrides: ComponentOverrides) -> Architecture:
+    """Return a copy of the architecture in which `overrides` replaces some components."""
     replacements = {
         field.name: getattr(overrides, field.name) for field in dataclasses.fields(overrides)
     }
-    return dataclasses.replace(components, **{name: c for name, c in replacements.items() if c})
+    return dataclasses.replace(architecture, **{name: c for name, c in replacements.items() if c})
 
 
 class Transformer(Assembled):
     """An encoder-decoder Transformer, which maps source and target tokens to hidden states.
 
     Args:
-        sizes: sizes of all layers.
-        components: factories of all stacks and attention sub-layers.
-        vocabularies: vocabularies of source and target.
-        depths: numbers of layers of both stacks.
+        architecture: sizes of all layers, and factories of the components.
+        n_layers: number of layers of the encoder.
+        n_decoder_layers: number of layers of the decoder.
         causal: whether the decoder trains with a mask over later tokens.
         encoder, decoder: overrides of self-attention, positions and norms in this stack.
         cross: overrides of cross-attention, which has no positions and norms.
 
     Raises:
-        UserError: a size or probability is out of range, or components do not fit together.
+        UserError: a size or probability is out of range, a stack has no layers, or components do
+            not fit together.
     """
 
     encoder: Stack
@@ -90,35 +68,26 @@ class Transformer(Assembled):
     def __init__(
         self,
         *,
-        sizes: Sizes,
-        components: Components,
-        vocabularies: Vocabularies,
-        depths: Depths,
+        architecture: Architecture,
+        n_layers: int,
+        n_decoder_layers: int,
         causal: bool,
         encoder: ComponentOverrides,
         decoder: ComponentOverrides,
         cross: ComponentOverrides,
     ) -> None:
+        check_positive(n_layers=n_layers, n_decoder_layers=n_decoder_layers)
         of_encoder, of_decoder, of_cross = (
-            override(components, overrides) for overrides in (encoder, decoder, cross)
+            override(architecture, overrides) for overrides in (encoder, decoder, cross)
         )
-        layers = {"encoder": depths.n_layers, "decoder": depths.n_decoder_layers}
-        share = depths.share_layers
+        layers = {"encoder": n_layers, "decoder": n_decoder_layers}
         stacks = {
-            "encoder": of_encoder.make_stack(
-                sizes, "encoder", layers, share, causal=False, look_ahead=False
-            ),
+            "encoder": of_encoder.make_stack("encoder", layers, causal=False, look_ahead=False),
             "decoder": of_decoder.make_stack(
-                sizes, "decoder", layers, share, of_cross, causal=True, look_ahead=not causal
+                "decoder", layers, of_cross, causal=True, look_ahead=not causal
             ),
         }
-        super().__init__(
-            sizes=sizes,
-            components=components,
-            vocabularies=vocabularies,
-            stacks=stacks,
-            causal=causal,
-        )
+        super().__init__(architecture=architecture, stacks=stacks, causal=causal)
 
     def forward(self, inputs: Seq2Seq) -> Float[Tensor, "B T D"]:
         """Return for each target token the hidden state that predicts the next token."""

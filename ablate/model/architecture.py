@@ -1,6 +1,5 @@
-"""Group the arguments of a Transformer into vocabularies, sizes and factories of components."""
+"""Group the arguments of a Transformer: vocabularies, sizes, and factories of components."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -29,29 +28,23 @@ from ablate.model.values.base import Values
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vocabularies(Arguments):
-    """The sizes of the source and target vocabularies.
+class Architecture(Arguments):
+    """The sizes that all layers of a model share, and the factories of its components.
+
+    A factory is called once for each use of a component. The module `base.py` in the folder of each
+    component documents the arguments of its factory. `position` and `norm` apply to every stack,
+    and `attention`, `projections` and `padding` to every attention sub-layer, unless the stack or
+    the sub-layer overrides them.
 
     Args:
         src_vocab: size of the source vocabulary; 0 if the task has no source.
         tgt_vocab: size of the target vocabulary.
         joint_vocab: whether both are the same vocabulary.
-    """
-
-    src_vocab: int
-    tgt_vocab: int
-    joint_vocab: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sizes(Arguments):
-    """The sizes, dropout probabilities and biases that all layers of a model share.
-
-    Args:
         d_model: width of every layer.
         d_ff: inner width of feed-forward sub-layers.
         n_heads: number of attention heads.
         d_head: width of a head; None: d_model / n_heads.
+        share_layers: none | pairs | all: which neighbouring layers of a stack share their weights.
         dropout: dropout probability at each place in the model.
         bias: whether the linear maps of sub-layers have biases.
 
@@ -59,31 +52,16 @@ class Sizes(Arguments):
         UserError: a size is below 1.
     """
 
+    src_vocab: int
+    tgt_vocab: int
+    joint_vocab: bool
     d_model: int
     d_ff: int
     n_heads: int
     d_head: int | None
+    share_layers: str
     dropout: Rates
     bias: bool
-
-    def __post_init__(self) -> None:
-        check_positive(d_model=self.d_model, d_ff=self.d_ff)
-
-    @property
-    def width_of_head(self) -> int:
-        """The width of a head: d_head, or d_model / n_heads if d_head is None."""
-        return head_width(self.d_model, self.n_heads, self.d_head)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Components(Arguments):
-    """The factories of a model's components; a factory is called once for each use of a component.
-
-    The module `base.py` in the folder of each component documents the arguments of its factory.
-    `position` and `norm` apply to every stack, and `attention`, `projections` and `padding` to
-    every attention sub-layer, unless the stack or the sub-layer overrides them.
-    """
-
     position: Callable[..., Position]
     residual: Callable[..., Residual]
     norm: Callable[..., Norm]
@@ -97,33 +75,44 @@ class Components(Arguments):
     head: Callable[..., Head]
     parametrisation: Callable[..., Parametrisation]
 
-    def make_embedding(self, sizes: Sizes, vocabularies: Vocabularies) -> Embedding:
+    def __post_init__(self) -> None:
+        check_positive(d_model=self.d_model, d_ff=self.d_ff)
+
+    @property
+    def width_of_head(self) -> int:
+        """The width of a head: d_head, or d_model / n_heads if d_head is None."""
+        return head_width(self.d_model, self.n_heads, self.d_head)
+
+    def make_embedding(self) -> Embedding:
         """Return the module with the embedding tables of source and target, shared or separate."""
-        embedding = self.embedding(d_model=sizes.d_model, **dataclasses.asdict(vocabularies))
-        parametrisation = self.make_parametrisation(sizes)
+        embedding = self.embedding(
+            d_model=self.d_model,
+            src_vocab=self.src_vocab,
+            tgt_vocab=self.tgt_vocab,
+            joint_vocab=self.joint_vocab,
+        )
+        parametrisation = self.make_parametrisation()
         for table in embedding.modules():
             if isinstance(table, Table):
                 table.scale = parametrisation.scale_of_rows(table.scale)
         return embedding
 
-    def make_head(self, sizes: Sizes, embedding: Embedding) -> Head:
+    def make_head(self, embedding: Embedding) -> Head:
         """Return the head, which uses the output matrix of the embedding."""
-        factor = self.make_parametrisation(sizes).logit_factor
+        factor = self.make_parametrisation().logit_factor
         weight = embedding.output_weight
         # not a lambda: in a copy of the model, a lambda would still use the matrix of the original
         return self.head(weight=weight if factor == 1 else partial(multiplied, weight, factor))
 
-    def make_parametrisation(self, sizes: Sizes) -> Parametrisation:
+    def make_parametrisation(self) -> Parametrisation:
         """Return the parametrisation (standard or muP) for d_model and d_head."""
-        return self.parametrisation(d_model=sizes.d_model, d_head=sizes.width_of_head)
+        return self.parametrisation(d_model=self.d_model, d_head=self.width_of_head)
 
     def make_stack(
         self,
-        sizes: Sizes,
         name: str,
         layers: Mapping[str, int],
-        share_layers: str,
-        cross: "Components | None" = None,
+        cross: "Architecture | None" = None,
         *,
         causal: bool,
         look_ahead: bool,
@@ -131,10 +120,8 @@ class Components(Arguments):
         """Return a stack of layers.
 
         Args:
-            sizes: sizes of the layers.
             name: encoder | decoder.
             layers: the number of layers of each stack of the model, by the name of the stack.
-            share_layers: none | pairs | all: which neighbouring layers share their weights.
             cross: factories of cross-attention; None: the layers have no cross-attention.
             causal: whether a token attends only to itself and to earlier tokens.
             look_ahead: whether training lifts the causal mask, as in `SelfAttention`.
@@ -142,47 +129,48 @@ class Components(Arguments):
 
         def make_layer(number: int) -> dict[str, Sublayer]:
             attention = SelfAttention(
-                **self._attention(sizes, number),
+                **self._attention(number),
                 values=self.values(),
                 causal=causal,
                 look_ahead=look_ahead,
             )
             layer: dict[str, Sublayer] = {"self_attention": attention}
             if cross:
-                layer["cross_attention"] = CrossAttention(**cross._attention(sizes, number))
+                layer["cross_attention"] = CrossAttention(**cross._attention(number))
             layer["feed_forward"] = self.feed_forward(
-                d_model=sizes.d_model, d_ff=sizes.d_ff, dropout=sizes.dropout.feed_forward
+                d_model=self.d_model, d_ff=self.d_ff, dropout=self.dropout.feed_forward
             )
             return layer
 
         def make_residual(sublayers: int) -> Residual:
             return self.residual(
-                norm=partial(self.norm, d_model=sizes.d_model),
-                dropout=sizes.dropout.residual,
+                norm=partial(self.norm, d_model=self.d_model),
+                dropout=self.dropout.residual,
                 depth=Depth(name, sublayers, layers.get("encoder", 0), layers.get("decoder", 0)),
             )
 
-        order = shared_layers(share_layers, layers[name])
+        order = shared_layers(self.share_layers, layers[name])
         return Stack(
             [make_layer(number) for number in sorted(set(order))],
             order=order,
-            d_model=sizes.d_model,
-            position=self.position(d_model=sizes.d_model),
+            d_model=self.d_model,
+            position=self.position(d_model=self.d_model),
             residual=make_residual,
             block=self.block(),
-            dropout=sizes.dropout.embedding,
+            dropout=self.dropout.embedding,
         )
 
-    def _attention(self, sizes: Sizes, layer: int) -> Attention:
+    def _attention(self, layer: int) -> Attention:
+        d_head = self.width_of_head
         return Attention(
-            d_model=sizes.d_model,
-            n_heads=sizes.n_heads,
-            d_head=sizes.width_of_head,
-            kernel=self.attention(d_head=sizes.width_of_head, dropout=sizes.dropout.attention),
+            d_model=self.d_model,
+            n_heads=self.n_heads,
+            d_head=d_head,
+            kernel=self.attention(d_head=d_head, dropout=self.dropout.attention),
             padding=self.padding(),
             projections=self.projections,
             layer=layer,
-            query_factor=self.make_parametrisation(sizes).query_factor,
+            query_factor=self.make_parametrisation().query_factor,
         )
 
 
