@@ -9,7 +9,7 @@ What differs: U is zero at first, so that the output is unchanged before the fir
 What to expect: with pretrained weights, close to training all weights; from random weights, worse.
 """
 
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from jaxtyping import Float
@@ -22,6 +22,7 @@ from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.cache import Cache
 from ablate.model.linear import Linear
+from ablate.model.parametrisation.base import FanIn
 from ablate.model.stack import Stack
 from ablate.model.sublayer import LayerContext, Memory, Slots, Sublayer
 from ablate.seeding import stream
@@ -62,6 +63,8 @@ class Adapters(Adapt):
 
 class Adapted(Sublayer):
     """A sub-layer followed by its adapter."""
+
+    fan_in: ClassVar = {"up": FanIn.FIXED}
 
     def __init__(self, sublayer: Sublayer, d_model: int, width: int) -> None:
         super().__init__()

@@ -10,6 +10,8 @@ What to expect: with pretrained weights, nearly the quality of training all weig
     weights are trained; from random weights, far worse.
 """
 
+from typing import ClassVar
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -20,6 +22,7 @@ from ablate.adapt.names import chosen
 from ablate.config.limits import Count
 from ablate.errors import UserError
 from ablate.model.base import Model
+from ablate.model.parametrisation.base import FanIn
 from ablate.seeding import stream
 
 
@@ -70,6 +73,8 @@ class LowRank(nn.Module):
         rank: rank of the update.
         factor: the update is multiplied by this number.
     """
+
+    fan_in: ClassVar = {"b": FanIn.FIXED}
 
     def __init__(self, weight: Float[Tensor, "E D"], rank: int, factor: float) -> None:
         super().__init__()

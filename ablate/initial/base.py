@@ -12,6 +12,14 @@ from ablate.model.base import Model
 class Initial(ABC):
     """Sets the weights from which training starts; an option of `initial`."""
 
+    def check(self, model: Model) -> None:  # noqa: B027
+        """Check, before training, that the option suits a model, whose weights may be on the meta
+        device.
+
+        Raises:
+            UserError: the option does not suit the model.
+        """
+
     @abstractmethod
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
         """Initialise every parameter of the model in place.

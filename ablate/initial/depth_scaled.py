@@ -12,19 +12,13 @@ What to expect: at the start, the output of a deep stack is about as large as th
     hardly a difference.
 """
 
-import torch
+from torch import Tensor
 
-from ablate.data.tokenizer import Tokenizers
-from ablate.initial.base import Initial
-from ablate.initial.outputs import (
-    check_depth_rule,
-    check_output_projections,
-    output_projections,
-)
+from ablate.initial.outputs import ChangedOutputs, check_depth_rule
 from ablate.model.base import Model
 
 
-class DepthScaled(Initial):
+class DepthScaled(ChangedOutputs):
     """Scales the output projections down after another option has drawn the initial values.
 
     Args:
@@ -35,18 +29,13 @@ class DepthScaled(Initial):
             residual connections already scale with depth.
     """
 
-    def __init__(self, *, of: Initial) -> None:
-        self.of = of
+    name = "depth_scaled"
 
-    @torch.no_grad()
-    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Initialise every parameter in place."""
-        check_output_projections(model, "depth_scaled")
-        check_depth_rule(model, "depth_scaled")
-        self.of(model, tokenizers, seed)
-        for matrix, sublayers in output_projections(model):
-            matrix.div_(sublayers**0.5)
+    def check(self, model: Model) -> None:
+        """Raise UserError for a model without output projections, or with its own depth rule."""
+        super().check(model)
+        check_depth_rule(model, self.name)
 
-    def fingerprint(self) -> str:
-        """Return the hash of the files that the option `of` reads; "" if it reads no files."""
-        return self.of.fingerprint()
+    def change(self, matrix: Tensor, sublayers: int) -> None:
+        """Divide an output projection by the root of the number of sub-layers."""
+        matrix.div_(sublayers**0.5)

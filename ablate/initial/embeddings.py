@@ -45,13 +45,17 @@ class Embeddings(Initial):
     def __init__(self, *, values: Annotated[str, OneOf(VALUES)]) -> None:
         self.values = values
 
-    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Initialise every parameter in place."""
+    def check(self, model: Model) -> None:
+        """Raise UserError if the parametrisation, such as muP, scales the initial embeddings."""
         if parametrisation_of(model).rates_by_role:
             raise UserError(
                 f"initial.values={self.values} would replace the embeddings that "
                 "model/parametrisation scales by the width: choose initial=seeded"
             )
+
+    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
+        """Initialise every parameter in place."""
+        self.check(model)
         initialise(model, seed)
         for name, table in model.named_modules():
             if isinstance(table, Table):

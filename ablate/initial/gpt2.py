@@ -17,14 +17,12 @@ import torch
 
 from ablate.config.limits import Range
 from ablate.data.tokenizer import Tokenizers
-from ablate.initial.base import Initial
-from ablate.initial.normal import draw_normal
+from ablate.initial.normal import Normal
 from ablate.initial.outputs import check_depth_rule, output_projections
 from ablate.model.base import Model
-from ablate.model.rnn import Layer
 
 
-class Gpt2(Initial):
+class Gpt2(Normal):
     """Draws every matrix from one normal distribution, and scales the output projections down.
 
     Args:
@@ -37,13 +35,14 @@ class Gpt2(Initial):
     def __init__(self, *, std: Annotated[float, Range(0)]) -> None:
         self.std = std
 
+    def check(self, model: Model) -> None:
+        """Raise UserError for muP, and for residual connections with their own depth rule."""
+        super().check(model)
+        check_depth_rule(model, "gpt2")
+
     @torch.no_grad()
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
         """Initialise every parameter in place."""
-        check_depth_rule(model, "gpt2")
-        draw_normal(model, self.std, seed)
+        super().__call__(model, tokenizers, seed)
         for matrix, sublayers in output_projections(model):
             matrix.div_(sublayers**0.5)
-        for layer in model.modules():
-            if isinstance(layer, Layer):
-                layer.adjust_initial_values()

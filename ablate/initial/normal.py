@@ -37,29 +37,25 @@ class Normal(Initial):
     def __init__(self, *, std: Annotated[float, Range(0)]) -> None:
         self.std = std
 
+    def check(self, model: Model) -> None:
+        """Raise UserError if the parametrisation, such as muP, requires a standard deviation that
+        depends on the width.
+        """
+        if parametrisation_of(model).rates_by_role:
+            raise UserError(
+                "initial=normal and initial=gpt2 have one standard deviation for all widths, and "
+                "model/parametrisation wants one for each: choose initial=seeded"
+            )
+
+    @torch.no_grad()
     def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
         """Initialise every parameter in place."""
-        draw_normal(model, self.std, seed)
+        self.check(model)
+        for path, module in model.named_modules():
+            for name, parameter in module.named_parameters(prefix=path, recurse=False):
+                generator = torch.Generator(parameter.device).manual_seed(stream(seed, name))
+                if parameter.dim() > 1:
+                    nn.init.normal_(parameter, std=self.std, generator=generator)
+                else:
+                    fill(module, name, parameter, generator)
         adjust(model, without=Repeated)  # which would rescale from the Xavier range
-
-
-@torch.no_grad()
-def draw_normal(model: Model, std: float, seed: int) -> None:
-    """Draw all matrices from a normal distribution; set biases to 0 and gains to 1, in place.
-
-    Raises:
-        UserError: the parametrisation, such as muP, requires a standard deviation that depends on
-            the width.
-    """
-    if parametrisation_of(model).rates_by_role:
-        raise UserError(
-            "initial=normal and initial=gpt2 have one standard deviation for all widths, and "
-            "model/parametrisation wants one for each: choose initial=seeded"
-        )
-    for path, module in model.named_modules():
-        for name, parameter in module.named_parameters(prefix=path, recurse=False):
-            generator = torch.Generator(parameter.device).manual_seed(stream(seed, name))
-            if parameter.dim() > 1:
-                nn.init.normal_(parameter, std=std, generator=generator)
-            else:
-                fill(module, name, parameter, generator)

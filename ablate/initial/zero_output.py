@@ -5,39 +5,45 @@ Equation: option `of` draws the initial values; then the output projections of a
 Source: arXiv:1901.09321, section 3.1 (Fixup: the last layer of each residual branch starts at 0).
     arXiv:2003.04887 (ReZero) multiplies every branch by 0 for the same purpose.
 What differs: Fixup has no norms and scales the other layers as well; ReZero learns the factor.
+    A residual connection that normalises the output of the sub-layer alone (peri_ln, none) is
+    refused: the norm of 0 has gradients of size 1 / sqrt(eps), and after one step the output is as
+    large as without this option. Without a skip connection all gradients would be 0.
 What to expect: signals and gradients pass the stack undiminished at any depth. In the first step,
     only the output projections and parameters outside the stack have non-zero gradients.
 """
 
-import torch
+from torch import Tensor
 
-from ablate.data.tokenizer import Tokenizers
-from ablate.initial.base import Initial
-from ablate.initial.outputs import check_output_projections, output_projections
+from ablate.errors import UserError
+from ablate.initial.outputs import ChangedOutputs, residuals
 from ablate.model.base import Model
 
 
-class ZeroOutput(Initial):
+class ZeroOutput(ChangedOutputs):
     """Sets output projections to 0 after another option has drawn the initial values.
 
     Args:
         of: the option of `initial` that draws all other initial values.
 
     Raises:
-        UserError: when called, the model, or its attention, has no output projections.
+        UserError: when called, the model, or its attention, has no output projections, or its
+            residual connections normalise the output of a sub-layer alone.
     """
 
-    def __init__(self, *, of: Initial) -> None:
-        self.of = of
+    name = "zero_output"
 
-    @torch.no_grad()
-    def __call__(self, model: Model, tokenizers: Tokenizers, seed: int) -> None:
-        """Initialise every parameter in place."""
-        check_output_projections(model, "zero_output")
-        self.of(model, tokenizers, seed)
-        for matrix, _ in output_projections(model):
-            matrix.zero_()
+    def check(self, model: Model) -> None:
+        """Raise UserError for a model without output projections, or with norms after them."""
+        super().check(model)
+        for residual in residuals(model):
+            if residual.normalises_outputs:
+                raise UserError(
+                    "initial=zero_output sets the outputs of sub-layers to 0, but model/residual "
+                    f"({type(residual).__name__}) divides them by their size: a first step of any "
+                    "size would make them as large as without this option, or all gradients would "
+                    "be 0. Choose initial=seeded, or another model/residual, such as pre_ln"
+                )
 
-    def fingerprint(self) -> str:
-        """Return the hash of the files that the option `of` reads; "" if it reads no files."""
-        return self.of.fingerprint()
+    def change(self, matrix: Tensor, sublayers: int) -> None:
+        """Set an output projection to 0."""
+        matrix.zero_()

@@ -161,16 +161,18 @@ class Architecture(Arguments):
         )
 
     def _attention(self, layer: int) -> Attention:
-        d_head = self.width_of_head
+        d_head, parametrisation = self.width_of_head, self.make_parametrisation()
+        kernel = self.attention(d_head=d_head, dropout=self.dropout.attention)
+        parametrisation.check(kernel)
         return Attention(
             d_model=self.d_model,
             n_heads=self.n_heads,
             d_head=d_head,
-            kernel=self.attention(d_head=d_head, dropout=self.dropout.attention),
+            kernel=kernel,
             padding=self.padding(),
             projections=self.projections,
             layer=layer,
-            query_factor=self.make_parametrisation().query_factor,
+            query_factor=parametrisation.query_factor,
         )
 
 

@@ -13,6 +13,7 @@ from torch.nn.utils.parametrize import ParametrizationList
 from ablate.model.embedding.base import Embedding
 from ablate.model.head.base import Head
 from ablate.model.head.linear import LinearHead
+from ablate.model.parametrisation.base import FanIn
 from ablate.model.parametrisation.standard import parametrisation_of
 
 ROLES = ("matrices", "embeddings", "norms", "biases")
@@ -39,6 +40,7 @@ def trained(module: nn.Module) -> list[Trained]:
     """Return the trainable parameters of a module with their roles, in the module's order."""
     tables = {id(parameter) for parameter in _of_tables(module)}
     maps = {id(parameter): parts for parameter, parts in _of_maps(module)}
+    fan_in = _fan_in(module)
     parametrisation = parametrisation_of(module)
 
     def describe(name: str, parameter: nn.Parameter) -> Trained:
@@ -48,10 +50,28 @@ def trained(module: nn.Module) -> list[Trained]:
             role = "biases" if biased else "norms"
         elif id(parameter) in maps and id(parameter) not in tables:
             role = "matrices"
-        parts = maps[id(parameter)] if role == "matrices" else 1
-        return Trained(parameter, role, parts, parametrisation.rate(role))
+        if role != "matrices":
+            return Trained(parameter, role, rate=parametrisation.rate(role))
+        rates = {
+            FanIn.WIDTH: parametrisation.rate(role),
+            FanIn.HEAD: parametrisation.head_rate,
+            FanIn.FIXED: 1.0,
+        }
+        rate = rates[fan_in.get(id(parameter), FanIn.WIDTH)]
+        return Trained(parameter, role, maps[id(parameter)], rate)
 
     return [describe(name, p) for name, p in module.named_parameters() if p.requires_grad]
+
+
+def _fan_in(module: nn.Module) -> dict[int, FanIn]:
+    """Return the number of inputs of the parameters for which a module declares it, by identity."""
+    declared: dict[int, FanIn] = {}
+    for part in module.modules():  # inner modules come later, and have the last word
+        for name, inputs in getattr(part, "fan_in", {}).items():
+            named = getattr(part, name)
+            matrices = [named] if isinstance(named, Tensor) else named.parameters()
+            declared |= dict.fromkeys(map(id, matrices), inputs)
+    return declared
 
 
 def _of_tables(module: nn.Module) -> Iterator[Tensor]:

@@ -97,7 +97,7 @@ class Builder:
         check_inputs(job, data)
         if new:
             introduce(job, data)
-        key = text + _key(job.config, "model", "adapt")
+        key = text + _key(job.config, "model", "initial", "adapt")
         if key not in self.models:
             self.models[key] = _build(job, data)
         check_lengths(job, self.models[key], data)
@@ -131,6 +131,7 @@ def _representatives(screening: Sequence[Cell]) -> list[Cell]:
 def _build(job: Job, data: TextData) -> Model:
     with torch.device("meta"):
         model = build_model(job, data)
+        job.initial.check(model)
         job.adapt(model, seed_of(job.config))
     return model
 

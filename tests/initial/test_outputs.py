@@ -5,9 +5,11 @@ import torch
 from torch.nn import functional as F
 
 from ablate.config.construct import construct
+from ablate.config.location import CONF
 from ablate.data.scheme.byte import Byte
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
+from ablate.initial.outputs import output_projections
 from ablate.model.base import Causal
 from ablate.model.build import build
 
@@ -122,3 +124,33 @@ def test_one_deviation_is_scaled_by_the_residual(made):
 def test_a_model_without_output_projections_is_refused(made, initial, model, words):
     with pytest.raises(UserError, match=rf"initial={initial} .*output projections"):
         made(initial, *words, model=model)
+
+
+@pytest.mark.parametrize("residual", ["peri_ln", "none"])
+@pytest.mark.parametrize("model", ["decoder_only", "encoder_only", "micro"])
+def test_outputs_of_0_before_a_norm_are_refused(made, residual, model):
+    with pytest.raises(UserError, match=r"initial=zero_output .*\((PeriLN|NoSkip)\)"):
+        made("zero_output", f"model/residual={residual}", model=model)
+    made("depth_scaled", f"model/residual={residual}", model=model)
+
+
+RESIDUALS = sorted(path.stem for path in CONF.glob("model/residual/*.yaml"))
+
+
+@pytest.mark.parametrize("residual", RESIDUALS)
+def test_a_norm_of_the_output_alone_is_declared(made, residual):
+    """The gradients of output projections of 0 are of the usual size, unless a norm follows."""
+    net = made("seeded", f"model/residual={residual}").eval()
+    tokens = torch.randint(4, 40, (3, 7), generator=torch.Generator().manual_seed(0))
+    matrices = [matrix for matrix, _ in output_projections(net)]
+
+    def largest_gradient():
+        logits = net.head(net(Causal(tokens)))[:, :-1].flatten(0, 1)
+        objective = F.cross_entropy(logits, tokens[:, 1:].flatten())
+        return max(g.abs().max() for g in torch.autograd.grad(objective, matrices))
+
+    usual = largest_gradient()
+    with torch.no_grad():
+        for matrix in matrices:
+            matrix.zero_()
+    assert (usual / 5 < largest_gradient() < usual * 5) != net.stack.residual.normalises_outputs

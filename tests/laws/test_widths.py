@@ -11,6 +11,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from ablate.adapt.adapters import Adapted, Adapters
+from ablate.adapt.lora import LoRA, LowRank
+from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
 from ablate.model.base import Causal, Seq2Seq
@@ -36,12 +39,14 @@ KINDS = [
 ]
 
 
-def made(width, *words, size="decoder_only"):
+def made(width, *words, size="decoder_only", adapt=None):
     config = model_config("model/residual=pre_ln", *words, size=size, small=False)
     config.d_model, config.d_ff, config.n_heads, config.n_layers = width, 4 * width, 4, 2
     config.dropout.rate = 0.0
     model = build(config, src_vocab=64, tgt_vocab=64, joint_vocab=True)
     initialise(model, 1)
+    if adapt:
+        adapt(model, 1)
     return model
 
 
@@ -64,10 +69,10 @@ def activations(model):
     return seen
 
 
-def changes(width, *words):
+def changes(width, *words, lr=0.01, adapt=None):
     """Return the mean change of an activation in four steps of Adam, by name."""
-    model = made(width, *words)
-    optimizer = AdamW(model, lr=0.01, **ADAM)
+    model = made(width, *words, adapt=adapt)
+    optimizer = AdamW(model, lr=lr, **ADAM)
     before = activations(model)
     for _ in range(4):
         logits = model.head(model(Causal(TOKENS)))[:, :-1]
@@ -78,9 +83,9 @@ def changes(width, *words):
     return {name: (after[name] - before[name]).abs().mean().item() for name in before}
 
 
-def growth(*words):
+def growth(*words, **settings):
     """Return by how much the change at the largest width exceeds that at the smallest, by name."""
-    smallest, largest = (changes(width, *words) for width in WIDTHS)
+    smallest, largest = (changes(width, *words, **settings) for width in WIDTHS)
     return {name: largest[name] / smallest[name] for name in smallest}
 
 
@@ -101,6 +106,91 @@ def test_the_check_fails_where_a_rule_is_missing(rule, monkeypatch):
         factor = property(lambda self: 1.0, lambda self, value: None)
         monkeypatch.setattr(Mup, "logit_factor", factor)
         assert growth(*BASE)["logits"] > 4
+
+
+ADAPTS = {
+    "lora": LoRA(rank=4, alpha=8.0, maps=["query", "key", "value", "output", "inner", "outer"]),
+    "adapters": Adapters(width=16),
+}
+
+
+@pytest.mark.parametrize(("adapt", "module"), [("lora", LowRank), ("adapters", Adapted)])
+def test_added_weights_change_activations_alike_at_all_widths(adapt, module, monkeypatch):
+    settings = {"lr": 0.001, "adapt": ADAPTS[adapt]}
+    sizes = growth(*BASE, **settings)
+    monkeypatch.setattr(module, "fan_in", {})
+    slow = growth(*BASE, **settings)
+    del sizes["logits"], slow["logits"]  # the matrix of the logits is frozen
+    assert min(sizes.values()) > 0.6 and max(sizes.values()) < 1.6
+    assert max(slow.values()) < 0.5
+
+
+@pytest.mark.parametrize("width", [16, 32, 64])
+@pytest.mark.parametrize("adapt", ADAPTS)
+def test_a_matrix_of_few_inputs_keeps_its_rate(adapt, width):
+    model = made(width, *BASE, adapt=ADAPTS[adapt])
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    rates = {
+        names[id(part.parameter)].rpartition("layers.")[2]: part.rate for part in trained(model)
+    }
+    wide, narrow = (".a", ".b") if adapt == "lora" else ("down.weight", "up.weight")
+    assert {rate for name, rate in rates.items() if name.endswith(narrow)} == {1.0}
+    assert {rate for name, rate in rates.items() if name.endswith(wide)} == {32 / width}
+
+
+INNER = {"general_divided": "form", "additive": "score", "delta_rule": "strength"}
+
+
+@pytest.mark.parametrize(("kernel", "name"), INNER.items())
+def test_a_matrix_that_reads_one_head_has_the_rate_of_heads(kernel, name):
+    words = [f"model/attention={kernel}", *BASE]
+    for width in (32, 64):
+        head = width // 4
+        model = made(width, *words, f"model.parametrisation.base_head={head}")
+        weight = getattr(model.stack.layers[0].self_attention.kernel, name).weight
+        assert [p.rate for p in trained(model) if p.parameter is weight] == [1.0]
+    (rate,) = {
+        p.rate
+        for model in [made(128, "model/attention=general_divided", *BASE)]
+        for p in trained(model)
+        if p.parameter.shape == (32, 32)
+    }
+    assert rate == 8 / 32
+
+
+REFUSED = [
+    "additive",
+    "delta_rule",
+    "differential",
+    "general",
+    "learned_scale",
+    "linear",
+    "qk_norm",
+]
+NARROW = {"linformer": "encoder_only", "linformer_narrow": "encoder_only"}
+
+
+@pytest.mark.parametrize(
+    "kernel", sorted(path.stem for path in CONF.glob("model/attention/*.yaml"))
+)
+def test_scores_that_mup_cannot_divide_are_refused_in_wider_heads(kernel):
+    words, size = (f"model/attention={kernel}", *BASE), NARROW.get(kernel, "decoder_only")
+    made(32, *words, size=size)  # with heads of the base width
+    made(64, *words, "model.parametrisation.base_head=16", size=size)
+    if kernel not in REFUSED:
+        made(64, *words, size=size)
+        return
+    with pytest.raises(UserError, match=r"16 channels, .*base_head is 8: .*base_head=16, and"):
+        made(64, *words, size=size)
+
+
+@pytest.mark.parametrize("kernel", ["explicit", "fused", "qk_norm_first", "sink"])
+@pytest.mark.parametrize("scale", ["none", "d_head", "fourth_root_d_head"])
+def test_scores_that_are_not_divided_by_the_root_are_refused_in_wider_heads(kernel, scale):
+    words = (f"model/attention={kernel}", f"model.attention.scale={scale}", *BASE)
+    made(32, *words)
+    with pytest.raises(UserError, match="scale=sqrt_d_head"):
+        made(64, *words)
 
 
 @pytest.mark.parametrize("size", ["decoder_only", "encoder_only", "prefix_lm", "micro"])

@@ -52,3 +52,10 @@ def test_a_probe_that_cannot_measure_is_named_before_any_does(cell):
 def test_an_adaptation_that_fits_passes(cell, level):
     checked = preflight.preflight([cell(f"adapt={level}", "model/embedding=separate")])
     assert checked.needed > 0
+
+
+def test_initial_values_that_do_not_suit_an_arm_are_refused_before_any_run(cell):
+    peri_ln, zero = "model/residual=peri_ln", "initial=zero_output"
+    with pytest.raises(UserError, match=r"cell 0 .*initial=zero_output .*PeriLN"):
+        preflight.preflight([cell(peri_ln), cell(peri_ln, zero)])
+    assert preflight.preflight([cell(zero)]).needed > 0

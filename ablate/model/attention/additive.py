@@ -8,10 +8,13 @@ What to expect: the quality of scaled dot-product attention (arXiv:1706.03762, s
     takes more time, and d_head times as much memory for scores.
 """
 
+from typing import ClassVar
+
 from torch import Tensor, nn
 
 from ablate.model.attention.base import Keys, Queries
 from ablate.model.attention.explicit import Explicit, Scores
+from ablate.model.parametrisation.base import FanIn
 
 
 class Additive(Explicit):
@@ -26,6 +29,8 @@ class Additive(Explicit):
     Raises:
         UserError: `fill` has another value.
     """
+
+    fan_in: ClassVar = {"score": FanIn.HEAD}
 
     def __init__(self, *, d_head: int, dropout: float, fill: str) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)

@@ -46,6 +46,9 @@ class Kernel(nn.Module, ABC):
     has_weights = True
     keeps_pairs = True  # whether it can hide any single key from any single query
     longest: int | None = None  # largest number of keys; None: there is no limit
+    # whether its scores are dot products with the queries, divided by sqrt(d_head), or do not grow
+    # with d_head at all, so that model/parametrisation=mup can use heads of any width
+    divides_by_root = True
     reads_positions = False  # whether it needs the positions of queries and keys
     # its name in model/attention, if it computes no scores to add a bias to; otherwise None
     without_scores: str | None = None
@@ -143,6 +146,9 @@ class KeysValues(Cache):
     def keep(self, sentences: Int[Tensor, " M"]) -> None:
         """Keep the given sentences in the cache and drop all other sentences."""
         self.past = [past.index_select(0, sentences) for past in self.past]
+
+
+ROOTS = ("sqrt_d_head", "two_sqrt_d_head")  # values of `scale` that are divisors like sqrt(d_head)
 
 
 def scale_factor(scale: str, d_head: int) -> float:

@@ -39,6 +39,7 @@ class Cosine(Explicit):
         self, *, d_head: int, dropout: float, scale: Annotated[float, Range(0)], fill: str
     ) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale="none", fill=fill)
+        self.divides_by_root = True  # cosines do not grow with the width of a head
         self.initial = scale
         self.strength = nn.Parameter(torch.tensor([float(scale)]))
 

@@ -11,6 +11,8 @@ What to expect: better than linear attention if a key occurs again with another 
     every decoding step writes all source keys again.
 """
 
+from typing import ClassVar
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -19,6 +21,7 @@ from torch.nn import functional as F
 from ablate.model.attention.base import Bias, Kernel, Keys, New, NewValues, Outputs, Queries, Values
 from ablate.model.cache import State
 from ablate.model.padding.base import Mask
+from ablate.model.parametrisation.base import FanIn
 from ablate.model.sublayer import Slots
 
 
@@ -32,7 +35,10 @@ class DeltaRule(Kernel):
 
     has_shares = False
     keeps_pairs = False
+    divides_by_root = False  # the feature map comes after a factor of the queries
     without_scores = "delta_rule"
+
+    fan_in: ClassVar = {"strength": FanIn.HEAD}
 
     def __init__(self, *, d_head: int, dropout: float) -> None:
         super().__init__()

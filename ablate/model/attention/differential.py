@@ -44,6 +44,7 @@ class Differential(Kernel):
     """
 
     has_shares = False  # weights may be negative
+    divides_by_root = False  # lambda is a product of vectors, which is not divided
     has_weights = False  # the norm of the outputs is not linear in the values
 
     def __init__(self, *, d_head: int, dropout: float, eps: Annotated[float, Range(0)]) -> None:

@@ -17,7 +17,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ablate.config.limits import check_one_of
-from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, scale_factor
+from ablate.model.attention.base import (
+    ROOTS,
+    Bias,
+    Kernel,
+    Keys,
+    Outputs,
+    Queries,
+    Values,
+    scale_factor,
+)
 from ablate.model.dropout import Dropout
 from ablate.model.padding.base import Mask
 from ablate.model.sublayer import VECTOR
@@ -46,6 +55,7 @@ class Explicit(Kernel):
         super().__init__()
         check_one_of("model.attention.fill", fill, FILLS)
         self.scale = scale_factor(scale, d_head)
+        self.divides_by_root = scale in ROOTS
         self.fill = fill
         self.dropout = Dropout(dropout)
 

@@ -10,10 +10,13 @@ What to expect: with the divisor sqrt(d_head) (option general_divided), the resu
     so large that a model may learn nothing at a learning rate that suits the other options.
 """
 
+from typing import ClassVar
+
 from torch import nn
 
 from ablate.model.attention.base import Keys, Queries
 from ablate.model.attention.explicit import Explicit, Scores
+from ablate.model.parametrisation.base import FanIn
 
 
 class General(Explicit):
@@ -30,6 +33,8 @@ class General(Explicit):
     Raises:
         UserError: `scale` or `fill` has another value.
     """
+
+    fan_in: ClassVar = {"form": FanIn.HEAD}
 
     def __init__(self, *, d_head: int, dropout: float, scale: str, fill: str) -> None:
         super().__init__(d_head=d_head, dropout=dropout, scale=scale, fill=fill)

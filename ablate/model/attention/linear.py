@@ -41,6 +41,7 @@ class LinearAttention(Kernel):
         UserError: `feature_map` has another value.
     """
 
+    divides_by_root = False  # the feature map comes after a factor of the queries
     without_scores = "linear"
 
     def __init__(self, *, d_head: int, dropout: float, feature_map: str, normalised: bool) -> None:

@@ -45,6 +45,8 @@ class QKNorm(Kernel):
         UserError: `scale` or `fill` has another value.
     """
 
+    divides_by_root = False  # the norm undoes a factor of the queries
+
     def __init__(
         self,
         *,

@@ -22,6 +22,8 @@ class QKNormFirst(QKNorm):
     The arguments are those of `QKNorm`.
     """
 
+    divides_by_root = True
+
     def prepare_queries(self, q: Queries) -> Queries:
         """Return the normalised queries."""
         return self.normal(q, self.query_gain)

@@ -1,21 +1,19 @@
 """Maximal update parametrisation (muP) for Adam: one learning rate suits all widths.
 
 Equation: with m = d_model / base_width and n = d_head / base_head: learning rates of hidden
-    matrices are divided by m; logits = (1 / m) W h; attention scores are also divided by sqrt(n),
-    so that they scale with 1 / d_head instead of 1 / sqrt(d_head). Hidden matrices start with a
-    variance of 1 / width; embeddings, positions and the output projection start with the variance
-    that they have at the base width.
+    matrices are divided by m, or by n if their inputs are the channels of one head; logits =
+    (1 / m) W h; attention scores are also divided by sqrt(n), so that they scale with 1 / d_head
+    instead of 1 / sqrt(d_head). Hidden matrices start with a variance of 1 / width; embeddings,
+    positions and the output projection start with the variance that they have at the base width.
 Source: arXiv:2203.03466, table 8 and section 4 (attention by 1 / d).
 What differs: hidden matrices keep the Xavier range of `initial=seeded`, whose variance is 2 / (rows
     + columns), and all hidden matrices have the same factor, so widths of feed-forward sub-layers
     must grow with d_model. If model.embedding.scaled is true, looked-up embeddings are multiplied
-    by sqrt(base_width) at every width. The factor of the scores is applied to the queries, so it
-    has no effect in kernels that normalise queries, and it does not divide the scores of kernels
-    that transform queries first, such as additive or linear attention. AdamW multiplies weight
-    decay by the learning rate, so hidden matrices decay less. The learning rates of B in
-    adapt=lora and of U in adapt=adapters are divided by m, too, although the inputs of B and U do
-    not grow with d_model. Therefore the best learning rate of these two options rises with the
-    width.
+    by sqrt(base_width) at every width. The factor of the scores is applied to the queries.
+    Therefore kernels whose scores are not dot products with these queries, divided by
+    sqrt(d_head), need n = 1: wider models then have more heads. AdamW multiplies weight decay by
+    the learning rate, so hidden matrices decay less. The inputs of B in adapt=lora and of U in
+    adapt=adapters do not grow with the width, so these matrices keep their learning rate.
 What to expect: at the base width, the results of the standard parametrisation. At other widths, a
     step changes activations by as much as at the base width, and the best learning rate stays the
     same.
@@ -25,6 +23,8 @@ import torch
 from torch import nn
 
 from ablate.config.limits import Count
+from ablate.errors import UserError
+from ablate.model.attention.base import Kernel
 from ablate.model.embedding.base import Embedding
 from ablate.model.embedding.table import Table
 from ablate.model.laws import Law
@@ -49,7 +49,24 @@ class Mup(Parametrisation):
         super().__init__()
         self.width, self.base = d_model, base_width
         self.logit_factor = base_width / d_model
+        self.d_head, self.base_head = d_head, base_head
         self.query_factor = (base_head / d_head) ** 0.5
+        self.head_rate = base_head / d_head
+
+    def check(self, kernel: nn.Module) -> None:
+        """Raise UserError if heads are not as wide as `base_head`, and the factor of the queries
+        does not divide the scores of the kernel.
+        """
+        parts = (part for part in kernel.modules() if isinstance(part, Kernel))
+        if self.d_head != self.base_head and not all(part.divides_by_root for part in parts):
+            raise UserError(
+                f"heads have {self.d_head} channels, and model.parametrisation.base_head is "
+                f"{self.base_head}: muP then divides attention scores through the queries, which "
+                f"does not suit {type(kernel).__name__} attention. Set "
+                f"model.parametrisation.base_head={self.d_head}, and widen models by more heads; "
+                "or choose a model/attention whose scores are dot products divided by "
+                "sqrt(d_head), such as fused or qk_norm_first with scale=sqrt_d_head"
+            )
 
     def scale_of_rows(self, scale: float) -> float:
         """Return the factor of looked-up embeddings: sqrt(base_width) in place of sqrt(d_model).

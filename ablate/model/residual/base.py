@@ -51,6 +51,9 @@ class Residual(nn.Module, ABC):
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
+    # whether a norm follows a sub-layer before anything is added, so that the size of its output
+    # has no effect
+    normalises_outputs: ClassVar[bool] = False
 
     def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__()

@@ -14,6 +14,8 @@ from ablate.model.residual.base import Apply, Real, Residual, Stream
 class NoSkip(Residual):
     """A residual option without a skip connection: norm(dropout(sublayer(x)))."""
 
+    normalises_outputs = True
+
     def through(self, i: int, stream: Stream, sublayer: Apply, real: Real) -> Stream:
         """Return norm(dropout(sublayer(x)))."""
         return self.norms[i](self.dropout(sublayer(stream)), real)

@@ -19,6 +19,8 @@ from ablate.model.residual.base import Apply, Depth, Real, Residual, Stream, Tok
 class PeriLN(Residual):
     """A residual connection that normalises the input and the output of the sub-layer."""
 
+    normalises_outputs = True
+
     def __init__(self, *, norm: Callable[[], Norm], dropout: float, depth: Depth) -> None:
         super().__init__(norm=norm, dropout=dropout, depth=depth)
         self.output_norms = nn.ModuleList(norm() for _ in range(depth.sublayers))
