@@ -43,8 +43,8 @@ def test_queries_keys_and_values_of_other_words_are_seen(probed, monkeypatch, n_
 
     plain = MultiHeadAttention.project
 
-    def project(self, x, packed):
-        heads = list(plain(self, x, packed))
+    def project(self, x, *maps):
+        heads = list(plain(self, x, *maps))
         if len(heads) == n_maps:  # queries alone, or keys and values
             heads[index] = heads[index].roll(1, 2)
         return tuple(heads)

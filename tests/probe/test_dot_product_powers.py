@@ -80,8 +80,8 @@ def test_other_heads_and_values_in_the_scores_are_seen(probed, monkeypatch):
 
     plain = MultiHeadAttention.project
 
-    def project(self, x, packed):
-        heads = plain(self, x, packed)
+    def project(self, x, *maps):
+        heads = plain(self, x, *maps)
         return tuple(
             projection * (1 + torch.arange(len(heads[0][0]))[:, None, None]) for projection in heads
         )
