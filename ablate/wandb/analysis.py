@@ -112,14 +112,17 @@ def pages(evidence: Evidence, verdict: Verdict, folder: Path) -> Iterator[tuple[
 
 
 def claims_table(verdict: Verdict) -> wandb.Table:
-    """Return a W&B table with a row per claim and training budget, as in verdict.json."""
+    """Return a W&B table with a row per claim and training budget, as in verdict.json.
+
+    A column may mix numbers and text: the number of steps is text if the compared arms differ.
+    """
     rows = []
     for claim in at_each_budget(verdict["claims"]):
         p = claim.get("p_adjusted") or {}
         fields = {**claim, **interval(claim)}
         fields |= {"p_supported": p.get("supported"), "p_refuted": p.get("refuted")}
         rows.append([fields.get(column) for column in CLAIM])
-    return wandb.Table(columns=list(CLAIM), data=rows)
+    return wandb.Table(columns=list(CLAIM), data=rows, allow_mixed_types=True)
 
 
 def arms_table(evidence: Evidence, verdict: Verdict) -> wandb.Table:

@@ -15,9 +15,8 @@ from ablate.metric.table import METRICS
 from ablate.record.arm import arm, choices, distinct_levels, is_swept, levels
 from ablate.record.files import write_json
 from ablate.record.label import cut
-from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure, TrainingParts
-from ablate.wandb.connection import as_tags, finish
+from ablate.wandb.connection import as_tags, finish, start
 from ablate.wandb.note import LONGEST_NAME, LONGEST_TITLE, NOTE, STEP, Place
 
 BEST = {"higher": "max", "lower": "min"}
@@ -75,6 +74,7 @@ class LoggedRun:
     """A run that is logged to W&B.
 
     Args:
+        names: the names that the user sets for the run in W&B.
         config: the config of the run.
         folder: folder of the run.
         training: digest that identifies the training.
@@ -82,55 +82,67 @@ class LoggedRun:
         parts: the values from which the digest of the training was computed.
     """
 
+    names: Names
     config: DictConfig
     folder: Path
     training: str
     identity: str
     parts: TrainingParts
 
-    @classmethod
-    def of(cls, record: Record) -> "LoggedRun":
-        """Return the description of a run from its record (its folder); the run need not have a
-        result yet.
-        """
-        last = record.evaluation if record.config.probe is None else record
-        return cls(record.config, record.folder, record.identity, last.identity, record.parts)
+    @property
+    def group(self) -> str:
+        """The group of the run in W&B, before it is cut to the length that W&B accepts."""
+        return self.names.group or str(self.config.name)
 
-    def arguments(self, names: Names) -> dict[str, object]:
-        """Return project, group, names, tags and config of the run, as keyword arguments of
-        `wandb.init`.
+    def start(self, mode: str, *, goes_on: bool) -> Run:
+        """Start the run in W&B, under its names; return the W&B run.
+
+        An earlier process may have logged the first metrics of the run. If W&B lacks them, they are
+        logged again.
+
+        Args:
+            mode: auto | online | offline.
+            goes_on: whether an earlier W&B run of this id is continued instead of replaced.
+
+        Raises:
+            UserError: the mode is online, and there is no key.
         """
         claims = [claim.id for claim in (self.config.study or {}).get("claims", [])]
-        return {
-            **names.arguments(self.config.name, arm(self.config), claims),
-            "name": title(self.config, names.name),
-            "config": columns(self),
+        run = start(
+            mode,
+            self.folder,
+            self.identity,
+            goes_on=goes_on,
+            **self.names.arguments(self.config.name, arm(self.config), claims),
+            name=title(self.config, self.names.name),
+            config=columns(self),
+        )
+        define_metrics(run)
+        if not run.resumed:
+            log_again(run, self.folder / "metrics.jsonl")
+        return run
+
+    def conclude(self, run: Run, result: CombinedResult | Failure, *, quiet: bool = False) -> None:
+        """Write the result to the W&B summary, finish the W&B run, and save its location in the
+        folder of this run.
+
+        The exit status of the W&B run is 0 for a result and 1 for a failure. Unless `quiet`, a
+        message explains how to upload an offline run.
+
+        Raises:
+            UserError: the location cannot be saved.
+        """
+        run.summary.update({"training": self.training, **summary(result)})
+        finish(run, failed=result["status"] == "failed", quiet=quiet)
+        note = {
+            "id": run.id,
+            "url": run.url,  # None until the run is uploaded
+            "project": run.project,
+            "group": run.group,
+            "identity": self.identity,
+            "training": self.training,
         }
-
-
-def conclude(
-    run: Run, logged: LoggedRun, result: CombinedResult | Failure, *, quiet: bool = False
-) -> None:
-    """Write the result to the W&B summary, finish the W&B run, and save its location in the run's
-    folder.
-
-    The exit status of the W&B run is 0 for a result and 1 for a failure. Unless `quiet`, a message
-    explains how to upload an offline run.
-
-    Raises:
-        UserError: the location cannot be saved.
-    """
-    run.summary.update({"training": logged.training, **summary(result)})
-    finish(run, failed=result["status"] == "failed", quiet=quiet)
-    note = {
-        "id": run.id,
-        "url": run.url,  # None until the run is uploaded
-        "project": run.project,
-        "group": run.group,
-        "identity": logged.identity,
-        "training": logged.training,
-    }
-    write_json(Place.of(result, logged.folder).result / NOTE, note)
+        write_json(Place.of(result, self.folder).result / NOTE, note)
 
 
 def title(config: DictConfig, given: str | None) -> str:

@@ -20,8 +20,8 @@ from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure
 from ablate.train.guard import RunLogger
 from ablate.train.module import Training
-from ablate.wandb.connection import MODES, check_environment, check_names, settle, start
-from ablate.wandb.describe import LoggedRun, Names, conclude, define_metrics, log_again
+from ablate.wandb.connection import MODES, check_environment, check_names, settle
+from ablate.wandb.describe import LoggedRun, Names
 from ablate.wandb.note import Place
 
 COLUMNS = ["line", "source", "reference", "hypothesis"]  # of the sample translations
@@ -86,17 +86,12 @@ class WandbRun(WandbLogger, RunLogger):
     @rank_zero_only
     def begin(self, record: Record) -> None:
         """Start the W&B run, and log again the metrics of an earlier process that W&B lacks."""
-        self._run = LoggedRun.of(record)
-        self._experiment = start(
-            self.wanted,
-            record.folder,
-            self._run.identity,
-            goes_on=record.metrics_bytes() > 0,
-            **self._run.arguments(self.names),
+        last = record.evaluation if record.config.probe is None else record
+        self._run = LoggedRun(
+            *(self.names, record.config, record.folder, record.identity, last.identity),
+            record.parts,
         )
-        define_metrics(self._experiment)
-        if not self._experiment.resumed:
-            log_again(self._experiment, record.metrics)
+        self._experiment = self._run.start(self.wanted, goes_on=record.metrics_bytes() > 0)
 
     @rank_zero_only
     def validated(self, task: Training) -> None:
@@ -119,7 +114,7 @@ class WandbRun(WandbLogger, RunLogger):
         failure.
         """
         with suppress(UserError):  # the result is already on disk
-            conclude(self.experiment, self._run, result)
+            self._run.conclude(self.experiment, result)
 
     @rank_zero_only
     def abandon(self) -> None:

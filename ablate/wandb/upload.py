@@ -5,7 +5,7 @@ logging during training would use.
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,33 +23,33 @@ from ablate.record.links import read_links
 from ablate.record.sealed import RESULT
 from ablate.record.stored import StoredRun, stored_runs
 from ablate.record.types import CombinedResult, Composition, Link, Outcome
-from ablate.wandb.connection import check_environment, check_names, settle, start
-from ablate.wandb.describe import LoggedRun, Names, conclude, define_metrics, log_again
+from ablate.wandb.connection import check_environment, check_names, settle
+from ablate.wandb.describe import LoggedRun, Names
 from ablate.wandb.note import LOGGER, LONGEST_TITLE, Place
 
 PREFIX = "logger."
 
 
 @dataclass(frozen=True)
-class FinishedRun:
-    """A finished run with its result, its overrides and option choices, and its settings of
-    logger=wandb.
-    """
+class FinishedRun(LoggedRun):
+    """A finished run with its result, and the overrides and option choices that composed it."""
 
-    logged: LoggedRun
     result: CombinedResult
     composition: Composition
-    settings: Mapping[str, object]
 
-    @property
-    def names(self) -> Names:
-        """The project, group, tags and other names that the user sets for the run in W&B."""
-        return Names.of(self.settings)
+    @classmethod
+    def of_stored(cls, run: StoredRun, settings: Mapping[str, object]) -> "FinishedRun":
+        """Return a stored run under the names that settings of logger=wandb give it."""
+        identity = run.result["identity"]
+        return cls(
+            *(Names.of(settings), run.config, run.folder, run.result["training"], identity),
+            *(run.parts, run.result, run.composition),
+        )
 
     @property
     def place(self) -> Place:
         """The folders of the run."""
-        return Place.of(self.result, self.logged.folder)
+        return Place.of(self.result, self.folder)
 
     @property
     def state(self) -> str:
@@ -58,11 +58,11 @@ class FinishedRun:
 
         A run in another project or group counts as missing.
         """
-        return self.place.state(self.names.project, self.names.group or self.logged.config.name)
+        return self.place.state(self.names.project, self.group)
 
     def check(self) -> None:
         """Raise UserError for names that W&B would not accept."""
-        group = self.names.group or self.logged.config.name[:LONGEST_TITLE]
+        group = self.names.group or self.group[:LONGEST_TITLE]
         check_names(self.names.project, group, self.names.tags)
 
     def send(self, mode: str) -> str:
@@ -78,12 +78,8 @@ class FinishedRun:
                 subprocess.run([sys.executable, "-m", "wandb", "sync", str(folder)], check=True)
             return "sent"
         with recomposed(self.composition):
-            arguments = self.logged.arguments(self.names)
-            folder, identity = self.logged.folder, self.logged.identity
-            run = start(mode, folder, identity, goes_on=False, **arguments)
-            define_metrics(run)
-            log_again(run, folder / "metrics.jsonl")
-            conclude(run, self.logged, self.result, quiet=True)
+            run = self.start(mode, goes_on=False)
+            self.conclude(run, self.result, quiet=True)
         return "waiting" if run.offline else "sent"
 
 
@@ -126,8 +122,8 @@ def find_runs(source: Path) -> Iterator[FinishedRun]:
     runs = (run for sweep in reversed(sweeps) for run in runs_of_sweep(sweep))
     alone = (_alone(run) for folder in loose for run in stored_runs(folder))
     for run in (run for part in (runs, alone) for run in part):
-        if run.logged.identity not in seen:
-            seen.add(run.logged.identity)
+        if run.identity not in seen:
+            seen.add(run.identity)
             yield run
 
 
@@ -180,21 +176,14 @@ def _of_sweep(run: StoredRun, link: Link, about: Any) -> FinishedRun:
         "choices": {**run.composition["choices"], **groups},
         "overrides": link["overrides"],
     }
-    return _finished(run, config, made, _defaults() | _given(link["overrides"]))
+    renamed = replace(run, config=config, composition=made)
+    return FinishedRun.of_stored(renamed, _defaults() | _given(link["overrides"]))
 
 
 def _alone(run: StoredRun) -> FinishedRun:
     logger: Any = OmegaConf.to_container(run.config, resolve=True)["logger"]  # type: ignore[index,call-overload]
     settings = logger if logger and logger.get("_target_") == LOGGER else {}
-    return _finished(run, run.config, run.composition, _defaults() | settings)
-
-
-def _finished(
-    run: StoredRun, config: DictConfig, made: Composition, settings: Mapping[str, object]
-) -> FinishedRun:
-    training, identity = run.result["training"], run.result["identity"]
-    logged = LoggedRun(config, run.folder, training, identity, run.parts)
-    return FinishedRun(logged, run.result, made, settings)
+    return FinishedRun.of_stored(run, _defaults() | settings)
 
 
 def _defaults() -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
@@ -61,6 +62,15 @@ def test_its_tables(analysis, swept):
     assert claims == [(c["id"], c["verdict"], c["evidence"]) for c in verdict["claims"]]
     means = {row["arm"]: row["test/bleu mean"] for row in table(analysis, "arms")}
     assert means == {arm["arm"]: arm["metrics"]["test/bleu"]["mean"] for arm in verdict["arms"]}
+
+
+def test_a_table_holds_numbers_of_steps_and_steps_in_words():
+    """Of arms that were trained for different numbers of steps, verdict.json has text."""
+    folder = Path(__file__).parents[2] / "experiments" / "batch_norm_small_batches"
+    verdict = json.loads((folder / "verdict.json").read_text())
+    stored = logged.claims_table(verdict)
+    steps = [row[stored.columns.index("steps")] for row in stored.data]
+    assert {type(number) for number in steps} == {int, str}
 
 
 def test_its_figures_report_and_evidence(analysis, swept):

@@ -87,10 +87,11 @@ def _runs(folders: list[Path], given: dict[str, object]) -> list["FinishedRun"]:
     """Return the finished runs in all folders, without duplicates; `given` overrides their W&B
     settings.
     """
+    from ablate.wandb.describe import Names
     from ablate.wandb.upload import find_runs
 
-    runs = {run.logged.identity: run for folder in folders for run in find_runs(folder)}
-    return [replace(run, settings={**run.settings, **given}) for run in runs.values()]
+    runs = {run.identity: run for folder in folders for run in find_runs(folder)}
+    return [replace(run, names=Names.of({**vars(run.names), **given})) for run in runs.values()]
 
 
 def _send(runs: list["FinishedRun"], mode: str) -> None:
@@ -98,7 +99,7 @@ def _send(runs: list["FinishedRun"], mode: str) -> None:
     ends = []
     for number, run in enumerate(lacking, 1):
         ends.append(run.send(mode))
-        print(f"{number}/{len(lacking)} {run.logged.folder.name}: {SAID[ends[-1]]}", flush=True)
+        print(f"{number}/{len(lacking)} {run.folder.name}: {SAID[ends[-1]]}", flush=True)
     if already := len(runs) - len(lacking):
         print(f"W&B had {already} of the {len(runs)} runs before.")
     if waiting := ends.count("waiting"):
