@@ -16,7 +16,7 @@ from typing import Any
 
 from ablate.data.documents import Documents, Segment, segments_of
 from ablate.data.pairs import SPLITS, Corpus, Pairs, check_split
-from ablate.errors import UserError
+from ablate.errors import UserError, class_and_line, first_line
 from ablate.record.files import digest_of
 
 
@@ -77,7 +77,7 @@ class HubData:
                 streaming=self.streaming,
             )
         except ValueError as error:
-            raise UserError(f"data.{split}={given}: {_first_line(error)}") from error
+            raise UserError(f"data.{split}={given}: {first_line(error)}") from error
         except Exception as error:  # errors of the network, the file system, or the package itself
             raise self._unreadable(error) from error
 
@@ -171,9 +171,8 @@ class HubData:
     def _unreadable(self, error: Exception) -> UserError:
         cause = error.__cause__ or error
         return UserError(
-            f"data.path={self.path}: the data set cannot be read ({type(cause).__name__}: "
-            f"{_first_line(cause)}); check that it exists, set data.data_files, or connect to the "
-            "internet."
+            f"data.path={self.path}: the data set cannot be read ({class_and_line(cause)}); check "
+            "that it exists, set data.data_files, or connect to the internet."
         )
 
 
@@ -307,7 +306,3 @@ def _library() -> Any:
 
     datasets.disable_progress_bars()
     return datasets
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), "")

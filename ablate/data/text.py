@@ -118,12 +118,11 @@ class Chosen(LazyLines):
         return [line for run in runs for line in self._lines[int(run[0]) : int(run[-1]) + 1]]
 
 
-def unpacked(path: Path, name: str) -> Iterator[bytes]:
+def unpacked(path: Path) -> Iterator[bytes]:
     """Yield the content of a gzip file.
 
     Raises:
-        UserError: the content is suspiciously large for text; `name` identifies the file in the
-            message.
+        UserError: the content is suspiciously large for text.
         OSError, EOFError, zlib.error: the file cannot be read, or is not a complete gzip file.
     """
     most, size = max(ALWAYS, RATIO * path.stat().st_size), 0
@@ -132,7 +131,7 @@ def unpacked(path: Path, name: str) -> Iterator[bytes]:
             size += len(chunk)
             if size > most:
                 raise UserError(
-                    f"{name} unpacks to more than {RATIO} times its size, which text hardly does: "
+                    f"{path} unpacks to more than {RATIO} times its size, which text hardly does: "
                     "if it is text, unpack it before"
                 )
             yield chunk
@@ -151,7 +150,7 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
                 yield file
         else:
             with tempfile.TemporaryFile() as file:
-                file.writelines(unpacked(path, str(path)))
+                file.writelines(unpacked(path))
                 file.seek(0)
                 yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

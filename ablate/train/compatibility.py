@@ -30,8 +30,7 @@ def check_compatibility(job: Job) -> None:
     """
     check_task(job)
     check_sources(job.task, job.corpus)
-    check_probe(job)
-    check_measure(job)
+    check_measures(job)
     check_optimizer(job)
     # raises UserError for a language that it cannot score
     job.task.evaluation(job.corpus.languages[1], thorough=True)
@@ -71,31 +70,21 @@ def check_sources(task: Task, corpus: Corpus) -> None:
         )
 
 
-def check_probe(job: Job) -> None:
-    """Raise UserError if the probe, which examines an untrained model, does not support the
-    model.
+def check_measures(job: Job) -> None:
+    """Raise UserError if the probe, which examines an untrained model, or the measure, which
+    examines the trained model, does not support the model or the corpus.
     """
-    if job.probe is not None and not issubclass(job.model, job.probe.needs):
-        raise UserError(
-            f"probe measures a {job.probe.needs.__name__}, but model is {job.model.__name__}: "
-            "choose another model, or probe=none"
-        )
-
-
-def check_measure(job: Job) -> None:
-    """Raise UserError if the measure, which examines the trained model, does not support the model
-    or the corpus.
-    """
-    if job.measure is None:
-        return
-    for key, kind, wanted in (
-        ("model", job.model, job.measure.needs),
-        ("data", type(job.corpus), job.measure.knows),
-    ):
-        if not issubclass(kind, wanted):
+    wanted: list[tuple[str, str, type, type]] = []
+    if job.probe is not None:
+        wanted.append(("probe", "model", job.model, job.probe.needs))
+    if job.measure is not None:
+        wanted.append(("measure", "model", job.model, job.measure.needs))
+        wanted.append(("measure", "data", type(job.corpus), job.measure.knows))
+    for factor, key, kind, interface in wanted:
+        if not issubclass(kind, interface):
             raise UserError(
-                f"measure needs a {wanted.__name__}, but {key} is {kind.__name__}: choose another "
-                f"{key}, or measure=none"
+                f"{factor} needs a {interface.__name__}, but {key} is {kind.__name__}: choose "
+                f"another {key}, or {factor}=none"
             )
 
 

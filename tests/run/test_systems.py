@@ -80,7 +80,7 @@ def test_perplexity_is_that_of_its_lines(go, small):
         ),
         (
             ["model=decoder_only", "probe=word_order"],
-            "probe measures a Transformer, .* model is DecoderOnly",
+            "probe needs a Transformer, .* model is DecoderOnly",
         ),
     ],
 )
