@@ -6,9 +6,9 @@ or EOS. n times the width never exceeds the token budget. Batches are formed onc
 the number of devices.
 """
 
-from abc import abstractmethod
+import functools
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from torch.utils.data import Sampler
 from ablate.errors import UserError
 
 Rows = npt.NDArray[np.integer[Any]]
+NOTHING = np.empty(0, np.int64)  # the batch of a rank without work
 SHUFFLE = 0  # seed of the fixed random order that evaluation without buckets uses
 PART = 1 << 17  # pairs processed at a time, which bounds the memory for intermediate arrays
 
@@ -47,104 +48,87 @@ class Rank:
     world_size: int
 
 
-class PackedBatches(NamedTuple):
-    """Batches of line numbers, stored in one array: batch i is `rows[start:end]` with `start, end =
-    spans[i]`.
+class Formed(NamedTuple):
+    """The batches of all ranks in an epoch: their number, and a function that returns a batch by
+    its index; a batch is an array of line numbers, or of positions in a stream of tokens.
     """
 
-    rows: Rows
-    spans: Rows
+    total: int
+    batch: Callable[[int], Rows]
+
+
+Form = Callable[[int], Formed]  # forms the batches of an epoch, given the number of the epoch
 
 
 class Batches(Sampler[Rows]):
-    """A sampler of the batches of this rank (process of a distributed run); each batch is an array
-    of line numbers, or of positions in a stream of tokens.
+    """A sampler of the batches of this rank (process of a distributed run).
+
+    Rank r of n gets the batches r, r + n, r + 2n, ... of each epoch, and every rank gets the same
+    number of batches. If the number of batches is not a multiple of n, the remaining batches are
+    dropped in training; in evaluation, ranks that run out of batches get empty batches.
+
+    Args:
+        form: function that forms the batches of an epoch.
+        rank: this process.
+        evaluates: whether no batch may be dropped.
     """
 
-    def __init__(self, rank: Rank):
+    def __init__(self, form: Form, rank: Rank, *, evaluates: bool) -> None:
         self.rank = rank
         self.epoch = 0
         self.skip = 0  # number of batches that the next iteration skips at its start
+        self._form = functools.lru_cache(1)(form)
+        self._evaluates = evaluates
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        total, world_size = self._form(self.epoch).total, self.rank.world_size
+        return -(-total // world_size) if self._evaluates else total // world_size
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, which may determine the order; Lightning calls this before each epoch."""
         self.epoch = epoch
 
-
-class FormedBatches(Batches):
-    """A sampler that forms the batches of all ranks (processes) together and then distributes the
-    batches.
-    """
-
-    def __init__(self, sizes: Sizes, tokens: int, bucket: bool, rank: Rank):
-        super().__init__(rank)
-        self._sizes, self._tokens, self._bucket = sizes, tokens, bucket
-        self._formed: int | None = None  # epoch of the batches in `_mine`
-
-    def __len__(self) -> int:
-        return len(self._batches().spans)
-
-    @abstractmethod
-    def form(self) -> PackedBatches:
-        """Return the batches of all ranks; every rank gets the same number of batches."""
-
     def __iter__(self) -> Iterator[Rows]:
-        rows, spans = self._batches()
-        return (rows[start:end].astype(np.int64) for start, end in spans[self.skip :])
-
-    def _batches(self) -> PackedBatches:
-        if self._formed != self.epoch:
-            rows, spans = self.form()
-            self._mine = PackedBatches(rows, spans[self.rank.index :: self.rank.world_size])
-            self._formed = self.epoch
-        return self._mine
+        total, batch = self._form(self.epoch)
+        for turn in range(self.skip, len(self)):
+            number = turn * self.rank.world_size + self.rank.index
+            yield batch(number) if number < total else NOTHING
 
 
-class TrainingBatches(FormedBatches):
-    """A sampler of training batches in a random order that depends only on seed and epoch.
+def training_batches(sizes: Sizes, tokens: int, bucket: bool, seed: int, epoch: int) -> Formed:
+    """Return the training batches of an epoch in a random order that depends only on seed and
+    epoch.
 
     With `bucket`, a batch contains sentences of similar lengths. Without it, batches are random and
-    contain more padding. If the number of batches is not a multiple of the number of ranks, the
-    remaining batches are dropped; each epoch drops different batches.
+    contain more padding. Because of the random order, each epoch drops different batches.
     """
-
-    def __init__(self, sizes: Sizes, tokens: int, bucket: bool, seed: int, rank: Rank):
-        super().__init__(sizes, tokens, bucket, rank)
-        self._seed = seed
-
-    def form(self) -> PackedBatches:
-        """Return the batches of all ranks in this epoch, shuffled."""
-        random = np.random.default_rng([self._seed, self.epoch])
-        order = shuffled(random, len(self._sizes.rows))
-        if self._bucket:
-            order = by_length(self._sizes, order)
-        spans = pack(order, self._sizes.width, self._tokens)
-        whole = len(spans) - len(spans) % self.rank.world_size
-        turns = random.permutation(len(spans))[:whole]
-        return PackedBatches(picked(self._sizes.rows, order), spans[turns])
+    random = np.random.default_rng([seed, epoch])
+    order = shuffled(random, len(sizes.rows))
+    if bucket:
+        order = by_length(sizes, order)
+    spans = pack(order, sizes.width, tokens)
+    return _formed(picked(sizes.rows, order), spans[random.permutation(len(spans))])
 
 
-class EvaluationBatches(FormedBatches):
-    """A sampler of evaluation batches: every sentence occurs exactly once, and the batches do not
-    depend on the number of devices.
+def evaluation_batches(sizes: Sizes, tokens: int, bucket: bool, epoch: int) -> Formed:
+    """Return the evaluation batches, which have every sentence exactly once and are the same in
+    every epoch.
 
     With `bucket`, sentences of similar lengths share a batch, from short to long. Without it, the
-    grouping is random, but the same in every run. Ranks that run out of batches get empty batches.
+    grouping is random, but the same in every run.
     """
+    if bucket:
+        order = by_length(sizes, numbered(len(sizes.rows)))
+    else:
+        order = shuffled(np.random.default_rng(SHUFFLE), len(sizes.rows))
+    return _formed(picked(sizes.rows, order), pack(order, sizes.width, tokens))
 
-    def form(self) -> PackedBatches:
-        """Return the batches of all ranks."""
-        if self._bucket:
-            order = by_length(self._sizes, numbered(len(self._sizes.rows)))
-        else:
-            order = shuffled(np.random.default_rng(SHUFFLE), len(self._sizes.rows))
-        spans = pack(order, self._sizes.width, self._tokens)
-        missing = -len(spans) % self.rank.world_size
-        spans = np.concatenate([spans, np.zeros((missing, 2), np.int64)])
-        return PackedBatches(picked(self._sizes.rows, order), spans)
+
+def _formed(rows: Rows, spans: Rows) -> Formed:
+    """Return batches that are stored in one array: batch i is `rows[start:end]` with `start, end =
+    spans[i]`.
+    """
+    return Formed(len(spans), lambda number: rows[slice(*spans[number])].astype(np.int64))
 
 
 def numbered(count: int) -> Rows:

@@ -1,7 +1,7 @@
 """Provide the data of a run: vocabularies, token ids, batches and reference texts."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +13,12 @@ from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Collate
 from ablate.data.batching import (
     Batches,
-    EvaluationBatches,
+    Form,
     Rank,
     Sizes,
-    TrainingBatches,
+    evaluation_batches,
     numbered,
+    training_batches,
 )
 from ablate.data.cache import TokenCache, open_cache, splits_of
 from ablate.data.documents import TextLength
@@ -241,7 +242,8 @@ class TextData(pl.LightningDataModule):
         Raises:
             UserError: there are fewer batches than ranks.
         """
-        loader = TrainingLoader(*self._training())
+        examples, form = self._training()
+        loader = TrainingLoader(examples, Batches(form, self._rank, evaluates=False))
         if not len(loader):
             raise UserError(
                 f"batch.tokens={self._batch.tokens} gives fewer training batches than the "
@@ -295,15 +297,16 @@ class TextData(pl.LightningDataModule):
         check_split(split, self._splits)
         return self._cache.split(split)
 
-    def _training(self) -> tuple[Any, Batches]:
-        """Return the training examples, and the sampler of their batches."""
+    def _training(self) -> tuple[Any, Form]:
+        """Return the training examples, and a function that forms the batches of an epoch."""
         batch, sizes = self._batch, self._sizes("train")
-        batches = TrainingBatches(sizes, batch.tokens, batch.bucket, self._seed, self._rank)
-        return self._examples("train"), batches
+        form = partial(training_batches, sizes, batch.tokens, batch.bucket, self._seed)
+        return self._examples("train"), form
 
     def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:
         sizes = self._sizes(split, tested=True)
-        batches = EvaluationBatches(sizes, self._batch.eval_tokens, bucket, self._rank)
+        form = partial(evaluation_batches, sizes, self._batch.eval_tokens, bucket)
+        batches = Batches(form, self._rank, evaluates=True)
         return EvaluationLoader(self._examples(split, padding), batches)
 
     def _examples(self, split: str, padding: int = 0) -> Examples:

@@ -12,8 +12,8 @@ Memory use does not grow with the text: the random order of the contexts is comp
 (`ablate.data.permutation`), and tokens are read from memory-mapped files.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Ids
-from ablate.data.batching import Batches, Rank, Rows
+from ablate.data.batching import Batches, Form, Formed, Rows
 from ablate.data.loader import EvaluationLoader
 from ablate.data.module import Counts, TextData
 from ablate.data.permutation import Permutation
@@ -63,56 +63,43 @@ class Contexts:
         return self._pack(ids, starts // self._stretch)
 
 
-class TrainingContexts(Batches):
-    """A sampler of batches of contexts in a random order that depends only on seed and epoch.
+def training_contexts(tokens: int, context: int, size: int, seed: int, epoch: int) -> Formed:
+    """Return batches of contexts in a random order that depends only on seed and epoch.
 
     Args:
         tokens: length of the stream, at least `context`.
         context: tokens per context.
         size: contexts per batch.
         seed: seed of the order.
-        rank: this process of a distributed run, which gets its part of the batches.
+        epoch: number of the epoch.
     """
+    contexts = tokens // context
+    size = min(size, contexts)
+    random = np.random.default_rng([seed, epoch])
+    start = random.integers(tokens)
+    order, total = Permutation(contexts, random), contexts // size
 
-    def __init__(self, tokens: int, context: int, size: int, seed: int, rank: Rank) -> None:
-        super().__init__(rank)
-        self._tokens, self._context, self._seed = tokens, context, seed
-        self._contexts = tokens // context
-        self._size = min(size, self._contexts)
+    @lru_cache(1)
+    def block(first: int) -> Rows:
+        return order(np.arange(first * size, min(first + BLOCK, total) * size)).reshape(-1, size)
 
-    def __len__(self) -> int:
-        return self._contexts // self._size // self.rank.world_size
+    def batch(number: int) -> Rows:
+        place = number % BLOCK
+        return (start + block(number - place)[place] * context) % tokens
 
-    def __iter__(self) -> Iterator[Rows]:
-        random = np.random.default_rng([self._seed, self.epoch])
-        start = random.integers(self._tokens)
-        order = Permutation(self._contexts, random)
-        world = self.rank.world_size
-        for block in range(self.skip, len(self), BLOCK):
-            batches = np.arange(block, min(block + BLOCK, len(self))) * world + self.rank.index
-            places = batches[:, None] * self._size + np.arange(self._size)
-            yield from (start + order(places.ravel()).reshape(places.shape) * self._context) % (
-                self._tokens
-            )
+    return Formed(total, batch)
 
 
-class EvaluationContexts(Batches):
-    """A sampler of every context of a split once, in order; ranks (processes) that run out of
-    batches get empty batches.
+def evaluation_contexts(tokens: int, context: int, size: int, epoch: int) -> Formed:
+    """Return batches of `size` contexts, which have every context once and in order; they are the
+    same in every epoch.
     """
+    stride = context * size
 
-    def __init__(self, tokens: int, context: int, size: int, rank: Rank) -> None:
-        super().__init__(rank)
-        self._tokens, self._context, self._size = tokens, context, size
+    def batch(number: int) -> Rows:
+        return np.arange(number * stride, min((number + 1) * stride, tokens), context)
 
-    def __len__(self) -> int:
-        return -(-self._tokens // (self._context * self._size * self.rank.world_size))
-
-    def __iter__(self) -> Iterator[Rows]:
-        stride = self._context * self._size
-        for number in range(self.skip, len(self)):
-            start = (number * self.rank.world_size + self.rank.index) * stride
-            yield np.arange(start, min(start + stride, self._tokens), self._context)
+    return Formed(-(-tokens // stride), batch)
 
 
 class PackedData(TextData):
@@ -187,16 +174,16 @@ class PackedData(TextData):
         contexts = self._contexts(split)
         return contexts[np.arange(0, contexts.tokens, self._context)[:count]]
 
-    def _training(self) -> tuple[Any, Batches]:
-        """Return the training contexts, and the sampler of their batches."""
+    def _training(self) -> tuple[Any, Form]:
+        """Return the training contexts, and a function that forms the batches of an epoch."""
         contexts, size = self._contexts("train", ring=True), self._batch.tokens // self._context
-        batches = TrainingContexts(contexts.tokens, self._context, size, self._seed, self._rank)
-        return contexts, batches
+        form = partial(training_contexts, contexts.tokens, self._context, size, self._seed)
+        return contexts, form
 
     def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:
         contexts, size = self._contexts(split), max(1, self._batch.eval_tokens // self._context)
-        batches = EvaluationContexts(contexts.tokens, self._context, size, self._rank)
-        return EvaluationLoader(contexts, batches)
+        form = partial(evaluation_contexts, contexts.tokens, self._context, size)
+        return EvaluationLoader(contexts, Batches(form, self._rank, evaluates=True))
 
     def _contexts(self, split: str, *, ring: bool = False) -> Contexts:
         return Contexts(self._ids(split)[1], self._context, ring=ring, pack=self._pack)

@@ -1,11 +1,19 @@
 import hashlib
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 
 from ablate.data import batching
-from ablate.data.batching import EvaluationBatches, Rank, Sizes, TrainingBatches, pack
+from ablate.data.batching import (
+    Batches,
+    Rank,
+    Sizes,
+    evaluation_batches,
+    pack,
+    training_batches,
+)
 from ablate.errors import UserError
 
 TOKENS = 128
@@ -21,15 +29,19 @@ def sizes() -> Sizes:
     return Sizes(np.arange(400) * 2, src, tgt)  # every other line of the split
 
 
+def sampler(sizes, tokens=TOKENS, bucket=True, seed=1, rank=ALONE) -> Batches:
+    return Batches(partial(training_batches, sizes, tokens, bucket, seed), rank, evaluates=False)
+
+
 def training(sizes, epoch=0, bucket=True, rank=ALONE, seed=1, tokens=TOKENS) -> list[list[int]]:
-    batches = TrainingBatches(sizes, tokens, bucket, seed, rank)
+    batches = sampler(sizes, tokens, bucket, seed, rank)
     batches.set_epoch(epoch)
     assert len(batches) == len(list(batches))
     return [batch.tolist() for batch in batches]
 
 
 def evaluation(sizes, rank=ALONE, tokens=TOKENS, bucket=True) -> list[list[int]]:
-    batches = EvaluationBatches(sizes, tokens, bucket, rank)
+    batches = Batches(partial(evaluation_batches, sizes, tokens, bucket), rank, evaluates=True)
     assert len(batches) == len(list(batches))
     return [batch.tolist() for batch in batches]
 
@@ -109,7 +121,7 @@ def test_an_epoch_takes_little_memory_for_each_pair(monkeypatch):
     lengths = np.random.default_rng(1).integers(2, 40, (2, count)).astype(np.uint16)
     sizes = Sizes(np.arange(count, dtype=np.uint32), *lengths)
     tracemalloc.start()
-    batches = TrainingBatches(sizes, 4096, True, 1, ALONE)
+    batches = sampler(sizes, 4096)
     assert sum(map(len, batches)) == count
     current, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -128,7 +140,7 @@ def test_seed_and_epoch_alone_decide(sizes, bucket):
 
 
 def test_one_sampler_goes_through_epochs(sizes):
-    batches = TrainingBatches(sizes, TOKENS, True, 1, ALONE)
+    batches = sampler(sizes)
     for epoch in (0, 1, 1, 0):
         batches.set_epoch(epoch)
         assert [batch.tolist() for batch in batches] == training(sizes, epoch)

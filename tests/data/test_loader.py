@@ -1,9 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from ablate.data.batch import Batch
-from ablate.data.batching import Rank, Sizes, TrainingBatches
+from ablate.data.batching import Batches, Rank, Sizes, training_batches
 from ablate.data.loader import Examples, TrainingLoader
 from ablate.data.token_ids import TokenIds
 from ablate.data.vocabulary import BOS, EOS, PAD
@@ -70,7 +72,8 @@ def loader(store):
 
     def make() -> TrainingLoader:
         pairs = examples(store, lines, lines, 99)
-        return TrainingLoader(pairs, TrainingBatches(sizes, 24, True, 7, Rank(0, 1)))
+        form = partial(training_batches, sizes, 24, True, 7)
+        return TrainingLoader(pairs, Batches(form, Rank(0, 1), evaluates=False))
 
     return make
 

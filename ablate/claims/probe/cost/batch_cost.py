@@ -24,7 +24,7 @@ from ablate.claims.probe.cost.seconds import median_seconds
 from ablate.claims.probe.draws import Draws, Measured, moved
 from ablate.claims.probe.masks.training_batches import ids
 from ablate.config.limits import Count, OneOf
-from ablate.data.batching import Rank, Sizes, TrainingBatches
+from ablate.data.batching import Sizes, training_batches
 from ablate.data.pairs import Corpus
 from ablate.data.vocabulary import EOS, PAD
 from ablate.model.base import Model, Seq2Seq
@@ -122,7 +122,8 @@ class BatchCost(Draws):
         if self.batching == "one_by_one":
             return list(every[:, None])
         sizes, bucket = Sizes(every, src, tgt), self.batching == "bucketed"
-        return list(TrainingBatches(sizes, self.tokens, bucket, self.seed, Rank(0, 1)))
+        formed = training_batches(sizes, self.tokens, bucket, self.seed, epoch=0)
+        return [formed.batch(number) for number in range(formed.total)]
 
     def cut(
         self, side: Int[np.ndarray, "N L"], lengths: Int[np.ndarray, " N"], rows: Any

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from ablate.claims.probe.draws import Draws, Measured
 from ablate.data.batch import Batch
-from ablate.data.batching import Rank, Sizes, TrainingBatches
+from ablate.data.batching import Sizes, training_batches
 from ablate.data.pairs import Corpus
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
@@ -91,10 +91,9 @@ class PaddedBatches(Draws):
         rows = np.arange(len(src))
         lengths = (np.array([len(line) + 1 for line in side]) for side in (src, tgt))
         sizes = Sizes(rows, *lengths)
-        batches = [
-            self.batch(model, src, tgt, lines)
-            for lines in TrainingBatches(sizes, self.tokens, self.bucket, self.seed, Rank(0, 1))
-        ]
+        formed = training_batches(sizes, self.tokens, self.bucket, self.seed, epoch=0)
+        numbers = range(formed.total)
+        batches = [self.batch(model, src, tgt, formed.batch(number)) for number in numbers]
         unequal = [b for b in batches if len({int(n) for n in (b.targets != PAD).sum(1)}) > 1]
         single = [self.batch(model, src, tgt, rows[n : n + 1]) for n in range(len(batches))]
         read = [reads_pad(batch) for batch in unequal]
