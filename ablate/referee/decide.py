@@ -10,13 +10,14 @@ import numpy as np
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.table import Rows, Table, label_among
-from ablate.referee.effects import Cases, Effect, effect_of, failure_rates, joined
+from ablate.referee.effects import Effect, effect_of, failure_rates, joined
 from ablate.referee.question import LEAVE_OUT, Claim, Question
 from ablate.referee.runs import Arm, Runs, arms_of, runs_of
 from ablate.stats.holm import Tests, adjust
 from ablate.stats.means import MeanDifference, mean_of
 from ablate.stats.rates import Rates
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, Decision, MarginThreshold, side
+from ablate.verdict.exact import Exact
 from ablate.verdict.kind import KINDS
 from ablate.verdict.kind.base import Plan, halved
 
@@ -113,7 +114,8 @@ def _decide(measured: list[Measured]) -> list[Judged]:
     scaled = [KINDS[result.claim.kind].scaled(result.p) for result in measured]
     adjusted = adjust(scaled, [result.claim.alpha for result in measured])
     decisions = [_decision(result, p) for result, p in zip(measured, adjusted, strict=True)]
-    open_ = sum(decision.status == INCONCLUSIVE for decision in decisions)
+    tested = zip(decisions, scaled, strict=True)
+    open_ = sum(bool(p) and decision.status == INCONCLUSIVE for decision, p in tested)
     return [
         _judged(result, decision, p, alone, open_)
         for result, decision, p, alone in zip(measured, decisions, adjusted, scaled, strict=True)
@@ -121,6 +123,8 @@ def _decide(measured: list[Measured]) -> list[Judged]:
 
 
 def _decision(measured: Measured, p: Tests) -> Decision:
+    if isinstance(measured.effect, Exact):
+        return Decision(measured.effect.verdict)
     if measured.failures:
         return Decision(side(p, measured.claim.alpha))
     return KINDS[measured.claim.kind].decide(p, measured.claim.alpha)
@@ -132,7 +136,7 @@ def _judged(
     claim, effect = measured.claim, measured.effect
     kind, decided_by_mean = KINDS[claim.kind], not measured.problem and not measured.failures
     open_ = decision.status == INCONCLUSIVE
-    shared = claim.alpha / (undecided if open_ else 1)
+    shared = claim.alpha / (undecided if open_ and measured.p else 1)
     detectable, plans = None, {}
     if decided_by_mean and isinstance(effect, MeanDifference) and effect.error > 0:
         if effect.degrees(effect.pairs) >= 1:
@@ -235,7 +239,7 @@ def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
 
 
 def _tests(claim: Claim, effect: Effect) -> dict[str, float]:
-    return effect.p if isinstance(effect, Cases) else KINDS[claim.kind].tests(effect, claim.margin)
+    return KINDS[claim.kind].tests(effect, claim.margin)
 
 
 def _problem(claim: Claim, arms: tuple[Arm, ...], effect: Effect) -> str:
@@ -326,7 +330,7 @@ def _joined(claim: Claim, effects: Sequence[Effect]) -> tuple[Effect, float | No
         first, of_first, second, of_second = map(sum, zip(*counts, (0, 0, 0, 0), strict=True))
         return Rates(first, of_first, second, of_second), None
     if claim.kind == "exact":
-        return joined(claim, [e for e in effects if isinstance(e, Cases)]), None
+        return joined(claim, [e for e in effects if isinstance(e, Exact)]), None
     values = np.array([effect.effect for effect in effects])
     errors = np.array([e.error for e in effects if isinstance(e, MeanDifference)])
     spread = None

@@ -31,7 +31,6 @@ from ablate.stats.means import (
     variance_of,
 )
 from ablate.stats.rates import Rates
-from ablate.verdict.decision import REFUTED, SUPPORTED
 from ablate.verdict.exact import Case, Exact
 
 PAIRED, WELCH, TARGET, CONTRAST = "paired t", "Welch's t", "one-sample t", "t of a contrast"
@@ -43,19 +42,7 @@ Points = tuple[Numbers, Numbers, Int[np.ndarray, " rows"]]  # x, y, and the row 
 Slopes = Float[np.ndarray, "pairs 2"]  # the slope, and its positive terms alone
 
 
-class Cases(Exact):
-    """The deviations of runs from a number that a claim names, or from their paired runs."""
-
-    @property
-    def p(self) -> dict[str, float]:
-        """Values in place of p-values: 0 for the decision that was reached and 1 for the other.
-
-        There is no test with a p-value, because every run is checked and nothing is estimated.
-        """
-        return {side: float(self.verdict != side) for side in (SUPPORTED, REFUTED)}
-
-
-Effect = MeanDifference | Rates | Cases
+Effect = MeanDifference | Rates | Exact
 
 
 def effect_of(claim: Claim, runs: Runs, arms: Arms) -> tuple[Effect, int]:
@@ -93,7 +80,7 @@ def failure_rates(arms: Sequence[Arm]) -> Rates:
     return Rates(first, of_first, second, of_second)
 
 
-def _cases(claim: Claim, runs: Runs, arms: Arms) -> tuple[Cases, int]:
+def _cases(claim: Claim, runs: Runs, arms: Arms) -> tuple[Exact, int]:
     """Return the deviations of the treatment's runs, and the number of incomplete pairs.
 
     The deviation of a run is its value minus the number that the claim names, or minus the value of
@@ -107,17 +94,17 @@ def _cases(claim: Claim, runs: Runs, arms: Arms) -> tuple[Cases, int]:
         treatment, baseline = scores[:, whole]
         deviations, incomplete = treatment - baseline, int((~whole).sum())
     cases = [Case(place, float(value), None) for place, value in enumerate(np.sort(deviations))]
-    return Cases(cases, claim.tolerance, claim.margin), incomplete
+    return Exact(cases, claim.tolerance, claim.margin), incomplete
 
 
-def joined(claim: Claim, parts: Iterable[Cases]) -> Cases:
+def joined(claim: Claim, parts: Iterable[Exact]) -> Exact:
     """Return the deviations of the runs on all datasets as one object.
 
     Args:
         claim: a claim that must hold in every run.
         parts: the deviations on each dataset.
     """
-    return Cases([case for part in parts for case in part.cases], claim.tolerance, claim.margin)
+    return Exact([case for part in parts for case in part.cases], claim.tolerance, claim.margin)
 
 
 def _of_means(

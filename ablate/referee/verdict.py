@@ -16,13 +16,13 @@ from ablate.phrases import listed
 from ablate.record.files import finite
 from ablate.referee import trust
 from ablate.referee.decide import Judged
-from ablate.referee.effects import Cases
 from ablate.referee.question import Design, Question
 from ablate.referee.registration import Registered
 from ablate.referee.runs import Runs
 from ablate.referee.wording import Wording, level_of
 from ablate.stats.means import MeanDifference
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
+from ablate.verdict.exact import Exact
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +53,6 @@ class ClaimVerdict(Wording):
         number is higher.
         """
         judged, claim, effect = self.judged, self.claim, self.effect
-        exact = claim.kind == "exact"
         effect_value = None if math.isnan(effect.effect) else effect.effect
         data = {
             "id": claim.id,
@@ -68,8 +67,8 @@ class ClaimVerdict(Wording):
             "difference": None if effect_value is None else self.design.sign * effect_value,
             "margin": claim.margin,
             "alpha": claim.alpha,
-            "p": {} if exact else judged.p,
-            "p_adjusted": {} if exact else judged.p_adjusted,
+            "p": judged.p,
+            "p_adjusted": judged.p_adjusted,
             "p_textbook": judged.p_textbook,
             "p_corrected": judged.p_corrected,
             "uncorrected": str(judged.alone),
@@ -94,7 +93,7 @@ class ClaimVerdict(Wording):
             data |= {"standard_error": effect.error, "degrees_of_freedom": df}
         if level_of(claim) != 1 - claim.alpha:
             data |= {"interval_equivalence": _bounded(effect.interval(level_of(claim)))}
-        if isinstance(effect, Cases):
+        if isinstance(effect, Exact):
             data |= {
                 "tolerance": claim.tolerance,
                 "cases": len(effect.counted),

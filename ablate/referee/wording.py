@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from ablate.phrases import listed
 from ablate.referee.decide import OVER_ALL, Judged
-from ablate.referee.effects import Cases
 from ablate.referee.question import LEAVE_OUT, Claim, Design
 from ablate.referee.runs import ALL_RUNS, label
 from ablate.stats.means import MeanDifference
@@ -24,6 +23,7 @@ from ablate.verdict.decision import (
     SUPPORTED,
     MarginThreshold,
 )
+from ablate.verdict.exact import Exact
 from ablate.verdict.kind import KINDS
 from ablate.verdict.wording.effects import PER
 from ablate.verdict.wording.layers import opening_of
@@ -109,7 +109,7 @@ class Wording:
         effect = self.judged.failures or self.effect
         if isinstance(effect, Rates):
             return self._answer_of_rates(effect)
-        if isinstance(effect, Cases):
+        if isinstance(effect, Exact):
             return self._answer_of_cases(effect)
         within = "less" if self.status == SUPPORTED else "more"
         bound = f"by {within} than {self.claim.margin:g}"
@@ -148,7 +148,7 @@ class Wording:
         fewer = "Fewer" if rates.effect > 0 else "More"
         return f"{fewer} runs of {self.treatment} fail than of {self.baseline}"
 
-    def _answer_of_cases(self, cases: Cases) -> str:
+    def _answer_of_cases(self, cases: Exact) -> str:
         margin, tolerance = self.claim.margin, self.claim.tolerance
         holds, breaks = f"agree within {tolerance:g}", f"differ by more than {tolerance:g}"
         if margin:
@@ -166,7 +166,7 @@ class Wording:
             return f"Without a value: {self._failed()}; this difference decides."
         if math.isnan(effect.effect):
             return f"No estimate: {judged.problem}."
-        if isinstance(effect, Cases):
+        if isinstance(effect, Exact):
             which = "Smallest" if self.claim.margin else "Largest"
             left_out = f"incomplete pairs are left out: {judged.incomplete}"
             counted = left_out if judged.incomplete else "every case counts"
@@ -256,7 +256,7 @@ class Wording:
     def _details(self) -> Iterator[str]:
         claim, judged, effect = self.claim, self.judged, self.effect
         kind = KINDS[claim.kind]
-        if isinstance(effect, Cases):
+        if isinstance(effect, Exact):
             yield (
                 "Rule (exact): supported when every case is within the tolerance (with a margin: "
                 "that far away), refuted by a single other one; a run without a value is one. "

@@ -23,15 +23,16 @@ def adjust(tests: Sequence[Tests], alphas: Sequence[float]) -> list[Tests]:
     may differ. The family-wise error rate is then at most the largest alpha.
 
     Args:
-        tests: p-values of each claim, by name of the decision.
+        tests: p-values of each claim, by name of the decision; {} for a claim without a test, which
+            does not count.
         alphas: significance level of each claim.
     """
-    ratios = [min(p.values()) / alpha for p, alpha in zip(tests, alphas, strict=True)]
-    order = sorted(range(len(tests)), key=ratios.__getitem__)
+    ratios = {k: min(p.values()) / alphas[k] for k, p in enumerate(tests) if p}
+    order = sorted(ratios, key=ratios.__getitem__)
     adjusted: list[Tests] = [{} for _ in tests]
     reached = 0.0  # in units of alpha: adjusted p-values must not decrease along the ranks
     for rank, k in enumerate(order):
-        left = len(tests) - rank
+        left = len(order) - rank
         adjusted[k] = {
             key: min(1.0, max(p * left, reached * alphas[k])) for key, p in tests[k].items()
         }

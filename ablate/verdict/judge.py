@@ -67,13 +67,10 @@ def decide(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Decided]:
     claims = evidence.study["claims"]
     counted = track(claims, "judging claims", len(claims))
     findings = [kind_of(claim).find(claim, evidence) for claim in counted]
-    tested = [finding for finding in findings if finding.p]
-    scaled = [kind_of(finding.claim).scaled(finding.p) for finding in tested]
-    later = [claim for claim in waiting if claim["kind"] != "exact"]
-    alphas = [claim["alpha"] for claim in (*(finding.claim for finding in tested), *later)]
-    adjusted = iter(adjust([*scaled, *({SUPPORTED: 1.0} for _ in later)], alphas))
-    tests = [next(adjusted) if finding.p else {} for finding in findings]
-    return [Decided(f, p, _decision(f, p)) for f, p in zip(findings, tests, strict=True)]
+    scaled = [kind_of(finding.claim).scaled(finding.p) for finding in findings]
+    later = [{} if claim["kind"] == "exact" else {SUPPORTED: 1.0} for claim in waiting]
+    adjusted = adjust([*scaled, *later], [claim["alpha"] for claim in (*claims, *waiting)])
+    return [Decided(f, p, _decision(f, p)) for f, p in zip(findings, adjusted, strict=False)]
 
 
 def _decision(finding: Finding, p: Tests) -> Decision:
