@@ -20,7 +20,7 @@ restored from the copies that sweeps keep beside their verdicts.
 import json
 import math
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -136,11 +136,37 @@ class AnalysisLog:
         Raises:
             UserError: a line was changed after it was written.
         """
-        ordered = in_order(read_lines(results / ANALYSIS_LOG))
+        return cls.of_lines(_read_lines(results / ANALYSIS_LOG))
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[Line]) -> "AnalysisLog":
+        """Return the log with the distinct lines among lines of analysis logs."""
+        distinct = {_line(line): line for line in lines}.values()
+        ordered = sorted(distinct, key=lambda line: line.time)
         return cls(
             [line for line in ordered if isinstance(line, Sweep)],
             [line for line in ordered if isinstance(line, Analysis)],
         )
+
+    @classmethod
+    def with_copies(cls, results: Path) -> "AnalysisLog":
+        """Read the analysis log of a results folder, and the copies of its lines that sweeps keep
+        beside their verdicts.
+
+        Raises:
+            UserError: a line was changed after it was written.
+        """
+        logs = [results / ANALYSIS_LOG, *sorted(results.glob(f"sweeps/*/*/{ANALYSIS_LOG}"))]
+        return cls.of_lines(line for log in logs for line in _read_lines(log))
+
+    @property
+    def lines(self) -> list[Line]:
+        """All lines, ordered by time."""
+        return sorted([*self.sweeps, *self.looks], key=lambda line: line.time)
+
+    def save(self, folder: Path) -> None:
+        """Write the lines to the file of the analysis log in a folder."""
+        write_text(folder / ANALYSIS_LOG, "".join(f"{_line(line)}\n" for line in self.lines))
 
     def of(self, folder: str) -> Sweep:
         """Return the last sweep that was started in a folder.
@@ -222,15 +248,30 @@ class AnalysisLog:
             "components": current.components,
         }
 
-    def about(self, current: Sweep) -> list[Line]:
-        """Return the lines of all sweeps that share a question with `current`, in every setting.
+    def about(self, current: Sweep) -> "AnalysisLog":
+        """Return the log of all sweeps that share a question with `current`, in every setting."""
+        related = [s for s in self.sweeps if s.questions.keys() & current.questions.keys()]
+        sweeps = related or [current]
+        folders = {sweep.folder for sweep in sweeps}
+        return AnalysisLog(sweeps, [look for look in self.looks if look.folder in folders])
 
-        Lines of analyses of these sweeps are included.
+    def without_repeated_sweeps(self, needed: str) -> "AnalysisLog":
+        """Return the log with one line for all sweeps whose lines differ only in folder and time.
+
+        Such sweeps are parts of one study that share their seeds. Their arms may differ, because a
+        line does not say which arms a part trained. The lines of analysed sweeps are kept.
+
+        Args:
+            needed: folder of another sweep whose line must be kept.
         """
-        sweeps = [s for s in self.sweeps if s.questions.keys() & current.questions.keys()]
-        folders = {sweep.folder for sweep in sweeps or [current]}
-        looks = [look for look in self.looks if look.folder in folders]
-        return sorted([*(sweeps or [current]), *looks], key=lambda line: line.time)
+        folders = {needed, *(look.folder for look in self.looks)}
+        kept = [sweep for sweep in self.sweeps if sweep.folder in folders]
+        contents = {_content(sweep) for sweep in kept}
+        for sweep in self.sweeps:
+            if sweep not in kept and _content(sweep) not in contents:
+                contents.add(_content(sweep))
+                kept.append(sweep)
+        return AnalysisLog.of_lines([*kept, *self.looks])
 
 
 def register(results: Path, sweep: Sweep) -> Registration:
@@ -241,7 +282,7 @@ def register(results: Path, sweep: Sweep) -> Registration:
     Raises:
         UserError: a line of the log was changed after it was written.
     """
-    _restore(results, AnalysisLog.read(results))
+    _restore(results)
     write(results, sweep)
     return AnalysisLog.read(results).registration(sweep)
 
@@ -249,21 +290,18 @@ def register(results: Path, sweep: Sweep) -> Registration:
 def write(results: Path, line: Line) -> None:
     """Append a line to the analysis log in a results folder."""
     with _alone(results) as path:
-        latest = max((other.time for other in read_lines(path)), default=0.0)
+        latest = max((other.time for other in _read_lines(path)), default=0.0)
         later = max(line.time, math.nextafter(latest, math.inf))
         append_line(path, _line(replace(line, time=later)))
 
 
-def _restore(results: Path, log: "AnalysisLog") -> None:
+def _restore(results: Path) -> None:
     """Append lines that the log has lost, from the copies that sweeps keep beside their
     verdicts.
     """
-    lines: list[Line] = [*log.sweeps, *log.looks]
-    present = {_line(line) for line in lines}
-    copies = sorted(results.glob(f"sweeps/*/*/{ANALYSIS_LOG}"))
-    kept = {_line(line): line.time for copy in copies for line in read_lines(copy)}
-    lost = sorted(kept.keys() - present, key=lambda line: kept[line])
-    if lost:
+    present = {*map(_line, AnalysisLog.read(results).lines)}
+    every = map(_line, AnalysisLog.with_copies(results).lines)
+    if lost := [line for line in every if line not in present]:
         with _alone(results) as path:
             print(
                 f"{path}: {len(lost)} lines were missing; they were restored from the copies in "
@@ -289,40 +327,9 @@ def _alone(results: Path) -> Iterator[Path]:
             yield path
 
 
-def in_order(lines: Iterable[Line]) -> list[Line]:
-    """Return the distinct lines among lines of analysis logs, ordered by time."""
-    return sorted({_line(line): line for line in lines}.values(), key=lambda line: line.time)
-
-
-def without_repeated_sweeps(lines: Iterable[Line], needed: Collection[str]) -> list[Line]:
-    """Return lines of analysis logs, with one line for all sweeps whose lines differ only in folder
-    and time.
-
-    Such sweeps are parts of one study that share their seeds. Their arms may differ, because a line
-    does not say which arms a part trained.
-
-    Args:
-        lines: the lines.
-        needed: folders of sweeps whose lines must be kept.
-    """
-    every = [*lines]
-    kept = [line for line in every if isinstance(line, Analysis) or line.folder in needed]
-    contents = {_content(line) for line in kept}
-    for line in every:
-        if line not in kept and _content(line) not in contents:
-            contents.add(_content(line))
-            kept.append(line)
-    return in_order(kept)
-
-
-def _content(line: Line) -> str:
-    """Return a line without the folder and the time of a sweep."""
-    return _line(replace(line, folder="", time=0.0) if isinstance(line, Sweep) else line)
-
-
-def write_lines(lines: Iterable[Line], path: Path) -> None:
-    """Write lines of the analysis log to a file of committed evidence."""
-    write_text(path, "".join(f"{_line(line)}\n" for line in lines))
+def _content(sweep: Sweep) -> str:
+    """Return the line of a sweep without its folder and its time."""
+    return _line(replace(sweep, folder="", time=0.0))
 
 
 def _line(line: Line) -> str:
@@ -330,7 +337,7 @@ def _line(line: Line) -> str:
     return json.dumps(seal(record), sort_keys=True)
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def _read_lines(path: Path) -> Iterator[Line]:
     """Yield the sweeps and analyses in a log file; yield nothing if the file does not exist.
 
     An incomplete last line, and lines of another version of the format, are skipped.

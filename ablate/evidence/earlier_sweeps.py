@@ -20,7 +20,6 @@ from typing import cast
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import (
-    ANALYSIS_LOG,
     PER_REPLICATE,
     Analysis,
     AnalysisLog,
@@ -28,7 +27,6 @@ from ablate.evidence.analysis_log import (
     Sweep,
     seed_of,
     write,
-    write_lines,
 )
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
@@ -72,7 +70,7 @@ def looked(results: Path, sweep: Path, evidence: Evidence, *, part: bool = False
         annotated.registration["part"] = True
     else:
         write(results, earlier.look(annotated))
-    write_lines(AnalysisLog.read(results).about(current), sweep / ANALYSIS_LOG)
+    AnalysisLog.read(results).about(current).save(sweep)
     return annotated
 
 

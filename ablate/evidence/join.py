@@ -24,13 +24,9 @@ import numpy as np
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import (
     ANALYSIS_LOG,
-    Analysis,
-    Line,
+    AnalysisLog,
     Seed,
     Sweep,
-    in_order,
-    read_lines,
-    without_repeated_sweeps,
 )
 from ablate.evidence.earlier_sweeps import spent
 from ablate.evidence.folder import Evidence
@@ -50,12 +46,12 @@ OF_ONE_PART = ("seed=", "variant=", "part=", "without_runs=", "n_jobs=")
 class Piece:
     """A part of a study: a folder with the evidence (runs and metrics) of some of the study's runs.
 
-    `lines` has the lines of the analysis log in this folder, which lists sweeps and analyses.
+    `log` is the analysis log in this folder, which lists sweeps and analyses.
     """
 
     folder: Path
     evidence: Evidence
-    lines: list[Line]
+    log: AnalysisLog
     sweep: Sweep  # the sweep that made these runs; the last sweep if there are several
 
     @classmethod
@@ -72,7 +68,7 @@ class Piece:
         if not file_of_runs(folder).exists():
             raise UserError(f"{folder} has no {RUNS}: give the folder of a finished sweep")
         evidence = Evidence.load(folder)
-        lines = [*read_lines(folder / ANALYSIS_LOG)]
+        log = AnalysisLog.read(folder)
         departed = departures(
             evidence.study, evidence.registration, evidence.registered, evidence.runs
         )
@@ -84,14 +80,13 @@ class Piece:
                 "run the whole study in one sweep"
             )
         study_hash, place = evidence.registration["hash"], evidence.registration.get("sweep", "")
-        sweeps = [line for line in lines if isinstance(line, Sweep) and line.study == study_hash]
-        own_sweeps = [sweep for sweep in sweeps if sweep.folder == place]
+        own_sweeps = [s for s in log.sweeps if (s.study, s.folder) == (study_hash, place)]
         if not own_sweeps:
             raise UserError(
                 f"{folder / ANALYSIS_LOG} has no line for the sweep that made the runs of this "
                 "folder: restore it, or run the sweep again"
             )
-        return cls(folder, evidence, lines, own_sweeps[-1])
+        return cls(folder, evidence, log, own_sweeps[-1])
 
     @property
     def hash(self) -> str:
@@ -113,8 +108,8 @@ def _key(run: Run) -> str:
     return run_key(run["levels"], run["seed"])
 
 
-def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
-    """Return the joined evidence of all pieces, and the joined lines of their analysis logs.
+def join(pieces: Sequence[Piece]) -> tuple[Evidence, AnalysisLog]:
+    """Return the joined evidence of all pieces, and their joined analysis log.
 
     A piece is evidence with some of the runs of a study, such as the runs of one machine.
 
@@ -138,20 +133,19 @@ def join(pieces: Sequence[Piece]) -> tuple[Evidence, list[Line]]:
             f"the folders have {several} seeds together, but the study plans {planned}: leave out "
             "the folders with the other seeds"
         )
-    every = in_order(line for piece in pieces for line in piece.lines)
-    looked = {line.folder for line in every if isinstance(line, Analysis)}
-    lines = without_repeated_sweeps(every, looked | {first.sweep.folder})
+    every = AnalysisLog.of_lines(line for piece in pieces for line in piece.log.lines)
+    log = every.without_repeated_sweeps(first.sweep.folder)
     whole = matches_planned_analysis(runs, first.evidence.study)
     joined = replace(
         first.evidence,
         regime={**first.evidence.regime, "test_sentences": _sentences(pieces)},
-        registration=_registration(pieces, lines, runs, whole),
+        registration=_registration(pieces, log, runs, whole),
         runs=runs,
         screening=screening,
         statistics={k: x for piece in pieces for k, x in piece.evidence.statistics.items()},
         groups={k: x for piece in pieces for k, x in piece.evidence.groups.items()},
     )
-    return joined, lines
+    return joined, log
 
 
 def _check_study(first: Piece, other: Piece) -> None:
@@ -283,20 +277,20 @@ def _sentences(pieces: Sequence[Piece]) -> dict[str, int]:
 
 
 def _registration(
-    pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run], whole: bool
+    pieces: Sequence[Piece], log: AnalysisLog, runs: Sequence[Run], whole: bool
 ) -> Registration:
     """Return the registration of the joined study: the time of the earliest registration, and the
     earlier analyses of each claim in all parts.
 
     Args:
         pieces: the parts of the study, such as one part per machine.
-        lines: the joined lines of the analysis logs of all parts.
+        log: the joined analysis log of all parts.
         runs: the joined runs of all parts.
         whole: whether the joined runs get a verdict. If not, they are one larger part of the study,
             and may lack seeds that are joined later.
     """
     all_of = [piece.evidence.registration for piece in pieces]
-    asked = _asked(pieces, lines, runs, whole)
+    asked = _asked(pieces, log, runs, whole)
     combined: Registration = {
         "hash": all_of[0]["hash"],  # that of all pieces
         "time": min(registration["time"] for registration in all_of),
@@ -313,7 +307,7 @@ def _registration(
 
 
 def _asked(
-    pieces: Sequence[Piece], lines: Sequence[Line], runs: Sequence[Run], whole: bool
+    pieces: Sequence[Piece], log: AnalysisLog, runs: Sequence[Run], whole: bool
 ) -> dict[str, Asked]:
     """Return the history of every statistical claim, by name of the claim.
 
@@ -321,7 +315,7 @@ def _asked(
 
     Args:
         pieces: the parts of the study, each with its own history.
-        lines: the joined lines of the analysis logs of all parts.
+        log: the joined analysis log of all parts.
         runs: the joined runs of all parts.
         whole: whether the joined runs get a verdict, so that missing seeds are a reason.
     """
@@ -341,7 +335,7 @@ def _asked(
     seeds = {(replicate, run["seed"]) for run in runs}
     for history in histories.values():
         seen = [{(replicate, seed) for seed in look} for look in history["looks"]]
-        history["tried"] += spent(study["seeds"], seen, seeds, _begun(pieces[0].sweep, lines))
+        history["tried"] += spent(study["seeds"], seen, seeds, _begun(pieces[0].sweep, log))
     return histories
 
 
@@ -356,7 +350,7 @@ def _judged_seeds(piece: Piece) -> dict[str, list[int]]:
     return {name_of(claim): sorted(seeds_of(runs, claim)) for claim in judged}
 
 
-def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
+def _begun(current: Sweep, log: AnalysisLog) -> set[Seed]:
     """Return all seeds with which the study of a sweep was started, as (replicate, seed) pairs.
 
     Sweeps with another replicate number, or another value of `contest` (whether the sweep is a
@@ -364,11 +358,10 @@ def _begun(current: Sweep, lines: Sequence[Line]) -> set[Seed]:
 
     Args:
         current: a sweep of the study.
-        lines: the joined lines of the analysis logs of all parts.
+        log: the joined analysis log of all parts.
     """
     kind = (current.study, current.replicate, current.contest)
-    sweeps = (line for line in lines if isinstance(line, Sweep))
-    begun = [sweep for sweep in sweeps if (sweep.study, sweep.replicate, sweep.contest) == kind]
+    begun = [s for s in log.sweeps if (s.study, s.replicate, s.contest) == kind]
     return {seed for sweep in begun for seed in sweep.planned}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
-from ablate.evidence.analysis_log import ANALYSIS_LOG, Sweep, in_order, read_lines
+from ablate.evidence.analysis_log import ANALYSIS_LOG, AnalysisLog, Sweep
 from ablate.evidence.manifest import KeptStudy, digest_of_runs, read_manifest
 from ablate.evidence.seal import ABOUT, RUNS, file_of_runs, read_parts
 from ablate.ledger.claims import read_readings
@@ -179,10 +179,9 @@ def _missing_sweeps(results: Path) -> Iterator[Gone]:
     questions, and has a verdict: the later sweep contains the seeds of the earlier sweep, or
     reports that they are missing.
     """
-    logs = [results / ANALYSIS_LOG, *sorted(results.glob(f"sweeps/*/*/{ANALYSIS_LOG}"))]
-    lines = in_order(line for log in logs for line in read_lines(log))
-    begun = {line.folder: line for line in lines if isinstance(line, Sweep)}
-    looked = {line.folder for line in lines if not isinstance(line, Sweep)}
+    log = AnalysisLog.with_copies(results)
+    begun = {sweep.folder: sweep for sweep in log.sweeps}
+    looked = {look.folder for look in log.looks}
     there = [line for line in begun.values() if (results / line.folder / VERDICT).exists()]
     lost = [begun[folder] for folder in looked & begun.keys() if begun[folder] not in there]
     kept = _kept_sweeps() if lost else set()

@@ -36,7 +36,6 @@ def run(arguments: argparse.Namespace) -> None:
         UserError: the parts belong to different studies, a part is damaged, or the target folder
             already has evidence.
     """
-    from ablate.evidence.analysis_log import ANALYSIS_LOG, write_lines
     from ablate.evidence.join import Piece, join
     from ablate.evidence.looks import split_claims
     from ablate.evidence.seal import ABOUT
@@ -50,11 +49,11 @@ def run(arguments: argparse.Namespace) -> None:
     for folder in folders:
         check_links(folder, folder)
     pieces = [Piece.read(folder) for folder in track(folders, "reading parts", len(folders))]
-    evidence, lines = join(pieces)
+    evidence, log = join(pieces)
     check_links(target, target)
     with writing(target):
         evidence.save(target)
-        write_lines(lines, target / ANALYSIS_LOG)
+        log.save(target)
     print(f"{target}: {len(evidence.runs)} runs, {evidence.seed_count}")
     if evidence.is_part:
         print(
