@@ -33,7 +33,7 @@ def exit_on_user_error(main: Callable[[], None]) -> Callable[[], None]:
         except UserError as error:
             sys.exit(_complain(str(error)))
         except (hydra.errors.HydraException, OmegaConfBaseException) as error:
-            sys.exit(_complain(explain(error)))
+            sys.exit(_complain(explain(error) or str(error)))
 
     return command
 
