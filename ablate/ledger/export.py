@@ -3,27 +3,42 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
-from dataclasses import astuple
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 
 from ablate.ledger.entries import Entry
 from ablate.ledger.headline import Headline
 from ablate.ledger.verdicts import Finding
 from ablate.record.files import finite
 
-# fields of a finding that are exported under their own names
-FINDING = (
-    *("origin", "experiment", "reading", "verdict", "grade", "metric", "effect"),
-    *("kind", "data", "model", "scale", "steps", "exploratory", "ledger_wide"),
-)
-VERDICT = (
-    *(*FINDING[:7], "low", "high", *FINDING[7:]),
-    *("replication", "stated_at", "remark", "tested_as", "sentence", "folder"),
-)
-CLAIM = (
-    *("claim", "statement", "document", "section", "also_in", "claim_kind", "factors"),
-    *("measured", "group", "state", "depends_on", "state_origin", "why"),
-)
+# the columns of a verdict, with the value of each
+VERDICT: dict[str, Callable[[Finding], object]] = {
+    **{name: attrgetter(name) for name in ("origin", "experiment", "reading", "verdict", "grade")},
+    **{name: attrgetter(name) for name in ("metric", "effect")},
+    "low": lambda finding: finding.interval and finding.interval[0],
+    "high": lambda finding: finding.interval and finding.interval[1],
+    **{name: attrgetter(name) for name in ("kind", "data", "model", "scale", "steps")},
+    **{name: attrgetter(name) for name in ("exploratory", "ledger_wide")},
+    "replication": lambda finding: finding.again["replication"] if finding.again else "",
+    "stated_at": lambda finding: finding.asked.at if finding.asked else "",
+    "remark": lambda finding: finding.asked.remark if finding.asked else "",
+    "tested_as": attrgetter("statement"),
+    "sentence": attrgetter("sentence"),
+    "folder": lambda finding: str(finding.report.parent),
+}
+# the columns of a claim, with the value of each
+CLAIM: dict[str, Callable[[Entry], object]] = {
+    "claim": attrgetter("claim.id"),
+    **{key: attrgetter(f"claim.{key}") for key in ("statement", "document", "section", "also_in")},
+    "claim_kind": attrgetter("claim.kind"),
+    "factors": attrgetter("claim.factors"),
+    "measured": attrgetter("claim.metric"),
+    "group": attrgetter("claim.group"),
+    "state": attrgetter("headline.word"),
+    "depends_on": attrgetter("headline.on"),
+    "state_origin": attrgetter("origin"),
+    "why": lambda entry: entry.standing.why if entry.standing else "",
+}
 
 
 def as_json(entries: Iterable[Entry]) -> str:
@@ -63,25 +78,8 @@ def as_csv(entries: Iterable[Entry]) -> str:
 
 
 def _claim(entry: Entry) -> dict[str, object]:
-    claim = entry.claim
-    values = (
-        *astuple(claim),
-        *(entry.headline.word, entry.headline.on, entry.origin),
-        entry.standing.why if entry.standing else "",
-    )
-    return dict(zip(CLAIM, values, strict=True))
+    return {name: value(entry) for name, value in CLAIM.items()}
 
 
 def _verdict(finding: Finding) -> dict[str, object]:
-    low, high = finding.interval or (None, None)
-    values = {
-        **{name: getattr(finding, name) for name in FINDING},
-        **{"low": low, "high": high},
-        "replication": finding.again["replication"] if finding.again else "",
-        "stated_at": finding.asked.at if finding.asked else "",
-        "remark": finding.asked.remark if finding.asked else "",
-        "tested_as": finding.statement,
-        "sentence": finding.sentence,
-        "folder": str(finding.report.parent),
-    }
-    return {name: values[name] for name in VERDICT}
+    return {name: value(finding) for name, value in VERDICT.items()}

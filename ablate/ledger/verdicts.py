@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
@@ -49,6 +49,9 @@ NAMED = {
     "model.n_layers": "n_layers",
     "budget.steps": "steps",
 }
+# Fields of a verdict that are texts of a claim or of its setting, under the same names.
+WORDS = ("statement", "kind", "verdict", "data", "model", "scale")
+OPTIONAL = ("source", "grade", "reading", "metric", "device")
 # The files that an experiment may have for readers, best first.
 REPORTS = ("report.html", "report.md", "verdict.json")
 
@@ -78,7 +81,7 @@ class Finding:
     steps: str  # optimiser steps; "" if unknown
     registered: float  # unix time of the registration; 0 without one
     looks: int  # number of earlier analyses of the study
-    report: Path
+    report: Path = Path(REPORTS[-1])
     alpha: float = 0.0
     # p-values of the claim alone, on the scale of alpha, after interim analyses; empty if exact
     p: dict[str, float] = field(default_factory=dict)
@@ -154,13 +157,6 @@ class Finding:
         return f"{self.updates:,}" if self.steps.isdigit() else self.steps
 
     @property
-    def graded(self) -> str:
-        """The verdict, followed by the size or direction of the effect in words (the grade), as in
-        "supported, direction only" or "refuted, too small to matter".
-        """
-        return f"{self.verdict}, {self.grade}" if self.grade else self.verdict
-
-    @property
     def age(self) -> tuple[float, int]:
         """A sort key that is greater for the newer of two verdicts."""
         return (self.registered, self.looks)
@@ -217,10 +213,10 @@ def _read(path: Path, origin: str) -> Iterator[Finding]:
     report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
     departed, contest = _departed(path.parent, whole), read_contest(path.parent)
     for claim in at_each_budget(whole["claims"]):
-        finding = _finding(claim, whole, report, departed)
-        again = asked_again(claim, contest)
+        finding = _finding(claim, whole, departed)
         asked = read_readings().get((finding.claim, finding.reading))
-        yield replace(finding, origin=origin, again=again, asked=asked)
+        again = asked_again(claim, contest)
+        yield replace(finding, report=report, origin=origin, again=again, asked=asked)
 
 
 def _departed(folder: Path, verdict: Verdict) -> bool:
@@ -245,34 +241,29 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
     return bool(departures(about["study"], about["registration"], about["registered"], []))
 
 
-def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Finding:
+def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
+    """Return a verdict without its report, its origin and its replication."""
     if claim["verdict"] not in VERDICTS:
         raise ValueError(claim["verdict"])
     conditions = dict(_conditions(claim))
     named = {name: conditions.pop(key) for key, name in NAMED.items() if key in conditions}
     regime = cast(Regime, {**whole["regime"], **named})
+    given: Any = {**claim, **regime}
+    # older verdicts lack some fields
+    fields: dict[str, Any] = {key: str(given[key]) for key in WORDS}
+    fields |= {key: str(given.get(key) or "") for key in OPTIONAL}
+    fields |= {key: float(given.get(key) or 0) for key in ("alpha", "margin")}
     return Finding(
+        **fields,
         claim=str(claim["id"]),
-        statement=str(claim["statement"]),
-        source=str(claim.get("source") or ""),
-        kind=str(claim["kind"]),
-        verdict=claim["verdict"],
-        grade=str(claim.get("grade") or ""),
-        reading=str(claim.get("reading") or ""),
-        metric=str(claim.get("metric") or ""),
         effect=None if (effect := claim.get("effect")) is None else float(effect),
         interval=(float(ends[0]), float(ends[1])) if (ends := claim.get("interval")) else None,
-        sentence=str(claim.get("evidence", "")),  # older verdicts lack this field
+        sentence=str(claim.get("evidence", "")),
         exploratory=departed or bool(claim.get("exploratory", whole.get("exploratory", False))),
         experiment=str(whole["experiment"]),
-        data=str(regime["data"]),
-        model=str(regime["model"]),
-        scale=str(regime["scale"]),
         steps=steps_of_claim(claim, whole),
         registered=float(whole.get("registered") or 0),
         looks=int(whole.get("looks") or 0),
-        report=report,
-        alpha=float(claim.get("alpha") or 0),
         p={side: float(p) for side, p in (claim.get("p_look") or {}).items()},
         budget=_budget(claim),
         trained=was_trained(whole) and not needs_no_training(claim["metric"]),
@@ -280,8 +271,6 @@ def _finding(claim: Entry, whole: Verdict, report: Path, departed: bool) -> Find
         conditions=_pairs(conditions),
         components=_pairs(whole.get("components") or {}),
         arms=_arms(claim),
-        margin=float(claim.get("margin") or 0),
-        device=str(regime.get("device") or ""),
     )
 
 

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -10,13 +9,11 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from ablate.config.construct import construct
-from ablate.errors import UserError
-from ablate.evidence.folder import Evidence, Rows
-from ablate.evidence.gather import statistics_of
+from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import digest
-from ablate.evidence.types import Levels, Run, Study
+from ablate.evidence.types import Levels
 from ablate.phrases import name_of
-from ablate.plan.noise import as_run, noise
+from ablate.plan.noise import as_evidence, noise, of_setting
 from ablate.plan.power import Sensitivity, reason, sensitivities
 from ablate.plan.registry import Cost, Row, RunSignature, cost, wall
 from ablate.record.types import Fingerprints
@@ -243,15 +240,15 @@ def claims(planned: Plan, past_rows: Sequence[Row]) -> list[Sensitivity]:
 
     The list is empty if the sweep has no study, or runs only a part of one, which has no verdict.
     """
-    study = planned.study
-    if study is None or is_part(planned.config) or not planned.seeds:
+    if is_part(planned.config) or (earlier := _earlier(planned, past_rows)) is None:
         return []
-    whole = [row for row in past_rows if not row.sample]
     regimes = {arm.kin.regime for arm in planned.arms}
-    same = [row for row in whole if row.kin.regime in regimes]
-    noises = {claim["metric"]: noise(same, claim["metric"]) for claim in study["claims"]}
+    whole = (row for row in past_rows if not row.sample)
+    setting = of_setting(row for row in whole if row.kin.regime in regimes)
+    metrics = dict.fromkeys(claim["metric"] for claim in earlier.study["claims"])
+    noises = {metric: noise(setting, metric) for metric in metrics}
     levels: list[Levels] = [arm.cell.levels for arm in planned.arms]
-    return sensitivities(study, levels, planned.seeds, _earlier(planned, study, whole), noises)
+    return sensitivities(levels, planned.seeds, earlier, noises)
 
 
 def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:
@@ -259,28 +256,24 @@ def doubts(planned: Plan, past_rows: Sequence[Row]) -> list[str]:
 
     Each claim is a text: its name, a colon and the reason.
     """
-    study = planned.study
-    if study is None or not planned.seeds:
+    if (earlier := _earlier(planned, past_rows)) is None:
         return []
-    earlier = _earlier(planned, study, [row for row in past_rows if not row.sample])
-    reasons = ((name_of(claim), reason(claim, earlier)) for claim in study["claims"])
+    reasons = ((name_of(claim), reason(claim, earlier)) for claim in earlier.study["claims"])
     return [*dict.fromkeys(f"{claim}: {why}" for claim, why in reasons if why)]
 
 
-def _earlier(planned: Plan, study: Study, rows: Sequence[Row]) -> Evidence:
-    """Return earlier runs of the planned arms as evidence for the study."""
+def _earlier(planned: Plan, rows: Sequence[Row]) -> Evidence | None:
+    """Return earlier runs of the planned arms as evidence for the study; None without a study."""
+    if planned.study is None or not planned.seeds:
+        return None
     arms: dict[str, list[Arm]] = {}
     for arm in planned.arms:
         arms.setdefault(arm.kin.arm, []).append(arm)
-    runs: list[Run] = []
-    statistics: dict[str, dict[str, Rows]] = {}
-    matching = [(row, arm) for row in rows for arm in arms.get(row.kin.arm, [])]
-    for row, arm in matching:
-        test = row.tested.get(arm.asked or "")
-        if arm.asked is not None and test is None and row.tested:
-            continue
-        with suppress(UserError):  # damaged records are skipped; their runs will be repeated
-            if test is not None:
-                statistics[test.identity] = statistics_of(test.folder)
-            runs.append({**as_run(row, arm.asked or ""), "levels": arm.cell.levels})
-    return Evidence.made_up(study, runs, statistics=statistics)
+    matching = (
+        (row, arm.asked or "", arm.cell.levels)
+        for row in rows
+        if not row.sample
+        for arm in arms.get(row.kin.arm, [])
+        if arm.asked is None or arm.asked in row.tested or not row.tested
+    )
+    return as_evidence(planned.study, matching)

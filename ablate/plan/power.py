@@ -12,7 +12,7 @@ from typing import Any
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE
-from ablate.evidence.types import Claim, Levels, Study
+from ablate.evidence.types import Claim, Levels
 from ablate.plan.noise import Noise
 from ablate.stats.estimate import Estimate
 from ablate.stats.power import has_spread
@@ -49,28 +49,26 @@ class Sensitivity:
 
 
 def sensitivities(
-    study: Study,
-    arms: Sequence[Levels],
-    seeds: int,
-    earlier: Evidence,
-    regime: Mapping[str, Noise | None],
+    arms: Sequence[Levels], seeds: int, earlier: Evidence, regime: Mapping[str, Noise | None]
 ) -> list[Sensitivity]:
     """Return the sensitivity of every claim of a study.
 
     Args:
-        study: the study with its claims.
         arms: options that distinguish each planned arm.
         seeds: number of seeds of every arm.
-        earlier: earlier runs of the same arms.
+        earlier: earlier runs of the same arms, with the study.
         regime: noise of each metric in this setting; None if unknown.
     """
-    claims = study["claims"]
+    claims = earlier.study["claims"]
     uncertain = max(1, sum(claim["kind"] != "exact" for claim in claims))
-    planned = _planned(study, arms, seeds)
+    empty = {"status": "finished", "metrics": {}, "identity": ""}
+    runs = [{**empty, "levels": levels, "seed": seed} for levels in arms for seed in range(seeds)]
+    planned = Evidence.made_up(earlier.study, runs)
     return [
-        replace(
-            _sensitivity(claim, planned, earlier, regime.get(claim["metric"]), uncertain),
-            one_way=reason(claim, earlier),
+        Sensitivity(
+            claim,
+            *_sensitivity(claim, planned, earlier, regime.get(claim["metric"]), uncertain),
+            reason(claim, earlier),
         )
         for claim in claims
     ]
@@ -89,29 +87,31 @@ def reason(claim: Claim, earlier: Evidence) -> str:
         return ""
 
 
-def _planned(study: Study, arms: Sequence[Levels], seeds: int) -> Evidence:
-    """Return the planned runs as evidence: their arms and seeds, without results."""
-    empty = {"status": "finished", "metrics": {}, "identity": ""}
-    runs = [{**empty, "levels": levels, "seed": seed} for levels in arms for seed in range(seeds)]
-    return Evidence.made_up(study, runs)
-
-
 def _sensitivity(
     claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None, claims: int
-) -> Sensitivity:
-    kind, alpha = kind_of(claim), claim["alpha"] / claims
+) -> tuple[float | None, Plan | None, str]:
+    """Return the fields `least`, `plan` and `noise` of a sensitivity.
+
+    Args:
+        claim: the claim.
+        planned: the planned runs, without results.
+        earlier: earlier runs of the same arms.
+        regime: noise of the metric in this setting; None if unknown.
+        claims: number of claims that share alpha.
+    """
     if claim["kind"] == "exact":
-        return Sensitivity(claim, None, Plan(0.0, 1), "every case is checked")
-    estimate, noise = _estimate(claim, planned, earlier, regime)
+        return None, Plan(0.0, 1), "every case is checked"
+    kind, alpha, arms = kind_of(claim), claim["alpha"] / claims, sides(claim, planned)
+    seeds = min((len(side.runs) for side in arms), default=0)
+    estimate, noise = _estimate(claim, arms, seeds, earlier, regime)
     if estimate is None or not kind.planned(estimate):
-        return Sensitivity(claim, None, None, noise)
+        return None, None, noise
     plan = kind.seeds_needed(claim, estimate, alpha).get(SUPPORTED)
-    least = kind.detectable(claim, estimate, alpha, _pairs(sides(claim, planned)))
-    return Sensitivity(claim, least, plan, noise)
+    return kind.detectable(claim, estimate, alpha, seeds), plan, noise
 
 
 def _estimate(
-    claim: Claim, planned: Evidence, earlier: Evidence, regime: Noise | None
+    claim: Claim, arms: Sequence[Side], seeds: int, earlier: Evidence, regime: Noise | None
 ) -> tuple[Any, str]:
     """Return an estimate for planning the claim, and the source of the noise.
 
@@ -121,11 +121,9 @@ def _estimate(
     unknown, return None and the reason.
     """
     if claim["metric"] in UNSTABLE:
-        first, second = (len(side.every) for side in sides(claim, planned)[:2])
+        first, second = (len(side.every) for side in arms[:2])
         return Rates(0, first, 0, second), "if no run of the other arm fails"
-    arms = sides(claim, planned)
-    pairs = _pairs(arms)
-    if pairs < 2:
+    if seeds < 2:
         return None, "a single seed does not show how much runs vary"
     seen = _earlier(claim, earlier, len(arms))
     if seen is not None:
@@ -139,26 +137,21 @@ def _estimate(
     scale = sum(side.weight**2 / len(next(iter(side.runs.values()))) for side in arms) / 2
     variances = scale * regime.difference**2, scale * regime.sentence**2
     return (
-        Estimate(0.0, pairs, regime.sentences, *variances, skewness=0.0),
+        Estimate(0.0, seeds, regime.sentences, *variances, skewness=0.0),
         f"by {regime.runs} earlier runs with this corpus, model and budget",
     )
-
-
-def _pairs(arms: Sequence[Side]) -> int:
-    """Return the number of planned seeds of the arms that a claim compares."""
-    return min((len(side.runs) for side in arms), default=0)
 
 
 def _earlier(claim: Claim, earlier: Evidence, arms: int) -> Estimate | None:
     """Return the effect of the claim in earlier runs, from which the plan takes the run-to-run
     variation.
 
-    Return None if an arm has no earlier runs, or if the earlier runs cannot be compared or show no
-    variation.
+    Runs that failed to learn are left out, as in a verdict. Return None if an arm has no earlier
+    runs, or if the earlier runs cannot be compared or show no variation.
     """
     try:
-        complete = len(sides(claim, earlier)) == arms
-        estimate = contrast(claim, earlier).estimate
+        paired = contrast(claim, earlier)
+        estimate = paired.among_learned().estimate
     except UserError:  # some levels have not run, or a record disagrees with its statistics
         return None
-    return estimate if complete and has_spread(estimate) else None
+    return estimate if len(paired.sides) == arms and has_spread(estimate) else None

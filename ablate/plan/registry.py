@@ -121,22 +121,26 @@ def rows(results: Path, tuned: str = "") -> list[Row]:
     Damaged runs are skipped here; a sweep that needs such a run reports it. Runs that differ in the
     config key `tuned` belong to the same arm.
     """
-    whole = [(folder, "") for folder in sorted(results.glob("runs/*/"))]
-    short = [(f, f.parents[1].name) for f in sorted(results.glob(f"{SAMPLES}/*/runs/*/"))]
-    read = ((_row(folder, tuned), variant) for folder, variant in (*whole, *short))
-    return [
-        replace(row, sample=True, kin=replace(row.kin, variant=variant)) if variant else row
-        for row, variant in read
-        if row is not None
-    ]
+    whole, short = (sorted(results.glob(x)) for x in ("runs/*/", f"{SAMPLES}/*/runs/*/"))
+    read = [_row(folder, tuned, "") for folder in whole]
+    read += [_row(folder, tuned, folder.parents[1].name) for folder in short]
+    return [row for row in read if row is not None]
 
 
-def _row(folder: Path, tuned: str) -> Row | None:
+def _row(folder: Path, tuned: str, sample: str) -> Row | None:
+    """Return an earlier run; None if its record is damaged.
+
+    Args:
+        folder: the folder of the run.
+        tuned: config key in which runs of the same arm may differ, or "".
+        sample: the variant that a short run was made to time; "" for other runs.
+    """
     try:
         result: Result = read_sealed(folder / "result.json")
         parts = json.loads((folder / "identity.json").read_text(encoding="utf-8"))
         machine: Environment = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
         kin = RunSignature.of(parts, tuned)
+        kin = replace(kin, variant=sample) if sample else kin
         steps = int(result["metrics"].get("steps") or 0)
         alone = _idle_core_factor(result, parts)
         pace = _pace(folder / "metrics.jsonl") if steps else Pace(0.0, 0.0, 0)
@@ -154,7 +158,7 @@ def _row(folder: Path, tuned: str) -> Row | None:
         per_validation=alone * pace.validation,
         rest=alone * max(0.0, result["wall_seconds"] - pace.seconds(steps)),
         here=(machine.get("processor"), machine["cores"]) == (processor(), os.cpu_count()),
-        sample=False,
+        sample=bool(sample),
         folder=folder,
         tested=dict(_tests(folder, parts)),
     )

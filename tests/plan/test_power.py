@@ -42,7 +42,7 @@ def seen():
     def planned(*claims, seeds=8, runs=(), noise=NOISE, arms=ARMS):
         claims = [CLAIM | claim for claim in claims]
         study = {"factors": ["norm", "warmup"], "claims": claims, "seeds": seeds}
-        return sensitivities(study, arms, seeds, Evidence("", study, {}, {}, [*runs]), noise)
+        return sensitivities(arms, seeds, Evidence("", study, {}, {}, [*runs]), noise)
 
     return planned
 
@@ -107,6 +107,24 @@ def test_the_skewness_of_earlier_runs_is_as_uncertain_as_their_number_makes_it(s
     kind = kind_of(CLAIM)
     assert estimate.least == pytest.approx(kind.detectable(CLAIM, alone, 0.05, 30))
     assert estimate.least > kind.detectable(CLAIM, replace(alone, pairs=30), 0.05)
+
+
+def test_earlier_runs_that_failed_to_learn_are_left_out_as_in_a_verdict(seen):
+    def earlier(*failed):
+        scores = ([30.0, 30.4, 31.0, 30.1], [29.0, 29.9, 29.2, 29.4])
+        run = {"status": "finished", "identity": ""}
+        runs = [
+            {**run, "levels": ARMS[arm], "seed": seed, "metrics": {"test/bleu": score}}
+            for arm, of_arm in zip((0, 2), scores, strict=True)
+            for seed, score in enumerate(of_arm)
+        ]
+        lost = {"status": "collapsed", "identity": "", "levels": ARMS[2], "metrics": {}}
+        whole = {**run, "levels": ARMS[0], "metrics": {"test/bleu": 30.5}}
+        return [*runs, *({**each, "seed": seed} for seed in failed for each in (lost, whole))]
+
+    (without,), (beside,) = seen({}, runs=earlier()), seen({}, runs=earlier(4, 5))
+    assert (beside.least, beside.plan) == (without.least, without.plan)
+    assert beside.noise == without.noise == "by 4 earlier pairs of these arms"
 
 
 def test_what_is_not_known_is_said(seen):

@@ -7,10 +7,12 @@ import os
 import numpy as np
 import pytest
 
-from ablate.plan.noise import noise
+from ablate.evidence.sentence_scores import bleu
+from ablate.plan.noise import noise, of_setting
 from ablate.plan.registry import RunSignature, rows
 from ablate.record.environment import processor
 from ablate.record.files import seal, write_arrays, write_json
+from lab.calibration.simulate import Design, Noise
 
 PARTS = {
     "data": "text",
@@ -68,11 +70,11 @@ def test_a_key_that_is_tuned_makes_no_other_arm():
 def record(tmp_path):
     """Write the record of a run, with its score and statistics of every sentence."""
 
-    def written(name, parts, seed, bleu, alone=None, **machine):
+    def written(name, parts, seed, score, alone=None, counts=None, status="finished", **machine):
         folder = tmp_path / "runs" / name
-        result = {"status": "finished", "seed": seed, "wall_seconds": 30.0}
+        result = {"status": status, "seed": seed, "wall_seconds": 30.0}
         result |= {"processor_seconds": alone and 30.0 * alone}
-        result["metrics"] = {"steps": 40, "unigram_nll": 5.0, "val/nll": bleu / 10}
+        result["metrics"] = {"steps": 40, "unigram_nll": 5.0, "val/nll": score / 10}
         write_json(folder / "result.json", seal(result))
         write_json(folder / "identity.json", parts)
         here = {"processor": processor(), "cores": os.cpu_count()} | machine
@@ -86,13 +88,12 @@ def record(tmp_path):
         times.append({**times[-1], "time": times[-1]["time"] + 9.0})  # of the weights to be tested
         (folder / "metrics.jsonl").write_text("\n".join(map(json.dumps, times)))
         test = folder / "tests" / "beam"
-        tested = {"wall_seconds": 5.0, "metrics": {"test/bleu": bleu}, "identity": name}
+        tested = {"wall_seconds": 5.0, "metrics": {"test/bleu": score}, "identity": name}
         tested |= {"processor_seconds": alone and 5.0 * alone}
         write_json(test / "result.json", seal({**tested, "status": "finished"}))
         write_json(test / "identity.json", {"config": {"search": "beam"}})
-        counts = np.tile([9, 9, 9, 8, 7, 6, 9, 8, 7, 6], (4, 1))
-        counts[:, 2] -= np.arange(4) * seed % 3
-        write_arrays(test / "test.stats.npz", {"bleu": counts})
+        if counts is not None:
+            write_arrays(test / "test.stats.npz", {"bleu": counts})
         return folder
 
     return written
@@ -128,18 +129,42 @@ def test_a_damaged_or_failed_record_is_passed_over(record, tmp_path):
     assert [row.folder.name for row in rows(tmp_path)] == ["b"]
 
 
-def test_the_noise_of_a_regime_is_that_within_arms_and_of_paired_differences(record, tmp_path):
-    rng, other = np.random.default_rng(0), changed("model.residual._target_", "post")
-    base, extra = rng.normal(30, 2, 10), rng.normal(1, 0.5, 10)
-    for seed in range(10):
-        record(f"a{seed}", PARTS, seed, base[seed])
-        record(f"b{seed}", other, seed, base[seed] + extra[seed])
+OTHER = changed("model.residual._target_", "post")
+
+
+@pytest.fixture
+def translated(record):
+    """Records of two arms of ten seeds, with simulated translations; return the BLEU of each."""
+    counts = Design((1.6, 1.9), Noise((0.07, 0.07), 1.5, 0.5)).draw(
+        10, 50, np.random.default_rng(0)
+    )
+    scores = [[bleu(of_run) for of_run in of_arm] for of_arm in counts]
+    for name, parts, of_arm, by_seed in zip("ab", (PARTS, OTHER), counts, scores, strict=True):
+        for seed in range(10):
+            record(f"{name}{seed}", parts, seed, by_seed[seed], counts=of_arm[seed])
+    return np.array(scores)
+
+
+def test_the_noise_of_a_regime_is_that_within_arms_and_of_paired_differences(translated, tmp_path):
     runs = rows(tmp_path)
-    variation = noise(runs, "test/bleu")
-    within = np.var(base, ddof=1) + np.var(base + extra, ddof=1)
-    assert variation.seed == pytest.approx(np.sqrt(within / 2))
-    assert variation.difference == pytest.approx(np.std(extra, ddof=1))
-    assert variation.sentences == 4
+    variation = noise(of_setting(runs), "test/bleu")
+    assert variation.seed == pytest.approx(np.sqrt(translated.var(axis=1, ddof=1).mean()))
+    assert variation.difference == pytest.approx((translated[0] - translated[1]).std(ddof=1))
+    assert variation.sentences == 50
+    assert variation.sentence > 0
     assert variation.runs == 20
     assert len({run.kin.regime for run in runs}) == 1
-    assert noise(runs[:1], "test/bleu") is None
+    assert noise(of_setting(runs[:1]), "test/bleu") is None
+
+
+def test_runs_that_failed_to_learn_are_no_noise_as_in_a_verdict(translated, record, tmp_path):
+    before = noise(of_setting(rows(tmp_path)), "test/bleu")
+    good = np.tile([9, 9, 9, 8, 7, 6, 9, 8, 7, 6], (50, 1))
+    wrong = np.tile([6, 6, 0, 0, 0, 0, 6, 5, 4, 3], (50, 1))  # no word is right
+    record("a10", PARTS, 10, 0.0, status="collapsed")
+    record("b10", OTHER, 10, bleu(good), counts=good)
+    record("a11", PARTS, 11, bleu(good), counts=good)
+    record("b11", OTHER, 11, 0.0, counts=wrong)
+    after = noise(of_setting(rows(tmp_path)), "test/bleu")
+    assert (after.difference, after.sentence) == (before.difference, before.sentence)
+    assert after.runs == 22
