@@ -32,6 +32,7 @@ from ablate.config.location import CONF
 from ablate.ledger.places import Gone
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
+from ablate.verdict import replication
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 
 MIXED, UNDECIDED = "mixed", "undecided"
@@ -354,16 +355,12 @@ def _strongest_contrast(counted: Counted) -> str:
 def distance(first: Finding, second: Finding) -> float:
     """Return the difference of two effects, divided by the half-width of the difference's interval.
 
-    The interval of the difference is that of Zou & Donner (2008), square-and-add. Exact verdicts
-    are infinitely far apart, because nothing in them is random. Effects in different metrics have
-    distance 0.
+    Exact verdicts are infinitely far apart, because nothing in them is random. Effects in different
+    metrics have distance 0.
     """
     if first.kind == second.kind == "exact" and not (first.interval or second.interval):
         return math.inf
     if first.metric != second.metric or not (first.interval and second.interval):
         return 0.0
     assert first.effect is not None and second.effect is not None  # an interval has an effect
-    ends = (first.effect, first.interval), (second.effect, second.interval)
-    (low, (_, low_end)), (high, (high_end, _)) = sorted(ends)
-    width = math.hypot(high - high_end, low_end - low)
-    return (high - low) / width if width else math.inf
+    return replication.distance((first.effect, first.interval), (second.effect, second.interval))

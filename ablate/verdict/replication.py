@@ -15,7 +15,7 @@ effects (Open Science Collaboration 2015, Science 349, aac4716, which uses sever
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -35,6 +35,7 @@ RULE = (  # the rule in words, for pages
 REPRODUCED, WEAKER, LOST, OPEN = "reproduced", "weaker", "not reproduced", "open"
 RESULT = "contest.json"  # the results on new seeds, stored beside the original verdict
 SAME = 1e-6  # relative difference up to which effects are equal, as verdict.json has fewer digits
+Estimated = tuple[float, tuple[float, float]]  # an effect, and the ends of its interval
 GRADES = ("", DIRECTION, LARGE)  # grades of supported claims, ascending
 
 
@@ -56,22 +57,23 @@ def replication(first: "Entry | Short", fresh: "Entry | Short") -> str:
 
 def agree(first: "Entry | Short", fresh: "Entry | Short") -> bool:
     """Return whether two effects differ by no more than chance; False if an interval is missing."""
-    if first["effect"] is None or fresh["effect"] is None:
-        return False
-    if not first["interval"] or not fresh["interval"]:
-        return False
-    first_effect, fresh_effect = first["effect"], fresh["effect"]
-    halves = [
-        _towards(first_effect, first["interval"], fresh_effect),
-        _towards(fresh_effect, fresh["interval"], first_effect),
-    ]
-    return bool(abs(first_effect - fresh_effect) <= math.hypot(*halves))
+    effects = [(each["effect"], each["interval"]) for each in (first, fresh)]
+    estimates = [(x, (ends[0], ends[1])) for x, ends in effects if x is not None and ends]
+    return len(estimates) == 2 and distance(*estimates) <= 1
 
 
-def _towards(effect: float, interval: Sequence[float], other: float) -> float:
-    """Return the distance from an effect to the end of its interval in the direction of `other`."""
-    low, high = interval
-    return high - effect if other > effect else effect - low
+def distance(first: Estimated, second: Estimated) -> float:
+    """Return the difference of two effects, divided by the half-width of the difference's interval.
+
+    The interval of the difference is that of Zou & Donner (2008), square-and-add. The result is 0
+    for equal effects.
+
+    Args:
+        first, second: an effect, and the ends of its interval.
+    """
+    (low, (_, low_end)), (high, (high_end, _)) = sorted((first, second))
+    width = math.hypot(high - high_end, low_end - low)
+    return (high - low) / width if width else math.inf if high > low else 0.0
 
 
 class Short(TypedDict):

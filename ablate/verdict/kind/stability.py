@@ -14,11 +14,10 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import UNSTABLE, is_unstable
 from ablate.evidence.types import Claim
 from ablate.stats.rates import Rates, p_values
-from ablate.verdict.contrast import contrast, looks_of
+from ablate.verdict.contrast import contrast
 from ablate.verdict.decision import LARGE, SUPPORTED
 from ablate.verdict.kind.base import POWER, Finding, arm_problems
 from ablate.verdict.kind.superiority import Superiority
-from ablate.verdict.sides import ended_in, sides
 
 PLANNED = 0.2  # proportion for which seeds are planned if a claim names none
 
@@ -42,8 +41,17 @@ class Stability(Superiority):
             yield f"metric={claim['metric']}; stability counts {' or '.join(UNSTABLE)}"
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
-        """Return the result of a claim: a test of the proportions of failed runs in both arms."""
-        return self.finding(claim, rates(claim, evidence), contrast(claim, evidence))
+        """Return the result of a claim: a test of the proportions of failed runs in both arms.
+
+        The runs of a seed count even if only one of the arms has runs with this seed. The arm with
+        positive weight in the difference comes first.
+        """
+        paired = contrast(claim, evidence)
+        counts = [
+            (sum(is_unstable(run, claim["metric"]) for run in side.ended), len(side.ended))
+            for side in sorted(paired.sides, key=lambda side: -side.weight)
+        ]
+        return self.finding(claim, Rates(*counts[0], *counts[1], paired.looks), paired)
 
     def detectable(
         self, claim: Claim, estimate: Any, alpha: float, pairs: int | None = None
@@ -87,22 +95,6 @@ class Stability(Superiority):
 
         chance = stats.binom.pmf(np.arange(pairs + 1), pairs, effect)
         return float(chance[_leads_to(side, margin, pairs, alpha)[:, 0]].sum())
-
-
-def rates(claim: Claim, evidence: Evidence) -> Rates:
-    """Return the numbers of failed runs and of all ended runs in both arms.
-
-    The runs of a seed count even if only one of the arms has runs with this seed. The arm with
-    positive weight in the difference comes first.
-    """
-    counts = []
-    arms = sides(claim, evidence)
-    for side in sorted(arms, key=lambda side: -side.weight):
-        wrong = sum(is_unstable(run, claim["metric"]) for run in side.ended)
-        counts += [wrong, len(side.ended)]
-    first, of_first, second, of_second = counts
-    looks = looks_of(claim, evidence, ended_in(arms))
-    return Rates(first, of_first, second, of_second, looks)
 
 
 def _leads_to(side: str, margin: float, runs: int, alpha: float) -> Bool[np.ndarray, "a b"]:
