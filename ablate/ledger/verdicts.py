@@ -250,7 +250,7 @@ def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
     regime = cast(Regime, {**whole["regime"], **named})
     given: Any = {**claim, **regime}
     # older verdicts lack some fields
-    fields: dict[str, Any] = {key: str(given[key]) for key in WORDS}
+    fields: Any = {key: str(given[key]) for key in WORDS}
     fields |= {key: str(given.get(key) or "") for key in OPTIONAL}
     fields |= {key: float(given.get(key) or 0) for key in ("alpha", "margin")}
     return Finding(

@@ -70,10 +70,10 @@ def noise(evidence: Evidence, metric: str) -> Noise | None:
         return None
     seed = _pooled(repeated)
     differences, of_sentences, sizes = [], [], {0}
-    for (first, runs), (second, others) in pairwise(arms.items()):
+    for (first, runs), (second, next_runs) in pairwise(arms.items()):
         with suppress(UserError):  # a score and its statistics disagree; the run will be repeated
             claim = _claim(metric, {ARM: first}, {ARM: second})
-            paired = contrast(claim, replace(evidence, runs=[*runs, *others])).among_learned()
+            paired = contrast(claim, replace(evidence, runs=[*runs, *next_runs])).among_learned()
             if len(paired.seeds) < 2:
                 continue
             differences.append(paired.differences)

@@ -93,6 +93,10 @@ def test_a_sound_study_is_accepted(changes):
         ({"margin": 1.0}, "margin=1.0 has no margin_reason"),
         ({"kind": "equivalence"}, "margin=0.*equivalence"),
         ({"kind": "stability"}, "metric=test/bleu; stability counts diverged or"),
+        (
+            {"kind": "stability", "metric": "unstable", "margin": 5.0, "margin_reason": "percent"},
+            "margin=5, but two proportions of runs differ by at most 1",
+        ),
         ({"kind": "exact", "minus": {"n": 2}}, "minus has no meaning for kind=exact"),
         ({"kind": "trend"}, "over=nothing; a trend runs over a factor"),
         ({"kind": "trend", "over": "n", "scale": "cube"}, "scale=cube; allowed is linear, log"),

@@ -354,6 +354,14 @@ def test_seeds_with_different_tuned_values_are_a_caveat(
     assert "; Pre-LN (" not in " ".join(caveats) and "margin: Pre-LN (" not in " ".join(caveats)
 
 
+def test_a_tuned_run_whose_metric_is_not_finite_is_left_out(claim, arms, evidence):
+    runs = [run | {"tuned": {"value": 0.2}} for run in arms(*CLOSE)]
+    runs[0]["metrics"] |= {"test/nll": None}  # null in the files
+    tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
+    (entry,) = conclude(evidence(runs, claim(margin=1.0), tune=tune))["claims"]
+    assert entry["pairs"] == len(runs) // 2 - 1
+
+
 @pytest.mark.parametrize(("larger", "named"), [(1009, False), (1011, True)])
 def test_arms_that_differ_in_parameters_are_named_once(claim, arms, evidence, larger, named):
     runs = arms(*CLOSE)

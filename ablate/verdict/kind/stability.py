@@ -35,10 +35,17 @@ class Stability(Superiority):
     beyond_most_seeds = f"more than {most_seeds} seeds are needed"
 
     def problems(self, claim: Claim, factors: list[str]) -> Iterator[str]:
-        """Yield a problem unless the metric of the claim counts diverged or collapsed runs."""
+        """Yield a problem unless the metric of the claim counts diverged or collapsed runs, and its
+        margin is a proportion.
+        """
         yield from arm_problems(claim)
         if claim["metric"] not in UNSTABLE:
             yield f"metric={claim['metric']}; stability counts {' or '.join(UNSTABLE)}"
+        if claim["margin"] >= 1:
+            yield (
+                f"margin={claim['margin']:g}, but two proportions of runs differ by at most 1, so "
+                "that the claim could come out in one way only; allowed is a smaller margin"
+            )
 
     def find(self, claim: Claim, evidence: Evidence) -> Finding:
         """Return the result of a claim: a test of the proportions of failed runs in both arms.

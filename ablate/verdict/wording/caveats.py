@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from statistics import mean
 from typing import Any
 
@@ -136,8 +137,8 @@ def _apart_by_value(runs: list[Run], metric: str, margin: float) -> list[str]:
     these means differ by at most the margin. Runs that learned nothing are left out.
     """
     results: dict[Any, list[float]] = {}
-    for run in runs:
-        if run["status"] == "finished" and metric in run["metrics"]:
+    for run in (run for run in runs if run["status"] == "finished"):
+        with suppress(KeyError):  # the run lacks the metric, or its value is not finite
             results.setdefault(run["tuned"]["value"], []).append(value(run, metric))
     means = {x: mean(group) for x, group in results.items() if len(group) > 1}
     if len(means) < 2 or max(means.values()) - min(means.values()) <= margin:
