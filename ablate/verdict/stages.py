@@ -20,6 +20,7 @@ from ablate.evidence.looks import ENOUGH, planned_looks
 from ablate.evidence.types import Claim, Levels, Study
 from ablate.stats.spending import nominal
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
+from ablate.verdict.floor import FEWEST
 from ablate.verdict.judge import decide
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding
@@ -77,6 +78,8 @@ def conditional_power(p: float, share: float, level: float) -> float:
 
 
 def _futile(finding: Finding) -> bool:
+    if finding.result.pairs < FEWEST:
+        return False  # so few pairs show no trend
     looks, alpha = finding.result.looks, finding.claim["alpha"]
     whole = kind_of(finding.claim).whole
     return all(

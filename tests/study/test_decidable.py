@@ -128,5 +128,5 @@ def test_a_plan_says_it_from_earlier_runs(claim, arms, evidence, mean, reason):
     made = ([mean + x / 1000 for x in (0.0, 0.01, 0.02)] for _ in range(2))
     asked = claim(metric="test/bleu")
     earlier = evidence(arms(*made, metric="test/bleu"), asked)
-    (sight,) = sensitivities(earlier.study, [PRE, POST], 3, earlier, {})
+    (sight,) = sensitivities([PRE, POST], 3, earlier, {})
     assert (reason in sight.one_way) and bool(reason) == bool(sight.one_way)
