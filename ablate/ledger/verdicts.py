@@ -156,11 +156,6 @@ class Finding:
         """The number of optimiser steps, such as "1,200" or "60 and 600"; "" if unknown."""
         return f"{self.updates:,}" if self.steps.isdigit() else self.steps
 
-    @property
-    def age(self) -> tuple[float, int]:
-        """A sort key that is greater for the newer of two verdicts."""
-        return (self.registered, self.looks)
-
 
 def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], list[str]]:
     """Return the verdicts of all experiments and sweeps, and a warning for each damaged file.
@@ -191,7 +186,7 @@ def latest(all_findings: list[Finding]) -> dict[str, list[Finding]]:
     there is no other verdict of the same origin.
     """
     newest: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in sorted(all_findings, key=lambda finding: finding.age):
+    for finding in sorted(all_findings, key=lambda finding: (finding.registered, finding.looks)):
         kept = newest.get(finding.regime, [])
         same = [other for other in kept if other.report == finding.report]
         newest[finding.regime] = [*same, finding]

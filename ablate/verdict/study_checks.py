@@ -36,18 +36,20 @@ TOGETHER = (
 
 
 class Rule(NamedTuple):
-    """A condition on the value of one key in a study file, with the allowed values in words."""
+    """A condition on the value of one key in a study file, with the allowed values: a description
+    of them, or the allowed words.
+    """
 
     key: str
     holds: Callable[[Any], bool]
-    allowed: str
-    words: tuple[str, ...] = ()  # the allowed values, if they are words
+    allowed: str | tuple[str, ...]
 
     def explain(self, given: Any) -> str:
         """Return the end of an error message: which values are allowed, or a similar allowed
         word.
         """
-        return likely(str(given), self.words) if self.words else f"allowed is {self.allowed}"
+        words = self.allowed
+        return f"allowed is {words}" if isinstance(words, str) else likely(str(given), words)
 
 
 def _is_text(text: Any) -> bool:
@@ -62,11 +64,11 @@ OF_STUDY = (
     Rule("claims", lambda claims: isinstance(claims, list) and bool(claims), "at least one claim"),
     Rule("factors", lambda names: isinstance(names, list) and bool(names), "at least one factor"),
     Rule("seeds", lambda seeds: seeds >= 1, "a whole number of at least 1"),
-    Rule("expect", EXPECT.__contains__, " or ".join(EXPECT), EXPECT),
+    Rule("expect", EXPECT.__contains__, EXPECT),
 )
 OF_CLAIM = (
     *(Rule(key, _is_text, "text") for key in ("id", "statement", "source", "metric")),
-    *(Rule(k, words.__contains__, " or ".join(words), words) for k, words in ALLOWED.items()),
+    *(Rule(key, words.__contains__, words) for key, words in ALLOWED.items()),
     Rule("alpha", lambda alpha: 0 < alpha < 0.5, "a number between 0 and 0.5"),
     Rule("margin", _at_least_0, "a finite number of at least 0"),
     Rule("tolerance", _at_least_0, "a finite number of at least 0"),
