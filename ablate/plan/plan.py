@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from ablate.config.construct import construct
 from ablate.evidence.folder import Evidence
 from ablate.evidence.registration import digest
-from ablate.evidence.types import Levels
+from ablate.evidence.types import Levels, Study
 from ablate.phrases import name_of
 from ablate.plan.noise import as_evidence, noise, of_setting
 from ablate.plan.power import Sensitivity, reason, sensitivities
