@@ -1,8 +1,7 @@
 """Check before any run that the arms of a sweep match its study.
 
-The checks require that only factors and declared nuisance parameters differ between runs, that the
-arms of every claim exist, that runs measure the metrics of the claims, and that arms train
-differently.
+The checks require that only factors and declared nuisance parameters differ between runs, that
+runs measure the metrics of the claims, and that arms train differently.
 """
 
 import hashlib
@@ -28,15 +27,13 @@ from ablate.model.base import Model
 from ablate.model.residual.base import Residual
 from ablate.observe.sublayers import NAMES
 from ablate.optimizer.base import make_optimizer
-from ablate.record.label import key, place, value_text
+from ablate.record.label import key, place
 from ablate.seeding import seed_dropout, seed_of
 from ablate.sweep.apart import free_keys
-from ablate.sweep.begin import is_part
 from ablate.sweep.cell import Cell, first_of_each
 from ablate.task.base import Task
 from ablate.train.job import Job
 from ablate.train.prepare import make_model
-from ablate.verdict.sides import ContrastError, slope
 
 # Keys whose effect two training steps can show. Arms that differ in another key are not compared.
 SEEN = ("model", "loss", "optimizer", "schedule", "budget.warmup")
@@ -64,32 +61,11 @@ def check_arms(cells: list[Cell], study: Study, built: Mapping[int, Built]) -> N
         study: the study.
         built: the components of each arm, by number of its run.
     """
-    if not is_part(cells[0].config):  # a part of a study may lack arms
-        _check_claims(cells, study)
     arms = first_of_each(cells, lambda cell: key(cell.levels))
     _check_metrics(arms, study, built)
     _check_fixed(arms, study)
     if study["expect"] == "different" and cells[0].config.probe is None:
         _check_training(arms, study, built)
-
-
-def _check_claims(cells: list[Cell], study: Study) -> None:
-    for claim in study["claims"]:
-        wanted = [claim["where"] | claim[part] for part in ("treatment", "baseline")]
-        if claim["minus"]:
-            wanted += [levels | claim["minus"] for levels in wanted]
-        if loses := claim.get("loses"):
-            wanted.append(claim["where"] | loses)
-        for levels in wanted:
-            if not any(cell.levels.items() >= levels.items() for cell in cells):
-                missing = ", ".join(f"{f}={value_text(level)}" for f, level in levels.items())
-                raise UserError(f"study.claims, {claim['id']}: no run has {missing}")
-        try:
-            if claim["kind"] == "trend":
-                slope(claim, [cell.levels for cell in cells])
-        except ContrastError as error:
-            where = f"study.claims, {claim['id']}: over={claim['over']}"
-            raise UserError(f"{where}: {error}") from None
 
 
 def _check_metrics(arms: list[Cell], study: Study, built: Mapping[int, Built]) -> None:

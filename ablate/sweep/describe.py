@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
 
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Transformer
 from hydra.errors import HydraException
@@ -115,18 +116,30 @@ def planned_seeds(config: DictConfig) -> list[int]:
     """Return the seeds that the experiment file plans, even if the command selects other seeds; []
     if the file plans none.
     """
-    seeds = OmegaConf.select(config, "hydra.sweeper.params.seed")
-    if seeds is None:
-        return []
-    (override,) = OverridesParser.create().parse_overrides([f"seed={seeds}"])
-    swept = override.is_sweep_override()
-    values = override.sweep_string_iterator() if swept else [override.value()]
     try:
-        return [int(str(seed).strip("'\"")) for seed in values]
+        return [int(seed.strip("'\"")) for seed in planned_values(config, "seed")]
     except ValueError:
+        seeds = config.hydra.sweeper.params.seed
         raise UserError(
             f"seed={seeds}: each seed must be a whole number, as in seed=0,1,2 or seed=range(3)"
         ) from None
+
+
+def planned_values(config: DictConfig, key: str, loader: ConfigLoader | None = None) -> list[str]:
+    """Return the values that the experiment file plans for a key, as texts; [] if it plans none.
+
+    Args:
+        config: the config of the sweep.
+        key: the config key.
+        loader: Hydra's loader, which lists the options that a pattern such as glob(*) matches.
+    """
+    params = OmegaConf.select(config, "hydra.sweeper.params") or {}
+    if params.get(key) is None:
+        return []
+    (override,) = OverridesParser.create(loader).parse_overrides([f"{key}={params[key]}"])
+    if override.is_sweep_override():
+        return [*override.sweep_string_iterator()]
+    return [str(override.value())]
 
 
 def _arms(planned: PlannedSweep, changes: Changes) -> list[Cell]:

@@ -19,14 +19,21 @@ from ablate.evidence.gather import SCREENING
 from ablate.evidence.join import Piece
 from ablate.evidence.registration import registration_hash
 from ablate.evidence.tuned import screening_seeds
+from ablate.evidence.types import Study
 from ablate.record.label import run_key, value_text
 from ablate.sweep.apart import check_swept
 from ablate.sweep.begin import is_part, pieces, regime
 from ablate.sweep.cell import Cell, plain_study
 from ablate.sweep.compose import compose
-from ablate.sweep.describe import describe, planned_seeds
+from ablate.sweep.describe import describe, planned_seeds, planned_values
 from ablate.sweep.planned import PlannedSweep
 from ablate.sweep.tuning import screening_jobs
+from ablate.verdict.sides import ContrastError, slope
+
+SAME_ARMS = (
+    "`ablate join` joins only parts with the same arms: give each part all arms and some of the "
+    "seeds, as in seed=0,1. To leave out an arm in every part, list it in `without`"
+)
 
 
 def plan_runs(
@@ -50,6 +57,7 @@ def plan_runs(
         check_swept(jobs, study)
     cells = leave_out(cells, without)
     sweep = PlannedSweep(context, config, study, cells, cells, [], {})
+    _check_arms(sweep, jobs)
     if match := study.get("match") if study else None:
         from ablate.sweep.matching import matched_jobs  # imports torch
 
@@ -89,6 +97,51 @@ def leave_out(cells: Sequence[Cell], without: Iterable[Mapping[str, object]]) ->
             "fewer combinations"
         )
     return kept
+
+
+def _check_arms(sweep: PlannedSweep, jobs: Sequence[Sequence[str]]) -> None:
+    """Raise UserError if the runs lack an arm of a claim, or if a part of a study lacks an arm that
+    other parts have; only a part of a screen may lack arms.
+    """
+    study, part = sweep.study, is_part(sweep.config)
+    if study is None or (part and study.get("screen")):
+        return
+    for factor in study["factors"] if part else ():
+        planned = planned_values(sweep.config, factor, sweep.context.config_loader)
+        words = (word.lstrip("+").partition("=") for job in jobs for word in job)
+        given = dict.fromkeys(value for key, _, value in words if key == factor)
+        if len(given) < len({*planned}):
+            raise UserError(
+                f"this part of the study has only {factor}={','.join(given)}, but the study has "
+                f"{factor}={','.join(planned)}. {SAME_ARMS}"
+            )
+    check_claims(sweep.cells, study, f". {SAME_ARMS}" if part else "")
+
+
+def check_claims(cells: Sequence[Cell], study: Study, hint: str = "") -> None:
+    """Raise UserError if an arm of a claim has no run, or if a trend has too few levels.
+
+    Args:
+        cells: the runs of the sweep.
+        study: the study.
+        hint: end of the message about an arm without a run.
+    """
+    for claim in study["claims"]:
+        wanted = [claim["where"] | claim[part] for part in ("treatment", "baseline")]
+        if claim["minus"]:
+            wanted += [levels | claim["minus"] for levels in wanted]
+        if loses := claim.get("loses"):
+            wanted.append(claim["where"] | loses)
+        for levels in wanted:
+            if not any(cell.levels.items() >= levels.items() for cell in cells):
+                missing = ", ".join(_texts(levels))
+                raise UserError(f"study.claims, {claim['id']}: no run has {missing}{hint}")
+        try:
+            if claim["kind"] == "trend":
+                slope(claim, [cell.levels for cell in cells])
+        except ContrastError as error:
+            where = f"study.claims, {claim['id']}: over={claim['over']}"
+            raise UserError(f"{where}: {error}") from None
 
 
 def _texts(levels: Mapping[str, object]) -> list[str]:

@@ -156,10 +156,35 @@ def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
 
 
 def test_the_plan_of_a_part_says_nothing_about_verdicts(command, study, here):
-    arm = ("plan", *study("plan", "part=true", "seed=0,1", "model.d_head=4"))
-    _, out, _ = command(*arm)
-    assert "2 runs of 1 arm, 2 seeds each" in out
+    _, out, _ = command("plan", *study("plan", "part=true", "seed=0,1"))
+    assert "4 runs of 2 arms, 2 seeds each" in out
     assert "A part of a study has no verdict" in out and "a single seed" not in out
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ("model.d_head=4", "has only model.d_head=4, but the study has model.d_head=4,8. "),
+        ("model.d_head=4,16", "study.claims, probed: no run has model.d_head=8. "),
+    ],
+)
+@pytest.mark.parametrize("start", [(), ("plan",)])
+def test_a_part_with_some_of_the_arms_is_refused_before_any_run(
+    command, study, tmp_path, here, start, arms, message
+):
+    """Its registration has other arms, so `ablate join` would refuse it after its training."""
+    status, _, err = command(*start, *study("part", "part=true", "seed=0,1", arms))
+    assert status == 2
+    assert f"{message}`ablate join` joins only parts with the same arms: give each part all" in err
+    assert "some of the seeds, as in seed=0,1." in err
+    assert not [*(tmp_path / "part").glob("runs/*")]
+
+
+def test_an_arm_that_no_part_has_is_left_out_by_without(command, study, here):
+    other = ("model.d_head=4,8,16", "without=[{model.d_head:16}]")
+    status, out, err = command("plan", *study("plan", "part=true", "seed=0", *other))
+    assert status == 0, err
+    assert "2 runs of 2 arms, 1 seed each" in out
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ def checked(small, compose):
     from ablate.config.schema import StudyNode
     from ablate.sweep.arms import Built, check_arms
     from ablate.sweep.cell import plain_study
+    from ablate.sweep.runs import check_claims
     from ablate.train.prepare import build_model, prepare_data
     from ablate.train.resolve import resolve
 
@@ -35,6 +36,7 @@ def checked(small, compose):
             OmegaConf.set_readonly(config, False)
             config.study = OmegaConf.merge(OmegaConf.structured(StudyNode), STUDY | more)
             cells.append(Cell(number, " ".join(overrides), tuple(overrides), config))
+        check_claims(cells, plain_study(cells[0].config))
         jobs = {cell.number: resolve(cell.task_config()) for cell in cells}
         data = {number: prepare_data(job) for number, job in jobs.items()}
         built = {
