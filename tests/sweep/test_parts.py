@@ -259,6 +259,16 @@ def test_a_piece_that_had_a_verdict_was_a_look_and_no_seed_may_be_left_out(sweep
 
 
 @pytest.mark.slow
+def test_a_join_for_an_interim_analysis_says_which_folder_records_it(sweep, command, tmp_path):
+    planned = ("part=true", "budget.seeds=10", "study.looks=2")
+    first = sweep("first", *planned, "seed=range(5)")
+    two = tmp_path / "two"
+    status, out, err = command("join", str(first), f"to={two}")
+    assert status == 0, err
+    assert f"join {two} with the new parts, and not the same parts again" in out
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

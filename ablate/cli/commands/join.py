@@ -66,3 +66,8 @@ def run(arguments: argparse.Namespace) -> None:
             total = len(judged) + len(waiting)
             print(f"{len(waiting)} of {total} claims lack the runs of an arm, and get no verdict")
         print(f"For its verdict, run: ablate judge {target}")
+        if len({run["seed"] for run in evidence.runs}) < evidence.study["seeds"]:
+            print(
+                "This verdict is an interim analysis, which only this folder records. To add runs, "
+                f"join {target} with the new parts, and not the same parts again"
+            )
