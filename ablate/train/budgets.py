@@ -74,7 +74,7 @@ class HandOver(Checkpoint):
         alone = longer.job.config.fresh or self.longer.result()
         saved = None if alone else last_saved(self.longer)
         shared = 0 if alone else shared_steps(longer.job, job)
-        self.steps = range(saved.step + 1 if saved else 1, shared + 1)
+        self.steps = range(saved["step"] + 1 if saved else 1, shared + 1)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Copy the saved state of this run to the longer run, if both runs share this step.
@@ -95,7 +95,7 @@ def hand_over(record: Record, longer: Record, step: int) -> None:
         step: number of optimiser steps so far.
     """
     state, _ = read_tensors(state_path(record))
-    if state["global_step"] != step:  # gradients were pending, so no state was saved
+    if state[OWN]["step"] != step:  # gradients were pending, so no state was saved
         return
     longer.clear(keep=("tests",))
     without_state = shutil.ignore_patterns(state_path(record).name)

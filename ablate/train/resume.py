@@ -7,7 +7,7 @@ been accumulated: after a validation, and before a batch that follows an optimis
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Any, TypedDict
 
 import pytorch_lightning as pl
 import torch
@@ -28,6 +28,7 @@ class RunState(TypedDict):
     """The values that this package adds to a Lightning checkpoint, so that a run can be resumed."""
 
     identity: str
+    step: int  # number of optimiser steps
     metrics_bytes: int  # length of metrics.jsonl
     metrics: str  # digest of metrics.jsonl
     wall_seconds: float
@@ -35,20 +36,11 @@ class RunState(TypedDict):
     should_stop: bool
     diverged: bool
     measured: dict[str, float]
-    validated: NotRequired[int | None]  # states of older versions lack it
+    validated: int | None
 
 
-class Saved(NamedTuple):
-    """A saved state from which a run can continue."""
-
-    path: Path
-    step: int
-    metrics_bytes: int
-    wall_seconds: float
-
-
-def last_saved(record: Record) -> Saved | None:
-    """Return the state that an interrupted run has saved; None if there is no usable state.
+def last_saved(record: Record) -> RunState | None:
+    """Return the values in the saved state of an interrupted run; None if there is no usable state.
 
     If the file is unusable, the reason is printed and the file is deleted.
     """
@@ -56,15 +48,12 @@ def last_saved(record: Record) -> Saved | None:
     if not path.exists():
         return None
     try:
-        checkpoint, _ = read_tensors(path)
-        state: RunState = checkpoint[OWN]
-        step = checkpoint["global_step"]
-        saved = Saved(path, step, state["metrics_bytes"], state["wall_seconds"])
+        state: RunState = read_tensors(path)[0][OWN]
         problem = _problem(record, state)
     except Exception:  # damage can cause any exception
         problem = "it is damaged"
     if not problem:
-        return saved
+        return state
     if record.writes:
         print(f"{path} cannot be used because {problem}: the run starts again", flush=True)
         path.unlink()
@@ -162,6 +151,7 @@ class StateKeeper(Checkpoint):
         metrics_bytes = self.record.metrics_bytes()
         state: RunState = {
             "identity": self.record.identity,
+            "step": trainer.global_step,
             "metrics_bytes": metrics_bytes,
             "metrics": self.record.metrics_digest(metrics_bytes),
             "wall_seconds": self.record.wall_seconds,
@@ -183,7 +173,7 @@ class StateKeeper(Checkpoint):
         trainer.should_stop = state["should_stop"]
         pl_module.diverged = state["diverged"]
         pl_module.measured = state["measured"]
-        pl_module.validated = state.get("validated")
+        pl_module.validated = state["validated"]
 
 
 def _rewind_one_batch(batch_idx: int, loop: Any) -> None:

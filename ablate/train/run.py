@@ -27,14 +27,14 @@ from ablate.train.interruption import Interruption
 from ablate.train.job import Job
 from ablate.train.module import Training
 from ablate.train.prepare import make_model, parameters, prepare_data
-from ablate.train.resume import Saved, StateKeeper, last_saved
+from ablate.train.resume import RunState, StateKeeper, last_saved, state_path
 from ablate.train.summary import announce, conclude, introduce
 from ablate.train.tracking import Tracking, advise_reused, check_loggers
 from ablate.train.trainer import make_trainer
 from ablate.train.weights import WeightKeeper
 
 # result of a finished training, or a saved state
-Start = tuple[Result | None, Saved | None]
+Start = tuple[Result | None, RunState | None]
 
 
 def run(job: Job, longer: Longer | None = None) -> Outcome:
@@ -108,7 +108,7 @@ def begin(record: Record, model: Model) -> Start:
         record.current = record.evaluation
         record.drop_checkpoints()
     elif saved:
-        record.resume(saved.metrics_bytes, saved.wall_seconds)
+        record.resume(saved["metrics_bytes"], saved["wall_seconds"])
     else:
         record.begin()
     return trained, saved
@@ -168,16 +168,16 @@ def train(
     trainer: pl.Trainer,
     weights: WeightKeeper,
     tracking: Tracking,
-    saved: Saved | None,
+    saved: RunState | None,
 ) -> Result:
     """Train and validate the model, choose the weights to test, store them, and write the
     result.
     """
     record, data, model = tracking.record, task.data, task.model
-    announce(record.config, data, model, record, step=saved.step if saved else 0)
+    announce(record.config, data, model, record, step=saved["step"] if saved else 0)
     seed_dropout(seed_of(record.config), trainer.global_rank)
     with record.phase("training"):
-        trainer.fit(task, datamodule=data, ckpt_path=saved.path if saved else None)
+        trainer.fit(task, datamodule=data, ckpt_path=state_path(record) if saved else None)
     metrics = {
         **data.unigram(*task.task.metrics),
         "parameters": parameters(model),
