@@ -95,15 +95,16 @@ def bound(claim: ReportedClaim) -> tuple[str, float]:
 def effect_axis(claim: ReportedClaim) -> str:
     """Return the label, with the unit, of the axis on which the effect of a claim is drawn."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
+    rises = claim["better"] == "higher"
     if claim["kind"] == "trend":
-        turned = "" if claim["better"] == "higher" else ", sign turned"
         per, over = PER[claim["scale"]], factor_label(claim["over"])
         if not per:
-            return f"exponent of {metric.name} over {over}{turned}"
-        return f"slope of {metric.axis} {per} {over}{turned}"
-    if claim["metric"].endswith("changed"):  # this metric is a difference already
+            return f"exponent of {metric.name} over {over}{'' if rises else ', sign turned'}"
+        return f"{'rise' if rises else 'fall'} of {metric.axis} {per} {over}"
+    # this metric is a difference already, or the value of a single arm is drawn
+    if claim["metric"].endswith("changed") or not claim["treatment"]:
         return metric.axis
-    falls = claim["better"] == "lower" and claim["kind"] != "exact"  # a gain is then a fall
+    falls = not rises and claim["kind"] != "exact"  # a gain is then a fall
     return f"{'fall of' if falls else 'difference in'} {metric.axis}"
 
 

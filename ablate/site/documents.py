@@ -14,23 +14,16 @@ from ablate.site.wording import stands
 WHOLE = "The text as a whole"
 
 
-@dataclass(frozen=True)
-class SectionClaim:
-    """A claim that a section of a document (a text about the Transformer) makes."""
-
-    entry: Entry
-    detail: str = ""  # the item or step within the section
-
-
 @dataclass
 class Section:
     """A section of a document (a text about the Transformer), with the claims that the section
-    makes.
+    makes, each with the item or step within the section.
     """
 
     name: str
     heading: str  # the heading in the document
-    claims: list[SectionClaim] = field(default_factory=list)
+    anchor: str  # the anchor on the page of the document
+    claims: list[tuple[Entry, str]] = field(default_factory=list)
 
 
 def sections(document: Document, entries: list[Entry]) -> list[Section]:
@@ -38,14 +31,15 @@ def sections(document: Document, entries: list[Entry]) -> list[Section]:
 
     Claims that no section makes are in an additional last section for the text as a whole.
     """
-    by_name = {name: Section(name, heading) for name, heading in document.sections.items()}
-    rest = Section(WHOLE, "")
+    headings = {**document.sections, WHOLE: ""}
+    anchor_names = anchors(headings)
+    by_name = {name: Section(name, text, anchor_names[name]) for name, text in headings.items()}
     for entry in entries:
         for place in places(entry.claim).get(document.title, []):
             name = _section(place, document)
-            section = by_name[name] if name else rest
-            section.claims.append(SectionClaim(entry, place.removeprefix(name).lstrip(", ")))
-    return [*by_name.values(), *([rest] if rest.claims else [])]
+            detail = place.removeprefix(name).lstrip(", ")
+            by_name[name or WHOLE].claims.append((entry, detail))
+    return [section for section in by_name.values() if section.claims or section.name != WHOLE]
 
 
 def places(claim: Claim) -> dict[str, list[str]]:
@@ -93,14 +87,12 @@ def whole(document: Document, site: Site) -> dict[str, object]:
     The page that lists all documents uses the same variables of each document.
     """
     counts = count(within(site.entries, document))
-    all_sections = sections(document, site.entries)
-    anchor_names = anchors(section.name for section in all_sections)
     return {
         "document": document,
         "page": site.titles[document.title],
         "counts": counts,
         "sentences": stands(document.title, counts),
-        "sections": [(section, anchor_names[section.name]) for section in all_sections],
+        "sections": sections(document, site.entries),
     }
 
 

@@ -12,20 +12,21 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from ablate.config.labels import factor_label
+from matplotlib.ticker import MaxNLocator
+
 from ablate.evidence.types import ReportedClaim
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import interval
-from ablate.report.selection import PER, bound, contrast
+from ablate.report.selection import bound, contrast, effect_axis
 from ablate.verdict.decision import Decision, is_exact
 from ablate.verdict.kind import KINDS
 from ablate.verdict.wording.details import unit_of
 
 Item = TypeVar("Item")
 LEAST = 1e-17  # stands for 0 on a logarithmic axis; smaller than rounding errors near 1
-STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+STEPS = (1, 2, 2.5, 5, 10)
 TICKS = 5
 AROUND = 0.06  # space at each end of an axis, as a fraction of the range of the values
 BEYOND = 1.5  # the axis of margins ends at this multiple of the largest margin shown
@@ -74,11 +75,8 @@ class Axis:
         return [10.0**power for power in range(ends[0], ends[1] + 1, step)]
 
     def _multiples(self) -> list[float]:
-        rough = (self.high - self.low) / TICKS
-        size = 10 ** math.floor(math.log10(rough))
-        step = next(size * s for s in STEPS if size * s >= rough * 0.999)
-        first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [float(f"{number * step:.12g}") for number in range(first, last + 1)]
+        ticks = MaxNLocator(TICKS, steps=STEPS).tick_values(self.low, self.high)
+        return [float(f"{tick:.12g}") for tick in ticks if self.low <= tick <= self.high]
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,14 @@ class Row:
     """
 
     claim: ReportedClaim
-    label: list[str]  # the compared arms
-    place: str  # where the verdict holds, such as the corpus and the number of steps; may be ""
+
+    @property
+    def label(self) -> list[str]:
+        """The compared arms as lines of text, after the measured quantity if the claim is exact."""
+        arms = contrast(self.claim)
+        if self.claim["kind"] != "exact":
+            return arms
+        return [metric_in_words(self.claim["metric"], self.claim.get("measures")).named, *arms]
 
     @property
     def seeds(self) -> list[float]:
@@ -148,106 +152,78 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Forest:
-    """The rows of a forest plot, on a common axis."""
+class Forest(Generic[Item]):
+    """A forest plot: an axis, and the effects on it, each with an item such as its verdict."""
 
     axis: Axis
-    rows: list[Row]
+    rows: list[tuple[Row, Item]]
+
+    @property
+    def limits(self) -> bool:
+        """Whether the claims of the rows state a limit for a value, such as 0, instead of a
+        difference that matters.
+        """
+        return any(row.claim["kind"] == "exact" for row, _ in self.rows)
 
     @property
     def directed(self) -> bool:
         """Whether one side of 0 favours the claim of at least one row; a claim that two arms are
-        equal has no such side.
+        equal, and a limit for a value, have no such side.
         """
-        return any(row.claim["kind"] != "equivalence" for row in self.rows)
+        undirected = ("equivalence", "exact")
+        return any(row.claim["kind"] not in undirected for row, _ in self.rows)
 
 
-def row(claim: ReportedClaim, place: str) -> Row | None:
+def row(claim: ReportedClaim) -> Row | None:
     """Return the row of a claim in a forest plot; None if the claim has no finite effect and
     interval to draw.
-
-    `place` is a short text on where the verdict holds, such as the corpus; it may be "".
     """
     if claim["effect"] is None or not all(map(math.isfinite, claim["interval"] or [])):
         return None
-    return Row(claim, contrast(claim) if claim["kind"] != "exact" else _subject(claim), place)
+    return Row(claim)
 
 
-def forests(drawn: Iterable[tuple[Row | None, Item]]) -> list[tuple[Forest, list[Item]]]:
+def forests(drawn: Iterable[tuple[Row | None, Item]]) -> list[Forest[Item]]:
     """Return forest plots of the effects, one for each group of effects that can share a horizontal
     axis, such as differences in the same metric.
 
-    Each effect comes with an item, such as its verdict. Each plot comes with the items of its
-    effects. An item without an effect is left out.
+    Each effect comes with an item, such as its verdict. An item without an effect is left out.
     """
-    ordered = sorted(
-        ((_axis_of(row), row, item) for row, item in drawn if row), key=lambda part: part[0]
-    )
-    groups = [[*group] for _, group in groupby(ordered, lambda part: part[0])]
-    return [(_forest([row for _, row, _ in group]), [x for *_, x in group]) for group in groups]
+    ordered = sorted(((row, item) for row, item in drawn if row), key=lambda part: _group(part[0]))
+    groups = [[*group] for _, group in groupby(ordered, lambda part: _group(part[0]))]
+    return [Forest(_axis([row for row, _ in group]), group) for group in groups]
 
 
-def _axis_of(effect: Row) -> tuple[str, ...]:
+def _group(effect: Row) -> tuple[str, ...]:
+    """Return what is equal for all effects that can share an axis."""
     fields = dict(effect.claim)
     return ("exact",) if effect.exact else tuple(str(fields[key]) for key in ONE_AXIS)
 
 
-def _subject(claim: ReportedClaim) -> list[str]:
-    """Return the label of an exact claim as lines of text: the measured quantity, and the arms if
-    the claim compares arms.
-
-    An exact claim must hold in every run, without any statistics.
-    """
-    return [metric_in_words(claim["metric"], claim.get("measures")).named, *contrast(claim)]
-
-
-def _forest(rows: list[Row]) -> Forest:
+def _axis(rows: list[Row]) -> Axis:
     values = [value for effect in rows for value in effect.values() if math.isfinite(value)]
     if rows[0].exact:
         sizes = [max(abs(value), LEAST) for value in values]
         low, high = min(sizes) / 10, max(*sizes, 1e-3) * 10
-        return Forest(Axis(low, high, True, "distance from 0, logarithmic"), rows)
+        return Axis(low, high, True, "distance from 0, logarithmic")
     low, high = min(*values, 0.0), max(*values, 0.0)
     around = AROUND * (high - low or 1.0)
-    return Forest(Axis(low - around, high + around, False, _axis_name(rows[0].claim)), rows)
-
-
-def _axis_name(claim: ReportedClaim) -> str:
-    """Return the label of an axis of effects in the words of the claim; positive values
-    favour the claim.
-    """
-    name = metric_in_words(claim["metric"], claim.get("measures")).axis
-    falls = claim["better"] == "lower"
-    if claim["kind"] == "trend":
-        factor = factor_label(claim["over"])
-        change = f"{'fall' if falls else 'rise'} of {name}"
-        per = PER[claim["scale"]]
-        return f"{change} {per} {factor}" if per else f"exponent of {name} over {factor}"
-    if claim["metric"].endswith("changed"):  # this metric is a difference already
-        return name
-    return f"{'fall of' if falls else 'difference in'} {name}"
-
-
-@dataclass(frozen=True)
-class Band:
-    """A range of margins with the same verdict; start and width are percentages of the axis."""
-
-    start: float
-    width: float
-    verdict: str
-    label: str  # the verdict with its grade
+    return Axis(low - around, high + around, False, effect_axis(rows[0].claim))
 
 
 @dataclass(frozen=True)
 class Margins:
     """The verdicts that a claim would have at all margins from 0 on; for a claim that a condition
     holds in every case, at all tolerances.
+
+    Each range of margins with the same verdict has its start and its width, as percentages of the
+    axis, and the verdict.
     """
 
     which: str  # margin | tolerance
     planned: float  # the margin or tolerance of the study
     axis: Axis
-    bands: list[Band]
+    bands: list[tuple[float, float, Decision]]
     unit: str
 
     @property
@@ -264,16 +240,11 @@ def margins(claim: ReportedClaim) -> Margins | None:
     if len(turns) < 2:
         return None
     which, planned = bound(claim)
-    starts = [turn["from"] for turn in turns]
-    axis = _axis_of_margins([*starts[1:], planned], claim["kind"] == "exact")
-    ends = [0.0, *(min(100.0, axis.place(start)) for start in starts[1:]), 100.0]
+    starts = [turn["from"] for turn in turns[1:]]
+    axis = _axis_of_margins([*starts, planned], claim["kind"] == "exact")
+    ends = [0.0, *(min(100.0, axis.place(start)) for start in starts), 100.0]
     bands = [
-        Band(
-            start=start,
-            width=round(end - start, 2),
-            verdict=turn["verdict"],
-            label=str(Decision(turn["verdict"], turn["grade"])),
-        )
+        (start, round(end - start, 2), Decision(turn["verdict"], turn["grade"]))
         for (start, end), turn in zip(pairwise(ends), turns, strict=True)
     ]
     return Margins(which, planned, axis, bands, metric_of(claim["metric"]).axis)

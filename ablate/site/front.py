@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
 
 from ablate.ledger.claims import KINDS, Question, read_questions
 from ablate.ledger.entries import FILTERS, Entry, count, titles
 from ablate.ledger.headline import HEADLINES, MIXED
 from ablate.ledger.places import COMMITTED
 from ablate.ledger.verdicts import Finding, changes
-from ablate.site.claim import View, clearest, turns, views
+from ablate.site.claim import turns
 from ablate.site.documents import places, shown
 from ablate.site.forest import Forest, forests
 from ablate.site.model import Site
+from ablate.site.view import View, clearest, views
 from ablate.site.wording import certainty
 from ablate.verdict.decision import REFUTED, SUPPORTED
 
@@ -84,19 +84,13 @@ def _turns(entry: Entry, site: Site) -> str:
     return "|".join(f"{turn.factor:.6g}:{turn.word}" for turn in turns(entry, site))
 
 
-class Listed(NamedTuple):
-    """The experiments of a claim: those that the first page names, and the number of the rest.
+def experiments(entry: Entry, site: Site) -> tuple[list[tuple[str, str, list[str]]], int]:
+    """Return the experiments that decide a claim (all, if none decides) or are the user's own, and
+    the number of its other experiments.
 
-    `named` has for each experiment the path of its page, its title with its corpora, and its
-    verdicts on the claim.
+    Each experiment has the path of its page, its title with its corpora, and its verdicts on the
+    claim.
     """
-
-    named: list[tuple[str, str, list[str]]]
-    rest: int
-
-
-def experiments(entry: Entry, site: Site) -> Listed:
-    """Return the experiments that decide a claim (all, if none decides), and the user's own."""
     deciding = entry.headline.deciding or entry.findings
     verdicts: dict[tuple[str, str], list[str]] = {}
     pages = set()
@@ -106,7 +100,7 @@ def experiments(entry: Entry, site: Site) -> Listed:
         if finding in deciding or finding.origin != COMMITTED:
             verdicts.setdefault((page, _place(finding, site)), []).append(finding.verdict)
     named = [(page, place, words) for (page, place), words in verdicts.items()]
-    return Listed(named, len(pages - {page for page, _ in verdicts}))
+    return named, len(pages - {page for page, _ in verdicts})
 
 
 def _place(finding: Finding, site: Site) -> str:
@@ -144,15 +138,13 @@ class Card:
     Args:
         entry: the claim with all of its verdicts.
         mentions: number of sections that make the claim, in all texts whose claims are tested.
-        forest: the axis with the effects of the shown verdicts.
-        views: the shown verdicts: one verdict, or for a mixed result a supported and a refuted
-            verdict.
+        forest: the effects of the shown verdicts: one verdict, or for a mixed result a supported
+            and a refuted verdict.
     """
 
     entry: Entry
     mentions: int
-    forest: Forest
-    views: list[View]
+    forest: Forest[View]
 
 
 def cards(site: Site) -> list[Card]:
@@ -188,10 +180,10 @@ def _card(entry: Entry, site: Site) -> Card | None:
     is exact or has no effect to draw, or if the effects do not fit on one axis.
     """
     best = clearest(entry.verdict, views(entry, site))
-    axes = forests((view.row, view) for view in best if view.row and not view.row.exact)
-    if len(axes) != 1 or len(axes[0][1]) < len(best):
+    plots = forests((view.row, view) for view in best if view.row and not view.row.exact)
+    if len(plots) != 1 or len(plots[0].rows) < len(best):
         return None
-    return Card(entry, _mentions(entry), axes[0][0], best)
+    return Card(entry, _mentions(entry), plots[0])
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from ablate.config.smoke import SMOKE
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED
 from ablate.ledger.places import COMMITTED
 from ablate.metric.table import metric_of
-from ablate.site.claim import View, drawn, views
 from ablate.site.front import sure
 from ablate.site.model import Site
+from ablate.site.view import View, drawn, views
 
 FIRST = ("preln_vs_postln", "preln_solves_gradient_problem")  # the preferred experiment and claim
 
@@ -41,10 +41,9 @@ def whole(site: Site) -> dict[str, object]:
     step by step.
     """
     view = _example(site)
-    axes = drawn([view]) if view else []
     return {
         "view": view,
-        "forest": axes[0][0] if axes else None,
+        "forest": next(iter(drawn([view] if view else [])), None),
         "tuned": KEYS.get(view.source.tuned, "").replace(" {}", "") if view else "",
         "metric": metric_of(view.claim["metric"]).name if view and view.claim else "",
         "meanings": MEANINGS,

@@ -72,6 +72,20 @@ class Site:
         """
         return anchors(document.title for document in self.documents)
 
+    @cached_property
+    def tested(self) -> dict[Path, list[tuple[Entry, list[str]]]]:
+        """The claims that each experiment tested, each with the verdicts of this experiment, by the
+        folder of the experiment.
+        """
+        claims: dict[Path, list[tuple[Entry, list[str]]]] = {folder: [] for folder in self.sources}
+        for entry in self.entries:
+            verdicts: dict[Path, list[str]] = {}
+            for finding in entry.findings:
+                verdicts.setdefault(finding.report.parent, []).append(finding.verdict)
+            for folder, words in verdicts.items():
+                claims[folder].append((entry, words))
+        return claims
+
     def answer(self, finding: Finding) -> ReportedClaim | None:
         """Return a verdict of an experiment with all its numbers; None if its results are not
         available.

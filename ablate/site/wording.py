@@ -1,5 +1,5 @@
-"""Write sentences for the web pages of claims: what would change a verdict, how many claims of a
-document are supported, the reasons to trust the answer to a claim, and the limits of this answer.
+"""Write sentences for the web pages of claims: how many claims of a document are supported, the
+reasons to trust the answer to a claim, and the limits of this answer.
 
 The answer to a claim is the word that combines all verdicts on it, such as "supported". The
 sentences of the verdicts themselves come from ablate.verdict.wording.
@@ -8,95 +8,16 @@ sentences of the verdicts themselves come from ablate.verdict.wording.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from ablate.evidence.types import ReportedClaim
 from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED, is_artificial
 from ablate.ledger.verdicts import Finding
-from ablate.metric.table import metric_of
 from ablate.phrases import counted, listed
-from ablate.site.source import Source
+from ablate.site.view import View
 from ablate.verdict.decision import INCONCLUSIVE, is_exact
-from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import OPEN
-from ablate.verdict.wording.details import is_exponent, unit_of
 
 CORRECTION = "with a correction for testing all claims of these pages"
-Basis = list[tuple[Finding, Source, ReportedClaim | None]]  # the verdicts that decide a claim
-OTHER_VARIANTS = "No number of seeds would decide the claim: other variants or settings are needed."
-MINUTE, HOUR = 60, 3600
 NEVER = "are definitions, customs, titles or opinions, which no experiment"
 ONE_NEVER = "is a definition, custom, title or opinion, which no experiment"
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words, such as minutes or hours."""
-    if seconds < MINUTE:
-        return "less than a minute"
-    if seconds < 2 * HOUR:
-        return f"{seconds / MINUTE:.0f} minutes"
-    return f"{seconds / HOUR:.1f} hours"
-
-
-def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
-    """Return sentences on what would change the verdict on a claim, such as more seeds.
-
-    Args:
-        claim: the claim with its verdict.
-        per_seed: computing time of a seed in seconds; with 0, the sentences name no time.
-    """
-    sentences = _more_seeds(claim, per_seed)
-    if claim.get("cannot") and claim["verdict"] == INCONCLUSIVE:
-        sentences.append("If an arm is still learning, longer training is needed, not more seeds.")
-    if claim["verdict"] == INCONCLUSIVE and not sentences:  # no number of seeds was computed
-        if not claim["sensitivity"]:
-            sentences.append(OTHER_VARIANTS)
-        elif not is_exact(claim):
-            sentences.append("Each further seed makes the interval narrower.")
-    if is_exact(claim):
-        sentences.append("A single further case in which the claim does not hold would refute it.")
-    return sentences
-
-
-def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
-    """Return sentences on how many seeds would be needed for a decision on a claim.
-
-    Each sentence is about one decision, such as supported. It assumes the true effect for which the
-    study was planned, and names the number of seeds with which the decision has power 0.8. If the
-    study has this number of seeds already, the sentence is left out.
-
-    Args:
-        claim: the claim with its verdict.
-        per_seed: computing time of a seed in seconds; with 0, the sentences name no time.
-    """
-    sentences = []
-    for side, plan in (claim["seeds_needed"] or {}).items():
-        condition, seeds = _if_true(claim, plan["effect"]), plan["seeds"]
-        if not seeds:
-            reason = KINDS[claim["kind"]].beyond_most_seeds
-            sentences.append(f"To show that the claim is {side} if {condition}, {reason}.")
-        elif seeds > claim["pairs"]:
-            number = _how_many(seeds, claim["pairs"], per_seed)
-            sentences.append(f"{number} would show that the claim is {side}, if {condition}.")
-    return sentences
-
-
-def _if_true(claim: ReportedClaim, effect: float) -> str:
-    metric = metric_of(claim["metric"])
-    if is_exponent(claim) and effect:
-        return f"the true exponent is {unit_of(claim).say(effect)}"
-    size = f"the true effect is {metric.say(effect)} {metric.name}"
-    return size if effect else "there is no difference"
-
-
-def _how_many(seeds: int, present: int, per_seed: float) -> str:
-    """Return text such as "12 seeds in all (3 hours more on one processor core)".
-
-    Args:
-        seeds: the required number of seeds.
-        present: the number of seeds so far.
-        per_seed: time of a seed in seconds; with 0, the text has no time.
-    """
-    more = duration((seeds - present) * per_seed)
-    return f"{seeds:,} seeds in all" + (f" ({more} more on one processor core)" if per_seed else "")
 
 
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:
@@ -120,7 +41,7 @@ def stands(title: str, counts: Mapping[str, int]) -> list[str]:
     return sentences
 
 
-def support(basis: Basis) -> Iterator[str]:
+def support(basis: Sequence[View]) -> Iterator[str]:
     """Yield sentences on the reasons to trust the answer to a claim: whether its tests were planned
     before the runs, on how many runs and experiments it rests, and how many verdicts were
     reproduced.
@@ -129,8 +50,9 @@ def support(basis: Basis) -> Iterator[str]:
     """
     if not basis:
         return
-    planned = [finding for finding, _, _ in basis if finding.registered and not finding.exploratory]
-    older = sum(claim["older_cells"] for _, _, claim in basis if claim)
+    findings, judged = [view.finding for view in basis], [v.claim for v in basis if v.claim]
+    planned = [finding for finding in findings if finding.registered and not finding.exploratory]
+    older = sum(claim["older_cells"] for claim in judged)
     if len(planned) == len(basis):
         apart = f", except for {counted(older, 'older run')}" if older else ""
         yield (
@@ -141,32 +63,33 @@ def support(basis: Basis) -> Iterator[str]:
             f"For {len(planned)} of {counted(len(basis), 'verdict')} the question, the margin and "
             "the rule were written down before the first run."
         )
-    sources = {source.folder: source for _, source, _ in basis}.values()
+    sources = {view.source.folder: view.source for view in basis}.values()
     runs = sum(source.verdict["runs"] for source in sources)
     yield f"The answer rests on {counted(runs, 'run')} of {counted(len(sources), 'experiment')}."
-    if any(claim and is_exact(claim) for _, _, claim in basis):
+    if any(map(is_exact, judged)):
         yield "The claim must hold in every case. One case in which it does not would refute it."
     yield from _repeated(basis)
     yield from _corrected(basis, all_remain=True)
 
 
-def _repeated(basis: Basis) -> Iterator[str]:
+def _repeated(basis: Sequence[View]) -> Iterator[str]:
     """Yield a sentence on how many verdicts were reproduced with new seeds."""
-    counts = Counter(finding.again["replication"] for finding, _, _ in basis if finding.again)
+    counts = Counter(again["replication"] for view in basis if (again := view.finding.again))
     if counts:
         named = {OPEN: "undecided before"}
         words = listed([f"{number} {named.get(word, word)}" for word, number in counts.items()])
         yield f"Of {counted(counts.total(), 'verdict')} tested again with fresh seeds: {words}."
 
 
-def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
+def _corrected(basis: Sequence[View], all_remain: bool) -> Iterator[str]:
     """Yield a sentence on how many verdicts stay the same with a correction for testing all
     statistical claims of the site.
 
     With `all_remain`, the sentence is yielded only if all verdicts stay the same; without it, only
     if some verdicts change.
     """
-    decided = [f for f, _, _ in basis if f.ledger_wide and f.verdict != INCONCLUSIVE]
+    findings = [view.finding for view in basis]
+    decided = [f for f in findings if f.ledger_wide and f.verdict != INCONCLUSIVE]
     left = sum(finding.ledger_wide == finding.verdict for finding in decided)
     if decided and (left == len(decided)) == all_remain:
         remain = f"{left} of {len(decided)} verdicts remain{'s' * (left == 1)}"
@@ -175,20 +98,20 @@ def _corrected(basis: Basis, all_remain: bool) -> Iterator[str]:
         yield f"{CORRECTION[:1].upper()}{CORRECTION[1:]}, {remain}."
 
 
-def doubts(basis: Basis) -> Iterator[str]:
+def doubts(basis: Sequence[View]) -> Iterator[str]:
     """Yield sentences on the limits of the answer to a claim, such as small models and exploratory
     verdicts.
 
     `basis` has the verdicts that decide the claim.
     """
-    yield from dict.fromkeys(source.bounds for _, source, _ in basis)
-    if many := sum(finding.exploratory for finding, _, _ in basis):
+    yield from dict.fromkeys(view.source.bounds for view in basis)
+    if many := sum(view.finding.exploratory for view in basis):
         yield (
             f"Of {counted(len(basis), 'verdict')} here, {many} {'is' if many == 1 else 'are'} "
             "exploratory: planned after some results had been seen."
         )
     yield from _corrected(basis, all_remain=False)
-    judged = [claim for _, _, claim in basis if claim]
+    judged = [view.claim for view in basis if view.claim]
     if rates := [claim["false_rate"] for claim in judged if "false_rate" in claim]:
         yield (
             f"In simulations without an effect, up to {max(rates):.1%} of such tests with so few "

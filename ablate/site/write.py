@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -17,10 +16,10 @@ from ablate.record.files import writing
 from ablate.report.marks import arm_style, style_names
 from ablate.report.page import body
 from ablate.site import claim, data, documents, front, guide
-from ablate.site.forest import Forest, Row, forests, row
+from ablate.site.forest import Forest, forests, row
 from ablate.site.model import Site, gather, names
 from ablate.site.source import Source
-from ablate.site.wording import duration
+from ablate.site.view import duration
 from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE
 
@@ -73,7 +72,7 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
     texts = [documents.whole(document, site) for document in documents.shown(site)]
     yield "index.html", page("index.html", **front.whole(site))
     yield "documents.html", page("documents.html", rows=texts)
-    yield "contradictions.html", page("contradictions.html", pairs=_pairs(site))
+    yield "contradictions.html", page("contradictions.html")
     yield "experiments.html", page("experiments.html", **_experiments(site))
     yield "how-to-read.html", page("how-to-read.html", **guide.whole(site))
     for entry in track(site.entries, "writing claims", len(site.entries)):
@@ -125,29 +124,13 @@ def _date(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).date().isoformat()
 
 
-def _pairs(site: Site) -> list[tuple[Any, list[Entry], list[Entry]]]:
-    return [
-        (
-            pair,
-            [site.by_id[claim_id] for claim_id in pair.first],
-            [site.by_id[claim_id] for claim_id in pair.second],
-        )
-        for pair in site.pairs
-    ]
-
-
 def _experiments(site: Site) -> dict[str, object]:
     """Return the variables for the list of experiments: all experiments by title, and the values of
     the filters.
     """
-    ordered = sorted(site.sources.items(), key=lambda pair: pair[1].title.casefold())
-    rows = [
-        (site.experiments[folder], source, answered(folder, site)) for folder, source in ordered
-    ]
-    return {
-        "rows": rows,
-        "corpora": sorted({corpus for _, source, _ in rows for corpus in source.corpora}),
-    }
+    sources = sorted(site.sources.values(), key=lambda source: source.title.casefold())
+    corpora = sorted({corpus for source in sources for corpus in source.corpora})
+    return {"sources": sources, "corpora": corpora}
 
 
 def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tuple[str, str]]:
@@ -172,7 +155,6 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
         "drawn": _drawn(source),
         "sentences": bool(sentences),
         "duration": duration(source.seconds),
-        "entries": [e for e in site.entries if any(f.report.parent == folder for f in e.findings)],
     }
     yield f"experiments/{name}.html", page("experiment.html", "../", **context)
     for further_page, text in source.pages.items():
@@ -192,20 +174,6 @@ def files_of(folder: Path, site: Site, page: Callable[..., str]) -> Iterator[tup
         yield f"runs/{name}.html", page("runs.html", "../", **context)
     if sentences:
         yield f"data/{name}-sentences.js", sentences
-
-
-def answered(folder: Path, site: Site) -> list[tuple[list[str], str, str]]:
-    """Return, for every claim that an experiment tested, the experiment's verdicts, the statement
-    and the name of the claim's page.
-    """
-    answers = [
-        (
-            [finding.verdict for finding in entry.findings if finding.report.parent == folder],
-            entry.claim,
-        )
-        for entry in site.entries
-    ]
-    return [(words, claim.statement, site.claims[claim.id]) for words, claim in answers if words]
 
 
 def _report(source: Source, page: str) -> str:
@@ -247,16 +215,13 @@ def _linked(html: str, pages: dict[str, str]) -> str:
     )
 
 
-def _drawn(source: Source) -> list[tuple[Forest, list[tuple[int, Row]]]]:
+def _drawn(source: Source) -> list[Forest[int]]:
     """Return the forest plots of an experiment: the effects that have a difference for each seed,
     one plot for the effects that share a horizontal axis.
 
     Each effect comes with the number of its claim, so that the plot can link to the results of each
     seed.
     """
-    effects = (
-        (effect, (number, effect))
-        for number, claim in enumerate(source.answers if source.evidence else [])
-        if data.by_seed(claim) and (effect := row(claim, ""))
-    )
-    return forests(effects)
+    answers = source.answers if source.evidence else []
+    by_seed = ((row(claim), n) for n, claim in enumerate(answers) if data.by_seed(claim))
+    return forests(by_seed)

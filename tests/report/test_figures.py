@@ -190,6 +190,28 @@ def test_where_lower_is_better_a_gain_is_a_fall(evidence):
     assert axes.get_xlabel().startswith("fall of test nll (nats per token)")
 
 
+def test_a_long_label_of_effects_is_wrapped_and_has_room(evidence):
+    """Before, the ends of 44 labels of the committed figures were cut off."""
+    words = "the proportion of test sentences whose two translations differ in length or n-grams"
+    claim = {"metric": "test/nll", "better": "lower", "measures": words}
+    figure = drawn(evidence(claims=[claim]))["effects"]
+    (axes,) = all_axes(figure)
+    lines = axes.get_xlabel().splitlines()
+    assert " ".join(lines).startswith(f"fall of {words} (nats per token); dashed: margin")
+    assert max(map(len, lines)) <= 70
+    usual = drawn(evidence(claims=[{"metric": "test/nll", "better": "lower"}]))["effects"]
+    assert figure.picture.get_figheight() > usual.picture.get_figheight()
+
+
+def test_the_axis_of_a_trend_names_the_gain(evidence):
+    asked = {"kind": "trend", "over": "model.n_heads", "treatment": {}, "baseline": {}}
+    for better, change in (("higher", "rise"), ("lower", "fall")):
+        made = evidence("trend", claims=[{**asked, "better": better}])
+        (axes,) = all_axes(drawn(made)["effects"])
+        label = " ".join(axes.get_xlabel().split())
+        assert label.startswith(f"{change} of test BLEU (points) per doubling of")
+
+
 def test_every_run_is_a_dot(evidence):
     made = evidence("stability")
     (axes,) = all_axes(drawn(made)["runs-test-bleu"])

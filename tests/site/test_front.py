@@ -10,9 +10,9 @@ import pytest
 from ablate.config.titles import experiment_title
 from ablate.ledger.claims import read_questions
 from ablate.report.marks import arm_colours
-from ablate.site.claim import clearest, views
 from ablate.site.front import CARDS, cards, questions
 from ablate.site.guide import read_words
+from ablate.site.view import clearest, views
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.xdist_group("site")
@@ -51,7 +51,7 @@ def test_cards_show_decided_sentences_that_many_texts_say_one_of_each_experiment
     assert sum(map(len, experiments)) == len(set.union(*experiments))
     assert [card.mentions for card in shown] == sorted((c.mentions for c in shown), reverse=True)
     assert all(card.entry.verdict in ("supported", "refuted", "mixed") for card in shown)
-    assert all(view.row in card.forest.rows for card in shown for view in card.views)
+    assert all(view.row == row for card in shown for row, view in card.forest.rows)
 
 
 def test_every_question_has_an_answer_for_the_headlines_of_its_claims(site):

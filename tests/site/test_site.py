@@ -12,7 +12,7 @@ from ablate.site.forest import Axis, Row
 from ablate.site.front import experiments
 from ablate.site.model import names
 from ablate.site.source import read as read_source
-from ablate.site.wording import changes
+from ablate.site.view import changes
 
 pytestmark = pytest.mark.xdist_group("site")  # one process builds it
 LARGEST = 520_000  # bytes of a page, and of a script that is loaded
@@ -83,6 +83,16 @@ def test_an_axis_of_equalities_alone_has_no_direction(committed):
         for name in ("precision", "preln_vs_postln")
     }
     assert sided == {"precision": False, "preln_vs_postln": True}
+
+
+def test_a_limit_for_a_value_of_trained_models_has_no_direction_and_no_margin(committed):
+    """An LSTM reaches a skill of 0.985 where at most 0.9 is claimed: right of 0 refutes it."""
+    page = (committed / "experiments" / "long_range_longer.html").read_text()
+    (axis,) = [line for line in page.splitlines() if "grey area" in line and "0 is chance" in line]
+    assert axis.startswith('<p class="soft">the skill ') and "favours" not in axis
+    assert "The grey area ends at the limit that the claim states." in axis
+    claim = (committed / "claims" / "lstm_cannot_long_range.html").read_text()
+    assert "the grey area ends at this limit" in claim and "fall of the skill" not in claim
 
 
 def test_a_mixed_claim_says_in_what_its_settings_differ(committed, read):
@@ -374,4 +384,4 @@ def test_an_exponent_has_no_unit():
     }
     (sentence,) = [text for text in changes(claim, 0.0) if "seeds" in text]
     assert "if the true exponent is 0.125." in sentence
-    assert Row(claim, [], "").text == "+1.500 [+1.250, +1.750]"
+    assert Row(claim).text == "+1.500 [+1.250, +1.750]"

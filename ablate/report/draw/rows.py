@@ -170,10 +170,13 @@ def draw_effects(claims: list[ReportedClaim]) -> Figure:
             groups[-1].append(claim)
         else:
             groups.append([claim])
-    heights = [_height([*map(_name, group)], 0.62, 0.05) for group in groups]
-    figure, axes = stack([0.75 + h * len(group) for h, group in zip(heights, groups, strict=True)])
-    for panel, group in zip(axes, groups, strict=True):
+    labels = [folded(_axis(group[0]), LABEL) for group in groups]
+    rows = [_height([*map(_name, group)], 0.62, 0.05) * len(group) for group in groups]
+    around = [0.75 + LINE * label.count("\n") for label in labels]
+    figure, axes = stack([height + room for height, room in zip(rows, around, strict=True)])
+    for panel, group, label in zip(axes, groups, labels, strict=True):
         _draw_claims(panel, group)
+        panel.set_xlabel(label)
     return figure
 
 
@@ -200,7 +203,6 @@ def _draw_claims(axes: Axes, claims: list[ReportedClaim]) -> None:
     name_rows(axes, [*map(_name, claims)], "contrast", ends=(0.45, 0.5))
     axes.margins(x=0.06)
     axes.locator_params(axis="x", nbins=7)  # more labels would overlap if they have many digits
-    axes.set_xlabel(_axis(claims[0]))
 
 
 def _axis(claim: ReportedClaim) -> str:
