@@ -96,10 +96,10 @@ def check_runs(where: str, runs: list[Any], factors: list[str]) -> None:
         _check_run(f"{where}, run number {number}", run, factors)
         tuned = run.get("tuned", {}).get("value")
         cell = json.dumps([key(run["levels"]), run["seed"], tuned], sort_keys=True)
-        for name in (f"cell {run['cell']}", cell):
+        for name, shared in ((f"cell {run['cell']}", "value of `cell`"), (cell, "arm and seed")):
             if name in seen:
                 raise UserError(
-                    f"{where}: runs number {seen[name]} and {number} have the same arm and seed"
+                    f"{where}: runs number {seen[name]} and {number} have the same {shared}"
                 )
             seen[name] = number
     check_arms(where, runs)

@@ -19,7 +19,7 @@ from ablate.evidence.foreign.table import EMPTY, NUMBER, Column, Numbers, Row
 from ablate.phrases import listed
 from ablate.record.files import seal, write_json
 from ablate.record.sealed import read_sealed
-from ablate.referee.question import Question
+from ablate.referee.question import Claim, Design, Question
 from ablate.referee.reading import read_question
 from ablate.referee.runs import Runs
 
@@ -61,7 +61,7 @@ def register(study: Path, now: float | None = None) -> Path:
     """
     question, path = read_question(study), copy_of(study)
     if path.exists():
-        same = read_sealed(path, "restore it from a copy")["decides"] == _deciding(question)
+        same = _registered(path)[1] == _deciding(question)
         changed = "" if same else ", in another form"
         raise UserError(
             f"{path} exists, so the question was registered before{changed}: write a new question "
@@ -84,12 +84,23 @@ def registration(study: Path | None, question: Question, runs: Runs) -> Register
         how = "" if study is None else f" (ablate register {study.name} does it before the runs)"
         doubt = f"{NOT_REGISTERED}{how}: the question may be younger than the runs."
         return Registered(False, doubt)
-    sealed = read_sealed(copy_of(study), "restore it from a copy")
-    moment = float(sealed["registered"])
-    if doubt := _doubt(sealed["decides"], _deciding(question), moment, runs):
+    moment, before = _registered(copy_of(study))
+    if doubt := _doubt(before, _deciding(question), moment, runs):
         return Registered(False, f"{NOT_REGISTERED}{doubt}.", moment)
     sentence = f"registered on {_day(moment)}, before the first run was started."
     return Registered(True, sentence, moment)
+
+
+def _registered(copy: Path) -> tuple[float, Row]:
+    """Return the time of a registration, in seconds since 1970, and the fields that affect the
+    verdict as they were registered.
+
+    A field that the version of ablate that registered the question did not have gets its default.
+    """
+    sealed = read_sealed(copy, "restore it from a copy")
+    usual = _deciding(Question(Design("", ""), (Claim(),)))
+    claims = [{**usual["claims"][0], **claim} for claim in sealed["decides"]["claims"]]
+    return float(sealed["registered"]), {**usual, **sealed["decides"], "claims": claims}
 
 
 def _doubt(before: Row, now: Row, moment: float, runs: Runs) -> str:

@@ -6,6 +6,8 @@ import pytest
 
 import ablate
 from ablate.errors import UserError
+from ablate.record.files import seal, write_json
+from ablate.record.sealed import read_sealed
 from ablate.referee.registration import register
 
 ASKED = {"arm": "arm", "metric": "loss", "better": "lower", "treatment": "b", "baseline": "a"}
@@ -41,6 +43,21 @@ def test_a_question_that_is_not_registered_says_why(tmp_path, start, reason):
     runs = pd.DataFrame({"arm": [*"ab"] * 6, "loss": range(12), "at": start})
     registered = ablate.judge(runs, path).registered
     assert reason in registered.sentence and not registered.holds
+
+
+@pytest.mark.parametrize(("changed", "holds"), [({}, True), ({"margin": 0.5}, False)])
+def test_a_question_that_an_older_version_registered_has_not_changed(tmp_path, changed, holds):
+    path = tmp_path / "study.yaml"
+    path.write_text("arm: arm\nmetric: loss\nbetter: lower\nstarted: at\nbaseline: a\n")
+    copy = register(path, now=7200.0)
+    decides = read_sealed(copy)["decides"]
+    for fields, key in ((decides, "floor"), (decides, "test"), (decides["claims"][0], "tolerance")):
+        del fields[key]
+    decides["claims"][0] |= changed
+    write_json(copy, seal({"registered": 7200.0, "decides": decides}))
+    runs = pd.DataFrame({"arm": [*"ab"] * 6, "loss": range(12), "at": "2026-05-01"})
+    registered = ablate.judge(runs, path).registered
+    assert registered.holds == holds, registered.sentence
 
 
 def test_arms_of_equal_values_differ_by_zero_without_a_sign():

@@ -305,7 +305,7 @@ def test_wording_reasons_and_names_may_be_corrected(edit, part, words):
         (lambda run: run["metrics"].update({"test/nll": 10**400}), "must be a finite number"),
         (lambda run: run["metrics"].update({"test/nll": True}), "must be a finite number"),
         (lambda run: run.update(status="done"), "status=done; allowed is finished, diverged"),
-        (lambda run: run.update(cell=0), "runs number 1 and 3 have"),
+        (lambda run: run.update(cell=0), "runs number 1 and 3 have the same value of `cell`"),
         (lambda run: run.update(seed=0), "have the same arm and seed"),
         (lambda run: run.update(seed="0"), "seed=0; it must be a whole number"),
         (lambda run: run.update(levels={}), "levels has no model/residual"),
