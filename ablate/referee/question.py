@@ -24,7 +24,7 @@ class Noise:
     sd: float | None = None
     source: str = ""
     df: float = math.inf
-    arms: tuple[str, ...] = ()
+    arms: tuple[str | float, ...] = ()
 
 
 @dataclass(frozen=True)

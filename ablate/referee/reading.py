@@ -314,8 +314,8 @@ def _noise(_: str, value: Any) -> Noise:
             raise UserError(f"noise.{key} describes noise.sd, which is missing: give both")
     if (df := number("noise.df", given.get("df", math.inf), infinite=True)) <= 0:
         raise UserError(f"noise.df={df:g}: it must be above 0")
-    named = tuple(map(label_of, _list(arms)))
-    return Noise(sd, str(given.get("source", "")), df, named)
+    named = [arm if isinstance(arm, float) else label_of(arm) for arm in _list(arms)]
+    return Noise(sd, str(given.get("source", "")), df, tuple(named))
 
 
 def _optional(rule: Rule) -> Rule:

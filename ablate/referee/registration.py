@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import EMPTY, NUMBER, Column, Numbers, Row
+from ablate.evidence.foreign.table import EMPTY, NUMBER, Column, Numbers, Row, label_of
 from ablate.phrases import listed
 from ablate.record.files import seal, write_json
 from ablate.record.sealed import read_sealed
@@ -183,6 +183,7 @@ def _deciding(question: Question) -> Row:
         for claim in question.claims
     ]
     design = {key: value for key, value in asdict(question.design).items() if key != "name"}
+    design["noise"]["arms"] = [*map(label_of, question.design.noise.arms)]
     plain: Row = json.loads(
         json.dumps({**design, "claims": claims}, default=str).replace("Infinity", "null")
     )

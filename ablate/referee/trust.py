@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy import special
 
-from ablate.evidence.foreign.table import EMPTY, Table
+from ablate.evidence.foreign.table import EMPTY, Table, label_of
 from ablate.phrases import listed, quoted
 from ablate.referee.decide import OF_MEANS, Judged
 from ablate.referee.effects import noise_arm_values
@@ -219,7 +219,10 @@ def _noise(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
         yield f"The standard deviation of {noise.sd:g} is stated ({noise.source}), not measured."
         yield from _against_stated(arms, noise.sd)
     elif few := next((arm for arm in arms if noise.arms and 0 < len(arm.values) <= FEW), None):
-        values, names = noise_arm_values(few, runs), listed([*map(quoted, noise.arms)])
+        values, names = (
+            noise_arm_values(few, runs),
+            listed([quoted(label_of(arm)) for arm in noise.arms]),
+        )
         if not any(len(results) > 1 for results in values):
             yield (
                 f"The noise of {names} cannot be borrowed for {few.label}: no such arm has two "

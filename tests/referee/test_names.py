@@ -44,6 +44,9 @@ def test_names_that_are_one_number_are_different_arms(form, order, tmp_path, mon
     for treatment in (1.10, {"version": 1.10}):
         with pytest.raises(UserError, match=r"treatment=1\.1: .* 1\.1 and 1\.10; .* quotation"):
             ablate.compare(runs, treatment=treatment, **{**ASKED, "baseline": "1.2"})
+    noise = {"arms": [1.10]}
+    with pytest.raises(UserError, match=r"noise\.arms=1\.1: .* 1\.1 and 1\.10; .* quotation"):
+        ablate.compare(runs, treatment="1.1", **{**ASKED, "baseline": "1.2"}, noise=noise)
 
 
 def test_a_number_that_is_written_in_several_ways_elsewhere_is_one_value(tmp_path):
