@@ -184,6 +184,8 @@ def _problems(claim: Claim, design: Design) -> Iterator[str]:
         yield from _problems_of_sides(claim, against, design)
     if claim.kind == "stability" and (claim.target is not None or claim.minus):
         yield "kind=stability compares the failed runs of two arms: remove target and minus"
+    if claim.kind == "stability" and claim.margin >= 1:
+        yield f"margin={claim.margin:g}, but two rates of failed runs differ by at most 1"
     if claim.kind == "exact":
         yield from _problems_of_exact(claim, design)
     elif claim.tolerance:

@@ -67,6 +67,8 @@ class Rates:
         """
         if not self.known:
             return 1.0
+        if abs(x) > 1:  # no two proportions differ by so much
+            return float(x > 1)
         if self.of_first * self.of_second > LARGEST:
             return repeated(self._p_of_many(x), self.looks)
         p = float(p_values(self.of_first, self.of_second, x)[self.first, self.second])

@@ -169,6 +169,7 @@ def test_a_claim_about_every_run_is_refuted_by_a_single_other_one():
     ({"kind": "superiority", "baseline": "a", "tolerance": 1}, "exact"),
     ({"kind": "trend", "over": "seed", "baseline": "a"}, "baseline=a"),
     ({"baseline": "a", "floor": 3, "missing": 9, "kind": "superiority"}, "floor"),
+    ({"kind": "stability", "baseline": "a", "margin": 5}, "margin=5, but two rates"),
     ({"target": 1, "take": "best"}, "take needs"),
     ({"target": 1, "noise": {"sd": 1, "source": "a README", "df": 0}}, "noise.df=0"),
     ({"target": 1, "noise": {"source": "a README"}}, "noise.sd, which is missing"),

@@ -30,6 +30,13 @@ def test_the_interval_is_where_the_tests_stop_rejecting():
     assert rates.p_at_least(high + 1e-4) <= 0.025 < rates.p_at_least(high - 1e-4)
 
 
+@pytest.mark.parametrize("counts", [(7, 10, 1, 10), (0, 8, 0, 8), (300, 300, 0, 300)])
+def test_a_difference_above_1_is_impossible(counts):
+    rates = Rates(*counts)
+    assert (rates.p_at_least(5.0), rates.p_at_most(5.0)) == (0.0, 1.0)
+    assert (rates.p_at_least(-1.5), rates.p_at_most(-1.5)) == (1.0, 0.0)
+
+
 def test_arms_may_change_places():
     low, high = Rates(7, 10, 1, 10).interval(0.95)
     assert Rates(1, 10, 7, 10).interval(0.95) == pytest.approx((-high, -low))
