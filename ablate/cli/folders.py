@@ -6,7 +6,8 @@ import importlib.resources
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
+
+from ablate.errors import UserError
 
 SEARCHED = "hydra.searchpath="
 
@@ -17,11 +18,17 @@ def config_folders(config_dir: str | None, words: Sequence[str]) -> list[str]:
     Args:
         config_dir: the value of --config-dir.
         words: overrides, which may include hydra.searchpath.
+
+    Raises:
+        UserError: a folder does not exist.
     """
-    given = [word.partition("=") for word in words if word.lstrip("+").startswith(SEARCHED)]
-    entries = (entry for _, _, value in given for entry in value.strip("[]").split(","))
-    folders = (_path(entry.strip(" '\"")) for entry in entries)
-    return [folder for folder in (config_dir, *folders) if folder]
+    given = [word.partition("=")[2] for word in words if word.lstrip("+").startswith(SEARCHED)]
+    entries = [entry.strip(" '\"") for value in given for entry in value.strip("[]").split(",")]
+    folders = [_path(entry) for entry in (config_dir, *entries) if entry]
+    for folder in folders:
+        if not os.path.isdir(folder or "."):
+            raise UserError(f"{folder}: there is no such folder; give a folder with config groups")
+    return [folder for folder in folders if folder]
 
 
 def _path(entry: str) -> str:
@@ -31,5 +38,5 @@ def _path(entry: str) -> str:
     if not entry.startswith("pkg://"):
         return os.path.expanduser(entry).removeprefix("file://")
     with suppress(ImportError, TypeError):
-        return str(Path(str(importlib.resources.files(entry.removeprefix("pkg://")))))
+        return str(importlib.resources.files(entry.removeprefix("pkg://")))
     return ""

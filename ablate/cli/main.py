@@ -137,18 +137,12 @@ def _about() -> Parser:
     parser = Parser("ablate", DESCRIPTION, usage=USAGE)
     parser.add_argument("--version", action="version", version=f"ablate {__version__}")
     lines = ["commands (ablate COMMAND --help shows the arguments and an example):"]
-    for title, members in _groups().items():
-        lines += ["", f"{title}:", *(f"  {name:10} {_summary(name)}" for name in members)]
+    listed = {name for members in GROUPS.values() for name in members}
+    for title, members in {**GROUPS, "others": [n for n in names() if n not in listed]}.items():
+        shown = [f"  {name:10} {_summary(name)}" for name in members if name in names()]
+        lines += ["", f"{title}:", *shown] if shown else []
     parser.epilog = "\n".join([*lines, "", STATUSES])
     return parser
-
-
-def _groups() -> dict[str, list[str]]:
-    """Return lists of the names of all commands, by the title under which the help shows them."""
-    there, listed = names(), {name for members in GROUPS.values() for name in members}
-    groups = {**GROUPS, "others": [name for name in there if name not in listed]}
-    shown = {title: [n for n in members if n in there] for title, members in groups.items()}
-    return {title: members for title, members in shown.items() if members}
 
 
 def _summary(name: str) -> str:

@@ -3,28 +3,16 @@
 import argparse
 import difflib
 import math
-import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ablate.errors import UserError
 
-SWITCHES = {"run": "-r", "multirun": "-m", "resolve": None}  # flags of Hydra without a value
-FLAGS = {  # flags of Hydra, with their short forms
-    **SWITCHES,
-    **{"config_path": "-cp", "config_name": "-cn", "config_dir": "-cd"},
-    **{"cfg": "-c", "package": "-p", "info": "-i"},
-}
-FOLDERS = ("config_path", "config_dir")  # flags whose value is a folder
-CHOICES = {  # values of flags
-    "cfg": ("job", "hydra", "all"),
-    "info": ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
-}
 KEY = re.compile(r"[a-z][\w.]*(?==)")
 
 
@@ -49,9 +37,9 @@ def _finite(text: str) -> float:
     return float(text)
 
 
-def _existing(text: str) -> str:
-    path = os.path.expanduser(text)  # a shell does not expand the ~ in `--to=~/runs`
-    if not os.path.isdir(path):
+def _existing(text: str) -> Path:
+    path = Path(text).expanduser()  # a shell does not expand the ~ in `--to=~/runs`
+    if not path.is_dir():
         raise ValueError
     return path
 
@@ -94,8 +82,7 @@ def several(kind: Kind) -> Kind:
 TEXT = Kind("TEXT", "text", str)
 NUMBER = Kind("NUMBER", "a number", _finite)
 PATH = Kind("PATH", "a path", lambda text: Path(text).expanduser())
-EXISTING = Kind("FOLDER", "a folder that exists", _existing)
-FOLDER = replace(EXISTING, convert=lambda text: Path(_existing(text)))
+FOLDER = Kind("FOLDER", "a folder that exists", _existing)
 
 
 @dataclass(frozen=True)
@@ -112,6 +99,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, prog: str, description: str, usage: str | None = None) -> None:
+        self.options: set[str] = set()
         self.taking: set[str] = set()  # options whose value is the next word
         super().__init__(
             prog=prog,
@@ -122,33 +110,20 @@ class Parser(argparse.ArgumentParser):
         )
         self.keys: dict[str, _Key] = {}
         self.takes_overrides = False
+        self.takes_flags = False  # of Hydra; they become a part of the overrides
 
     def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
         """Declare an argument as `argparse.ArgumentParser.add_argument` does."""
         action = super().add_argument(*names, **settings)
+        self.options |= {*action.option_strings}
         self.taking |= {name for name in action.option_strings if action.nargs is None}
         return action
 
-    def add_option(self, name: str, about: str, kind: Kind = TEXT) -> None:
-        """Declare an option `--name VALUE`."""
+    def add_option(self, name: str, about: str, kind: Kind = TEXT, *short: str) -> None:
+        """Declare an option `--name VALUE`, with its short forms."""
         metavar = name.rpartition("-")[2].upper()
-        self.add_argument(f"--{name}", help=about, metavar=metavar, type=_checked(name, kind))
-
-    def take_overrides(self, flags: Iterable[str] = FLAGS) -> None:
-        """Accept overrides of the config, and the given flags of Hydra."""
-        self.takes_overrides = True
-        for flag in flags:
-            names = [name for name in (f"--{flag.replace('_', '-')}", FLAGS[flag]) if name]
-            shown = flag == "config_dir"  # `ablate --hydra-help` has the others
-            about = "a folder with configs of your own" if shown else argparse.SUPPRESS
-            if flag in SWITCHES:
-                self.add_argument(*names, action="store_true", help=about)
-            elif flag == "info":
-                self.add_argument(*names, nargs="?", const="all", choices=CHOICES[flag], help=about)
-            elif flag in FOLDERS:
-                self.add_argument(*names, type=_checked(names[0][2:], EXISTING), help=about)
-            else:
-                self.add_argument(*names, choices=CHOICES.get(flag), help=about)
+        convert = _checked(name, kind)
+        self.add_argument(f"--{name}", *short, help=about, metavar=metavar, type=convert)
 
     def add_key(
         self, name: str, help: str, kind: Kind = TEXT, default: Any = None, required: bool = False
@@ -217,12 +192,12 @@ class Parser(argparse.ArgumentParser):
         for before, word in pairwise(["", *words]):
             name, equals, _ = word.partition("=")
             is_override = word.startswith("~") or (equals and not word.startswith("-"))
-            if before in self.taking:  # a value such as a.csv in `--source a.csv`
-                rest.append(word)
-            elif self.takes_overrides and name not in self.keys and is_override:
-                overrides.append(word)
-            else:
+            if before in self.taking or name in self.options:
+                rest.append(word)  # an option, or a value such as a.csv in `--source a.csv`
+            elif name in self.keys or not self.takes_overrides:
                 (pairs if self._is_pair(word) else rest).append(word)
+            else:
+                (overrides if is_override or self.takes_flags else rest).append(word)
         return pairs, overrides, rest
 
     def _check(self, name: str) -> None:

@@ -16,10 +16,9 @@ from ablate.cli.folders import config_folders
 from ablate.cli.streams import exit_statuses
 from ablate.config.check import check_groups
 from ablate.config.explain import explain
-from ablate.config.hydras import check_words, expand_home, read_flags
+from ablate.config.hydras import read_words
 from ablate.config.location import CONF
 from ablate.config.screen import BASELINE, FACTOR
-from ablate.config.smoke import with_own_seeds
 from ablate.errors import UserError
 
 
@@ -52,12 +51,11 @@ def train() -> None:
     Raises:
         UserError: the config cannot be composed.
     """
-    words = expand_home(with_own_seeds(sys.argv[1:]))
-    check_words(words)
-    given = read_flags(words)
+    given = read_words(sys.argv[1:])
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that the code below receives the errors
     # argparse rejects overrides on both sides of a flag
-    sys.argv[1:] = [*given.overrides, *(word for word in words if word not in given.overrides)]
+    flags = [word for word in given.words if word not in given.overrides]
+    sys.argv[1:] = [*given.overrides, *flags]
     with explained(given.overrides, config_folders(given.config_dir, given.overrides)):
         job()
 

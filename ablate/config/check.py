@@ -19,7 +19,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, InterpolationToMissingValueError
 
 from ablate.config.arguments import parameters
-from ablate.config.hints import ALIASES, chosen_by, groups, nearest, options_of, unknown
+from ablate.config.hints import ALIASES, WORDS, chosen_by, groups, nearest, options_of, unknown
 from ablate.config.interfaces import NAMED, check_interface
 from ablate.config.kinds import PLAIN, alternatives, fits, is_simple, must_be
 from ablate.config.limits import FOREIGN, Limit
@@ -29,29 +29,9 @@ from ablate.errors import UserError, first_line
 INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_"}
 
 UNTYPED = {Any, inspect.Parameter.empty}  # annotations that allow every value
-BESIDE = ("logger",)  # nodes of components that may contain further named components
-
 # Arguments of Lightning's trainer that ablate sets itself, and what to use in their place.
-OURS = {
-    "logger": "use logger=csv or logger=[wandb,csv]",
-    "callbacks": "use callbacks=[early_stopping,lr_monitor]",
-    "plugins": "set trainer.precision or trainer.strategy",
-    "default_root_dir": "set paths.results=FOLDER",
-    "max_epochs": "set budget.steps=N",
-    "min_epochs": "set budget.steps=N",
-    "enable_checkpointing": "set checkpoint.tested or checkpoint.save_every",
-    "enable_model_summary": "every run prints a table of its model",
-    "num_sanity_val_steps": "use scale=smoke for a short test run",
-    "fast_dev_run": "use scale=smoke for a short test run",
-    "overfit_batches": "set trainer.limit_train_batches=N",
-    "barebones": "ablate needs the records that it disables",
-    "use_distributed_sampler": "ablate distributes batches to devices itself",
-    "limit_test_batches": "a test uses its whole split; set data.test_size or data.n_test",
-    "reload_dataloaders_every_n_epochs": "ablate creates batches itself",
-    "limit_predict_batches": "a test uses its whole split; set data.test_size or data.n_test",
-    "model_registry": "the weights are in the folder of the run",
-    "enable_autolog_hparams": "every run logs its whole config",
-}
+OURS: dict[str, str] = WORDS["trainer"]
+REQUIRED = ("optimizer.lr", "trainer.max_steps")  # arguments that have defaults, but not ours
 
 
 def check_study_keys(config: DictConfig) -> None:
@@ -104,6 +84,9 @@ def check(config: DictConfig) -> None:
             raise UserError(f"trainer.{key} cannot be set: {instead}")
     check_groups(config)  # first, because values of other keys refer to the budget
     _walk(config, "")
+    for key in REQUIRED:
+        if OmegaConf.select(config, key) is None:
+            raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
     _check_steps(config)
     if not config.test_splits and not OmegaConf.select(config, "study.tune"):
         # only runs that tune are never tested; all other runs need a test for the claims' metrics
@@ -175,14 +158,15 @@ def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
     kind = OmegaConf.get_type(node)
     if dataclasses.is_dataclass(kind):
         return {f.name: f.type for f in dataclasses.fields(kind)}
-    beside = [str(name) for name in node if is_component(node, name)] if path in BESIDE else []
+    # the node of a logger may contain further loggers, by their names
+    beside = [str(key) for key in node if path == "logger" and is_component(node, key)]
     if "_target_" in node:
         named = _signature(str(node["_target_"]), path)
         return {
             **dict.fromkeys([*INSTANTIATE_KEYS, *beside], Any),
             **{k: p.annotation for k, p in named.items()},
         }
-    return dict.fromkeys(beside, Any) if path in BESIDE else None
+    return dict.fromkeys(beside, Any) if path == "logger" else None
 
 
 def _check_kind(key: str, value: Any, annotation: Any) -> None:
@@ -240,10 +224,26 @@ def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:
 
     Arguments that only **kwargs would accept are rejected, because they cannot be checked.
     """
+    return _parameters(load(path, target))
+
+
+def load(path: str, target: str) -> Any:
+    """Return the class or function that a `_target_` names.
+
+    Args:
+        path: full key of the node.
+        target: its `_target_`.
+
+    Raises:
+        UserError: it cannot be imported, or has no such attribute.
+    """
     try:
-        return _parameters(get_object(target))
-    except Exception as error:
+        return get_object(target)
+    except Exception as error:  # importing a module can raise any type
         reason = first_line(error.__cause__ or error)
+        if reason.endswith("is not a package"):
+            module, _, name = target.rpartition(".")
+            reason = f"the module {module} has no {name}"
         raise UserError(f"{path}._target_={target} cannot be loaded: {reason}") from None
 
 

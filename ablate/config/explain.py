@@ -84,9 +84,8 @@ def _explain(error: Any, line: str, words: Sequence[str]) -> str:
         return _explain_file(file[1], error.__context__)
     if given := OVERRIDE.search(line):
         key = given["key"] or ""
-        if "/" in key:
-            return _explain_group(key, words)
-        return _explain_override(given["word"] or key, error.__cause__)
+        refused = given["word"] or key
+        return _explain_group(key, words) or _explain_override(refused, error.__cause__)
     return _explain_choice(line, words) or _explain_other(error, line, words)
 
 
@@ -107,6 +106,8 @@ def _explain_unreadable(word: str) -> str:
             f"{word} has a comma without a value beside it: write a comma only between two values, "
             "and no space after it, as in seed=0,1"
         )
+    if "=" not in word:
+        return f"{word} cannot be read: an override is key=value, or +key=value"
     return (
         f"{word} cannot be read as key=value: put text with other than plain letters "
         "and digits in two pairs of quotes, as in \"name='...'\""
@@ -114,7 +115,15 @@ def _explain_unreadable(word: str) -> str:
 
 
 def _explain_group(name: str, words: Sequence[str]) -> str:
+    """Return a sentence about a config group that a component does not have, or about a key that
+    the command removes; "" for another key.
+    """
+    for word in words:
+        if name and word.startswith("~") and f"{name}.".startswith(f"{word[1:]}."):
+            return f"{name} cannot be set, because {word} removes it; leave out {word}"
     parent, _, leaf = name.rpartition("/")
+    if not parent:
+        return ""
     if leaf not in groups(parent):
         return unknown(name, groups(parent))
     chosen = next((word for word in words if word.startswith(f"{parent}=")), parent)

@@ -4,7 +4,9 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from pathlib import Path
 
+import yaml
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.types import RunMode
@@ -15,41 +17,10 @@ MANY = 23  # number of names that a message can hold
 MOST = 3  # maximum number of suggestions
 NAMES = ("name", "type", "kind")  # keys that select an option in other frameworks
 SLIP = 0.9  # similarity of two words that differ by a typing error
-# names of keys in other frameworks, with the keys that ablate uses
-ALIASES = {
-    **dict.fromkeys(("learning_rate", "peak_lr"), "optimizer.lr"),
-    **dict.fromkeys(("epochs", "max_epochs", "max_steps", "updates"), "budget.steps"),
-    **dict.fromkeys(("batch_size", "batchsize", "max_tokens"), "batch.tokens"),
-    **dict.fromkeys(("heads", "num_heads", "nhead"), "model.n_heads"),
-    **dict.fromkeys(("layers", "num_layers", "depth"), "model.n_layers"),
-    **dict.fromkeys(("hidden_size", "embed_dim", "hidden"), "model.d_model"),
-    **dict.fromkeys(("ffn_dim", "intermediate_size", "dim_feedforward"), "model.d_ff"),
-    **dict.fromkeys(("warmup_steps", "warm_up"), "budget.warmup"),
-    **dict.fromkeys(("beam_size", "num_beams", "beams"), "search.size"),
-    **dict.fromkeys(("smoothing", "label_smoothing"), "loss.epsilon"),
-    **dict.fromkeys(("gpus", "num_gpus"), "trainer.devices"),
-    **dict.fromkeys(("fp16", "bf16", "amp", "precision"), "trainer.precision"),
-    **dict.fromkeys(("output_dir", "results_dir", "out"), "paths.results"),
-    **dict.fromkeys(("eval_steps", "val_check"), "budget.validate_every"),
-    **dict.fromkeys(("eval_sentences", "n_test"), "budget.test_sentences"),
-    **dict.fromkeys(("vocab", "vocabulary"), "tokenizer.vocab_size"),
-    **{"dropout": "model.dropout.rate", "seeds": "budget.seeds", "dataset": "data"},
-    **dict.fromkeys(("data.train", "data.path", "data.file"), "data=parallel with data.train"),
-    **dict.fromkeys(("cuda", "device"), "trainer=gpu"),
-    "weight_decay": "optimizer=adamw with optimizer.weight_decay",
-    **{"batch.size": "batch.tokens", "search.width": "search.size"},
-    "clip": "trainer.gradient_clip_val",
-}
-LEVEL_ALIASES = {
-    **dict.fromkeys(("flash", "flash_attention", "sdpa"), "fused"),
-    **dict.fromkeys(("rope", "relative"), "rotary"),
-    **dict.fromkeys(("prenorm", "pre_norm"), "pre_ln"),
-    **dict.fromkeys(("postnorm", "post_norm"), "post_ln"),
-    **dict.fromkeys(("sentencepiece", "spm"), "unigram"),
-    **dict.fromkeys(("wmt14", "wmt", "iwslt14", "iwslt", "opus", "own"), "parallel"),
-    **dict.fromkeys(("xent", "ce", "nll"), "cross_entropy"),
-    **{"wordpiece": "bpe", "large": "big", "sgd": "adam", "cuda": "gpu", "tb": "tensorboard"},
-}
+WORDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+# our names of keys and of options, by their names in other frameworks
+ALIASES = {alias: key for key, aliases in WORDS["keys"].items() for alias in aliases}
+LEVEL_ALIASES = {alias: option for option, aliases in WORDS["options"].items() for alias in aliases}
 
 
 def unknown(key: str, allowed: Iterable[str], where: str = "") -> str:

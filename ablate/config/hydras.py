@@ -11,6 +11,7 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.types import Glob, Override
 
 from ablate.config.screen import FACTOR
+from ablate.config.smoke import with_own_seeds
 from ablate.errors import UserError
 
 LAUNCHER = "hydra_plugins.ablate_launcher.launcher.AblateLauncher"
@@ -30,12 +31,33 @@ MODES = {
     "shell_completion": "--shell-completion",
 }
 FOLDERS = {"hydra.run.dir": ".", "hydra.job.chdir": "false", "hydra.output_subdir": "null"}
-
-
 HOME = re.compile(r"""(?<=[=\[,'"])~(?=/|$|[\]'",])""")  # at the start of a value
 
 
-def expand_home(words: Sequence[str]) -> list[str]:
+def read_words(words: Sequence[str]) -> argparse.Namespace:
+    """Return Hydra's flags in the words of a command line, and all overrides as the value
+    `overrides`.
+
+    In a value, ~ is replaced by the home folder. scale=smoke sets its own number of seeds.
+
+    Raises:
+        UserError: a flag does not exist, flags exclude each other or lack their value, or an
+            override would change the folders of runs.
+    """
+    words = _expand_home(with_own_seeds(words))
+    _check_words(words)
+    parser = get_args_parser()
+    parser.error = _refuse  # type: ignore[method-assign]
+    given, after_flags = parser.parse_known_args(words)
+    given.overrides += after_flags
+    modes = [flag for name, flag in MODES.items() if getattr(given, name)]
+    if len(modes) > 1:
+        raise UserError(f"{' and '.join(modes)} exclude each other: leave out all but one of them")
+    given.words = words
+    return given
+
+
+def _expand_home(words: Sequence[str]) -> list[str]:
     """Return the overrides with ~ at the start of a value replaced by the home folder.
 
     A shell does not do this after an equals sign.
@@ -44,27 +66,11 @@ def expand_home(words: Sequence[str]) -> list[str]:
     return [HOME.sub(lambda _: home, word) for word in words]
 
 
-def read_flags(words: Sequence[str]) -> argparse.Namespace:
-    """Return Hydra's flags, and all overrides as the value `overrides`.
-
-    Raises:
-        UserError: flags exclude each other, or lack their value.
-    """
-    parser = get_args_parser()
-    parser.error = _refuse  # type: ignore[method-assign]
-    given, after_flags = parser.parse_known_args(words)
-    given.overrides += after_flags
-    modes = [flag for name, flag in MODES.items() if getattr(given, name)]
-    if len(modes) > 1:
-        raise UserError(f"{' and '.join(modes)} exclude each other: leave out all but one of them")
-    return given
-
-
 def _refuse(message: str) -> NoReturn:
     raise UserError(f"Hydra's flags: {message}")
 
 
-def check_words(words: Sequence[str]) -> None:
+def _check_words(words: Sequence[str]) -> None:
     """Raise UserError for an unknown flag, or for an override that would change the folders of
     runs.
     """

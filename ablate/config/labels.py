@@ -3,123 +3,33 @@
 The YAML file of an option contains its label in a comment, `# label: Pre-LN`. The options of probes
 may also label values of a key, such as `# label work=flash: FlashAttention`. A comment affects
 neither the constructor nor the identity (config digest) of a run. An option without a label, such
-as an option of the user, is named by its file. A key that is not listed in this module is named by
-key and value.
+as an option of the user, is named by its file. The labels of keys are in labels.yaml, beside this
+module. Any other key is named by key and value. The YAML file of an experiment contains its title
+and its purpose in two more comments, `# title: Pre-LN against Post-LN` and `# purpose: Compare`.
 """
 
 import re
 from collections.abc import Hashable, Mapping
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
 
 from ablate.config.location import CONF
 
 LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
 VALUE_LABEL = re.compile(r"^# label (\w+)=(\w+): (.+)$", re.MULTILINE)
 PLACED = re.compile(r"(.+) in (the encoder|the decoder|cross-attention)$")
+TITLE = re.compile(r"^# (title|purpose): (.+)$", re.MULTILINE)
+FILE = re.compile(r"\w[\w-]*", re.ASCII)
 SPLIT = re.compile(r"[./_]+")
 
-# `{}` is replaced by the value.
-KEYS = {
-    "adapt.rank": "rank {}",
-    "batch.bucket": "batches of similar lengths {}",
-    "batch.context": "context {}",
-    "batch.max_length": "sentences cut at {} tokens",
-    "batch.test_bucket": "test batches of similar lengths {}",
-    "batch.test_padding": "{} additional columns of padding",
-    "batch.tokens": "{}-token batches",
-    "budget.short": "judged after {} steps as well",
-    "budget.steps": "{} steps",
-    "checkpoint.tested": "{} weights",
-    "data.distance": "distance {}",
-    "data.longest": "training lengths up to {}",
-    "data.max_words": "sentences of at most {} words",
-    "data.n_train": "{} training pairs",
-    "data.pairs": "{} pairs to recall",
-    "measure.given": "reference positions {}",
-    "measure.rotated": "rotated embeddings {}",
-    "model.attention.feature_map": "feature map {}",
-    "model.attention.fill": "masked scores: {}",
-    "model.attention.normalised": "normalised weights {}",
-    "model.attention.scale": "divisor of the scores: {}",
-    "model.causal": "causal mask {}",
-    "model.d_ff": "feed-forward width {}",
-    "model.d_head": "head width {}",
-    "model.d_model": "width {}",
-    "model.dropout.embedding": "embedding dropout {}",
-    "model.dropout.rate": "dropout {}",
-    "model.dropout.residual": "sub-layer dropout {}",
-    "model.embedding.scaled": "scaled embeddings {}",
-    "model.n_decoder_layers": "{} decoder layers",
-    "model.n_heads": "{} heads",
-    "model.n_layers": "{} layers",
-    "model.position.begin": "band begin {}",
-    "model.position.end": "band end {}",
-    "model.share_layers": "shared layers: {}",
-    "optimizer.betas": "betas {}",
-    "optimizer.lr": "learning rate {}",
-    "optimizer.weight_decay": "weight decay {}",
-    "probe.batching": "batches: {}",
-    "probe.d_model": "width {}",
-    "probe.deviation": "entries of standard deviation {}",
-    "probe.example": "the worked example of {}",
-    "probe.length": "length {}",
-    "probe.listing": "tutorial code: {}",
-    "probe.maps": "initial projections: {}",
-    "probe.n_heads": "{} heads",
-    "probe.position": "positions: {}",
-    "probe.sentences": "{} sentences",
-    "probe.stack": "{}",
-    "probe.tgt_length": "target length {}",
-    "probe.words": "{} words",
-    "probe.work": "operation: {}",
-    "replicate": "seed set {}",
-    "search.length_penalty": "length penalty {}",
-    "search.max_extra": "at most {} extra tokens",
-    "search.size": "beam of {}",
-    "task.attention": "attention to the {}",
-    "task.gold": "reference tokens as inputs: {}",
-    "tokenizer.joint": "joint vocabulary {}",
-    "tokenizer.vocab_size": "{} subwords",
-    "trainer.precision": "precision {}",
-    "variant": "{}",
-    "weights": "{} weights",
-}
-# Labels of keys whose value is null.
-NULLS = {"model.d_head": "head width d_model / n_heads"}
-# Labels of values of a key that "key: value" would not explain.
-VALUES: dict[str, dict[Any, str]] = {
-    "batch.bucket": {True: "batches of similar lengths", False: "batches of random lengths"},
-    "batch.test_bucket": {
-        **{True: "test batches of similar lengths", False: "test batches of random lengths"}
-    },
-    "batch.test_padding": {0: "no additional padding"},
-    "checkpoint.tested": {
-        **{"last": "weights of the last step", "best": "weights of the best validation"},
-    },
-    "measure.given": {True: "each token at its position", False: "all tokens at position 0"},
-    "measure.rotated": {True: "randomly rotated embeddings", False: "embeddings not rotated"},
-    "model.attention.fill": {
-        "zero_output": "no output for masked rows",
-        "minus_inf": "scores masked by minus infinity",
-        "large_negative": "scores masked by a large negative number",
-    },
-    "model.attention.normalised": {True: "normalised weights", False: "weights not normalised"},
-    "model.attention.scale": {
-        **{"none": "undivided scores", "d_head": "scores divided by d_head"},
-        **{"sqrt_d_head": "scores divided by the square root of d_head"},
-    },
-    "model.causal": {True: "causal mask", False: "no causal mask"},
-    "model.embedding.scaled": {True: "scaled embeddings", False: "unscaled embeddings"},
-    "model.share_layers": {"none": "separate layers", "all": "one shared layer"},
-    "task.gold": {
-        **{0.0: "predicted tokens as inputs", 0.5: "half of the inputs from the reference"},
-        **{1.0: "reference tokens as inputs"},
-    },
-    "tokenizer.joint": {True: "joint vocabulary", False: "separate vocabularies"},
-    "trainer.precision": {"32-true": "float32", "bf16-mixed": "bfloat16 (mixed)"},
-    "variant": {"baseline": "the baseline"},
-}
+# Labels of keys and of their values, by key; an entry with labels of values is a dictionary.
+LABELS: dict[str, str | dict[Any, str]] = yaml.safe_load(
+    Path(__file__).with_name("labels.yaml").read_text(encoding="utf-8")
+)
+KEYS = {key: entry if isinstance(entry, str) else entry["label"] for key, entry in LABELS.items()}
 # Words that have capitals in names without a label, such as those of the variants of a screen.
 CAPITALS = ("ALiBi", "GEGLU", "GELU", "LN", "Muon", "QK", "ReLU", "RMS", "SwiGLU")
 SPELLING = {word.lower(): word for word in CAPITALS}
@@ -170,8 +80,6 @@ def level_label(factor: str, level: Any) -> str:
     labels = _labels_of_values().get(factor, {})
     if isinstance(level, Hashable) and level in labels:
         return labels[level]
-    if level is None and factor in NULLS:
-        return NULLS[factor]
     value = _value(level)
     if factor in KEYS:
         label = KEYS[factor].format(value)
@@ -182,8 +90,12 @@ def level_label(factor: str, level: Any) -> str:
 
 @cache
 def _labels_of_values() -> dict[str, dict[Any, str]]:
-    """Return the labels of values by key: `VALUES`, and the labels in the options of probes."""
-    by_key = {**VALUES}
+    """Return the labels of values by key: those in `LABELS`, and those in the options of probes."""
+    by_key = {
+        key: {value: label for value, label in entry.items() if value != "label"}
+        for key, entry in LABELS.items()
+        if isinstance(entry, dict)
+    }
     for path in sorted((CONF / "probe").glob("*.yaml")):
         for key, value, label in VALUE_LABEL.findall(path.read_text(encoding="utf-8")):
             by_key.setdefault(f"probe.{key}", {})[value] = label
@@ -261,3 +173,26 @@ def _value(level: Any) -> str:
     if isinstance(level, Mapping):
         return " and ".join(f"{key} {_value(value)}" for key, value in level.items()) or "empty"
     return "none" if level is None else spelled(str(level))
+
+
+class Title(NamedTuple):
+    """The title and the purpose of an experiment; "" if its YAML file does not state them."""
+
+    title: str = ""
+    purpose: str = ""
+
+
+@cache
+def experiment_title(name: str) -> Title:
+    """Return the title and the purpose of an experiment.
+
+    Args:
+        name: the name of a YAML file, without its ending, in conf/experiment of the package or of
+            the current folder.
+    """
+    if not FILE.fullmatch(name):
+        return Title()
+    paths = (folder / "experiment" / f"{name}.yaml" for folder in (CONF, Path("conf")))
+    path = next((path for path in paths if path.is_file()), None)
+    lines = TITLE.findall(path.read_text(encoding="utf-8")) if path else []
+    return Title(**dict(lines))

@@ -5,21 +5,13 @@ Numbers without limits must still be finite.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any
 
 from ablate.errors import UserError
 
-
-@runtime_checkable
-class Limit(Protocol):
-    """A condition on config values; `str(limit)` completes the error message "it must ..."."""
-
-    def allows(self, value: Any) -> bool:
-        """Return whether a value is allowed; true for values of types to which the limit does not
-        apply.
-        """
+UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}  # in seconds
 
 
 @dataclass(frozen=True)
@@ -33,7 +25,7 @@ class Range:
     above: bool = False
 
     def allows(self, value: Any) -> bool:
-        """Return whether a number is in the range."""
+        """Return whether a number is in the range; true for values of other types."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return True
         return self.least <= value <= self.most and not (self.above and value == self.least)
@@ -58,72 +50,48 @@ class OneOf:
 
 
 @dataclass(frozen=True)
-class Duration:
-    """The condition that a value is a positive duration: text such as 00:12:00:00, or {hours:
-    12}.
+class Rule:
+    """Any other condition.
+
+    Args:
+        text: the condition as the end of the error message "it must ...".
+        allows: function that returns whether a value is allowed; true for values of types to which
+            the condition does not apply.
     """
 
-    def allows(self, value: Any) -> bool:
-        """Return whether the duration is valid and positive; true for other types."""
-        if isinstance(value, str):
-            parts = value.split(":")
-            whole = len(parts) == len(UNITS) and all(p.isascii() and p.isdigit() for p in parts)
-            return whole and any(map(int, parts))
-        if isinstance(value, Mapping):
-            numbers = all(isinstance(number, int | float) for number in value.values())
-            units = numbers and UNITS.keys() >= set(value)
-            return units and sum(n * UNITS[unit] for unit, n in value.items()) > 0
-        return True
+    text: str
+    allows: Callable[[Any], bool]
 
     def __str__(self) -> str:
-        return f"be longer than no time, as DD:HH:MM:SS or as {{{'|'.join(UNITS)}: NUMBER}}"
+        return self.text
 
 
-@dataclass(frozen=True)
-class Devices:
-    """The condition that a value is a number of devices of one machine, or a list of device
-    indices.
+Limit = Range | OneOf | Rule  # `str(limit)` completes the error message "it must ..."
+
+
+def _is_duration(value: Any) -> bool:
+    """Return whether a text such as 00:12:00:00, or {hours: 12}, is a positive duration."""
+    if isinstance(value, str):
+        parts = value.split(":")
+        whole = len(parts) == len(UNITS) and all(p.isascii() and p.isdigit() for p in parts)
+        return whole and any(map(int, parts))
+    if isinstance(value, Mapping):
+        numbers = all(isinstance(number, int | float) for number in value.values())
+        units = numbers and UNITS.keys() >= set(value)
+        return units and sum(n * UNITS[unit] for unit, n in value.items()) > 0
+    return True
+
+
+def _are_devices(value: Any) -> bool:
+    """Return whether a value is possible for the devices of one machine: their number, "auto", or
+    a list of different device indices.
     """
-
-    def allows(self, value: Any) -> bool:
-        """Return whether a value is possible for the devices of one machine: a number of devices,
-        "auto", or a list of different device indices.
-        """
-        if isinstance(value, int | float):
-            return DEVICES.allows(value)
-        if isinstance(value, str):
-            return value == "auto"
-        distinct = len(set(value)) == len(value) > 0
-        return distinct and all(0 <= number < DEVICES.most for number in value)
-
-    def __str__(self) -> str:
-        return f"{DEVICES}, or the numbers of GPUs in a list such as [0,1], each once, or auto"
-
-
-@dataclass(frozen=True)
-class NotEmpty:
-    """The condition that a text or a list is not empty."""
-
-    def allows(self, value: Any) -> bool:
-        """Return whether the value is not empty."""
-        return not isinstance(value, Collection) or len(value) > 0
-
-    def __str__(self) -> str:
-        return "not be empty"
-
-
-@dataclass(frozen=True)
-class Items:
-    """The condition that a list has a fixed number of items."""
-
-    count: int
-
-    def allows(self, value: Any) -> bool:
-        """Return whether a list has the required number of items."""
-        return not isinstance(value, Sequence) or isinstance(value, str) or len(value) == self.count
-
-    def __str__(self) -> str:
-        return f"have {self.count} items"
+    if isinstance(value, int | float):
+        return DEVICES.allows(value)
+    if isinstance(value, str):
+        return value == "auto"
+    distinct = len(set(value)) == len(value) > 0
+    return distinct and all(0 <= number < DEVICES.most for number in value)
 
 
 def check_one_of(key: str, value: object, allowed: Collection[str]) -> None:
@@ -138,13 +106,21 @@ def check_fraction(key: str, value: float) -> None:
         raise UserError(f"{key} is {value}: it must be at least 0 and below 1")
 
 
-UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}  # in seconds
 DEVICES = Range(1, 64)  # of one machine
 COUNT = Range(1, 2**31 - 1)
 PAIRS = Range(1, 10**7)  # can be generated in minutes and fit into memory
 Seed = Annotated[int, Range(0, 2**63 - 1)]  # range of torch's generators
 Count = Annotated[int, Range(1)]
 Size = Annotated[int, COUNT]  # fits into 32 bits
+
+NOT_EMPTY = Rule("not be empty", lambda value: not isinstance(value, Collection) or len(value) > 0)
+PAIR = Rule("have 2 items", lambda value: not isinstance(value, Sequence) or len(value) == 2)
+POSITIVE_TIME = Rule(
+    f"be longer than no time, as DD:HH:MM:SS or as {{{'|'.join(UNITS)}: NUMBER}}", _is_duration
+)
+DEVICE_NUMBERS = Rule(
+    f"{DEVICES}, or the numbers of GPUs in a list such as [0,1], each once, or auto", _are_devices
+)
 
 # "auto" and short names are resolved earlier (ablate.config.precision)
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
@@ -154,11 +130,11 @@ PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-t
 FOREIGN: tuple[tuple[str, Limit], ...] = (
     *((f"data.n_{split}", PAIRS) for split in ("train", "validation", "test", "test_long")),
     ("optimizer.lr", Range(0)),
-    ("optimizer.betas", Items(2)),
+    ("optimizer.betas", PAIR),
     ("optimizer.eps", Range(0)),
     ("optimizer.weight_decay", Range(0)),
-    ("callbacks.timer.duration", Duration()),
-    ("trainer.devices", Devices()),
+    ("callbacks.timer.duration", POSITIVE_TIME),
+    ("trainer.devices", DEVICE_NUMBERS),
     ("trainer.num_nodes", Range(1, 4096)),
     ("trainer.accumulate_grad_batches", COUNT),
     ("trainer.check_val_every_n_epoch", COUNT),
@@ -166,9 +142,9 @@ FOREIGN: tuple[tuple[str, Limit], ...] = (
     ("trainer.limit_val_batches", Range(0, 2**31 - 1, above=True)),
     ("trainer.max_steps", COUNT),
     ("trainer.min_steps", COUNT),
-    ("trainer.max_time", Duration()),
+    ("trainer.max_time", POSITIVE_TIME),
     ("trainer.val_check_interval", Range(0, 2**31 - 1, above=True)),
-    ("trainer.val_check_interval", Duration()),
+    ("trainer.val_check_interval", POSITIVE_TIME),
     ("trainer.log_every_n_steps", Range(0, 2**31 - 1)),
     ("trainer.gradient_clip_val", Range(0)),
     ("trainer.gradient_clip_algorithm", OneOf(("norm", "value", None))),

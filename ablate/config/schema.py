@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
-from ablate.config.limits import PAIRS, Count, NotEmpty, OneOf, Range, Seed
+from ablate.config.limits import NOT_EMPTY, PAIRS, Count, OneOf, Range, Seed
 from ablate.config.study import USUAL, Claim, Levels, Match, Published, Screen, Shown, Study, Tune
 
 Component = dict[str, Any]
@@ -116,9 +116,9 @@ class Paths:
     a run.
     """
 
-    results: Annotated[str, NotEmpty()] = "results"  # folder for runs, sweeps and reports
-    cache: Annotated[str, NotEmpty()] = "cache"  # folder for tokenised corpora and downloads
-    experiments: Annotated[str, NotEmpty()] = "experiments"  # folder for evidence in git
+    results: Annotated[str, NOT_EMPTY] = "results"  # folder for runs, sweeps and reports
+    cache: Annotated[str, NOT_EMPTY] = "cache"  # folder for tokenised corpora and downloads
+    experiments: Annotated[str, NOT_EMPTY] = "experiments"  # folder for evidence in git
 
 
 @dataclass

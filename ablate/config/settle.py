@@ -1,8 +1,27 @@
-"""Set values of a config that depend on other values or on the machine, before any work."""
+"""Set values of a config that depend on other values or on the machine, before any work.
 
-from omegaconf import DictConfig
+A warm-up that is longer than the run is shortened, if it comes from the option of `scale`. With
+`budget.steps=150` alone, a warm-up of 190 steps would remain, and the learning rate would never
+reach its peak. The warm-up then becomes a fraction of the steps. All schedules read it from
+`budget.warmup`, so arms with and without warm-up still share peak and decay. A warm-up that the
+command itself sets is rejected if it is longer than the run.
+"""
 
-from ablate.config import precision, replaced, screen, warmup
+from collections.abc import Iterator
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf, read_write
+
+from ablate.config import precision, screen
+from ablate.config.leaves import leaves
+from ablate.config.notice import say_once
+from ablate.errors import UserError
+
+WARMUP = "budget.warmup"
+SHARE = 4  # number of steps per step of warm-up, as in the scales gpu and smoke
+SOURCES = ("experiment", "scale")  # groups whose options set keys of other groups
 
 
 def settle(config: DictConfig) -> None:
@@ -15,7 +34,104 @@ def settle(config: DictConfig) -> None:
         UserError: a screen is invalid, there is no GPU, or the command sets a warm-up longer than
             the run.
     """
-    replaced.announce(config)
+    words = _overrides(config)
+    if GlobalHydra.instance().is_initialized():
+        _announce_replaced(config, words)
     screen.expand(config)
     precision.settle(config)
-    warmup.settle(config)
+    if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):
+        _settle_warmup(config, given=WARMUP in map(_key, words))
+        _check_short(config)
+
+
+def _hydra_node(config: DictConfig) -> Any:
+    """Return Hydra's node of a config, or of this process; None without Hydra."""
+    node = config.get("hydra")
+    return HydraConfig.get() if node is None and HydraConfig.initialized() else node
+
+
+def _overrides(config: DictConfig) -> list[str]:
+    """Return the overrides of a run, including those that a sweep sets for this run."""
+    node = _hydra_node(config)
+    return [] if node is None else [*node.overrides.task]
+
+
+def _key(word: str) -> str:
+    return word.lstrip("+~").partition("=")[0]
+
+
+def _announce_replaced(config: DictConfig, words: list[str]) -> None:
+    """Print a message, once, for each option of the command whose keys the scale or the experiment
+    overrides: `scale=language optimizer=muon` does not use Muon's learning rate.
+    """
+    choices = _hydra_node(config).runtime.choices if words else {}
+    sources = [f"{name}={choices[name]}" for name in SOURCES if choices.get(name)]
+    for word in words:
+        group, _, option = word.lstrip("+").partition("=")
+        if group in SOURCES or choices.get(group) != option:
+            continue
+        if replaced := [*_replaced(config, group, option, {*map(_key, words)})]:
+            say_once(
+                f"{word} does not set {', '.join(replaced)}: these values come from "
+                f"{' or '.join(sources)}. To change a value, add it to the command"
+            )
+
+
+def _replaced(config: DictConfig, group: str, option: str, given: set[str]) -> Iterator[str]:
+    """Yield each key whose value in `config` differs from the file of an option, with both values.
+
+    Keys that the command sets (`given`) are left out, and so are values that follow from other
+    keys.
+    """
+    loader: Any = GlobalHydra.instance().config_loader()
+    folder, _, place = group.partition("@")
+    file = loader.repository.load_config(f"{folder}/{option}")
+    for key, value in leaves(file.config).items() if file else ():
+        name = f"{place or folder.replace('/', '.')}.{key}"
+        if name in given or "${" in str(value):
+            continue
+        if (current := OmegaConf.select(config, name, default=value)) != value:
+            yield f"{name} ({current} instead of {value})"
+
+
+def _settle_warmup(config: DictConfig, *, given: bool) -> None:
+    """Shorten a warm-up that is longer than the run; print a message once.
+
+    Args:
+        config: the config, which is changed.
+        given: whether the command sets `budget.warmup`.
+
+    Raises:
+        UserError: the command sets a warm-up longer than the run.
+    """
+    schedule: Any = OmegaConf.to_container(config.schedule, resolve=False)
+    reads = f"${{{WARMUP}}}" in schedule.values()
+    warmup, steps = config.budget.warmup, config.budget.steps
+    values = {
+        "schedule.warmup": schedule.get("warmup"),
+        WARMUP: warmup if reads and given else None,
+    }
+    for key, value in values.items():
+        if isinstance(value, int) and value > steps:
+            raise UserError(
+                f"{key}={value} is more than budget.steps={steps}, so the learning rate would "
+                f"never reach its peak: set {key}={steps // SHARE}, or schedule=no_warmup"
+            )
+    if reads and 0 < steps < warmup:
+        with read_write(config):
+            config.budget.warmup = max(1, steps // SHARE)
+        say_once(
+            f"budget.warmup is {config.budget.warmup} in this run: the {warmup} warm-up steps of "
+            f"the scale do not fit into budget.steps={steps}"
+        )
+
+
+def _check_short(config: DictConfig) -> None:
+    """Raise UserError if the learning rate would not reach its peak within `budget.short` steps."""
+    short, warmup = config.budget.short, OmegaConf.select(config, "schedule.warmup")
+    if short is not None and isinstance(warmup, int) and warmup > short:
+        raise UserError(
+            f"budget.short={short} is less than the warm-up of {warmup} steps, so that the rate "
+            "of the short run would not reach its peak: "
+            f"set budget.short={warmup}" + (f", or budget.warmup={short}" if short > 0 else "")
+        )

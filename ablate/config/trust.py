@@ -14,9 +14,9 @@ from typing import Any
 import yaml
 from hydra.utils import get_object
 
-from ablate.config.check import INSTANTIATE_KEYS
+from ablate.config.check import INSTANTIATE_KEYS, load
 from ablate.config.location import CONF
-from ablate.errors import UserError, first_line
+from ablate.errors import UserError
 
 Words = dict[str, object]  # keys that Hydra's instantiate interprets: _target_, _partial_, ...
 
@@ -33,7 +33,12 @@ def check_targets(config: Mapping[str, object], trust: Sequence[str]) -> None:
         UserError: a node constructs an object that is not trusted, or a value contains an
             unresolved interpolation.
     """
-    _check_resolved(config, "")
+    for key, value in _walk(config, ""):
+        if isinstance(value, str) and ("${" in value or value == "???"):  # OmegaConf executes it
+            raise UserError(
+                f"{key} is {value!r}, which has yet to be resolved, but the config of a finished "
+                "run has only values: restore its config.yaml"
+            )
     foreign = [(k, words) for k, words in _nodes(config, "") if not _is_allowed(words, _levels(k))]
     for key, words in foreign:
         if not _lies_in(words.get("_target_"), trust):
@@ -41,19 +46,6 @@ def check_targets(config: Mapping[str, object], trust: Sequence[str]) -> None:
     for key, words in foreign:  # importing a package executes its code, so this comes last
         if words["_target_"] not in trust:
             _check_kind(key, words, trust)
-
-
-def _check_resolved(node: Any, key: str) -> None:
-    """Raise UserError for an interpolation, which OmegaConf would execute; the config of a finished
-    run has none.
-    """
-    if isinstance(node, str) and ("${" in node or node == "???"):
-        raise UserError(
-            f"{key} is {node!r}, which has yet to be resolved, but the config of a finished run "
-            "has only values: restore its config.yaml"
-        )
-    for name, child in _children(node):
-        _check_resolved(child, _join(key, name))
 
 
 def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
@@ -67,11 +59,7 @@ def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
     """
     target = str(words["_target_"])
     levels = [level for level in _levels(key) if _is_allowed(level | {"_target_": target}, [words])]
-    try:
-        target_class = get_object(target)
-    except Exception as error:  # importing a module can raise any type
-        reason = first_line(error.__cause__ or error)
-        raise UserError(f"{key}._target_ is {target!r}, which cannot be loaded: {reason}") from None
+    target_class = load(key, target)
     if not isinstance(target_class, type) or not _lies_in(target_class.__module__, trust):
         raise _refusal(key, words, "which is not a class of a trusted package")
     if not any(
@@ -123,19 +111,18 @@ def _nodes(node: Any, key: str) -> Iterator[tuple[str, Words]]:
     """Yield every mapping that Hydra would instantiate: its full key, and the items that Hydra
     interprets, such as `_target_`.
     """
-    if isinstance(node, dict):
-        words = {name: value for name, value in node.items() if name in INSTANTIATE_KEYS}
-        if words:
-            yield key, words
-    for name, child in _children(node):
-        yield from _nodes(child, _join(key, name))
+    for path, value in _walk(node, key):
+        words = value if isinstance(value, dict) else {}
+        if interpreted := {name: words[name] for name in words if name in INSTANTIATE_KEYS}:
+            yield path, interpreted
 
 
-def _children(node: Any) -> Iterator[tuple[Any, Any]]:
-    if isinstance(node, dict):
-        yield from node.items()
-    if isinstance(node, list):
-        yield from enumerate(node)
+def _walk(node: Any, key: str) -> Iterator[tuple[str, Any]]:
+    """Yield a node and everything below it, with full keys."""
+    yield key, node
+    children = node if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for name, child in dict(children).items():
+        yield from _walk(child, _join(key, name))
 
 
 def _join(key: str, name: Any) -> str:

@@ -58,7 +58,7 @@ UNEXECUTED = (
         for name in ("record", "wandb", "stats", "evidence", "verdict", "errors", "process")
     ),
     *(f"ablate.config.{name}" for name in ("schema", "check", "limits")),
-    *(f"ablate.config.{name}" for name in ("precision", "warmup", "settle", "notice")),
+    *(f"ablate.config.{name}" for name in ("precision", "settle", "notice")),
     *(
         f"ablate.train.{name}"
         for name in ("compatibility", "evaluate", "progress", "summary", "tracking", "guard")

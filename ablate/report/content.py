@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ablate.config.labels import option_label, texts_of_task
-from ablate.config.titles import experiment_title
+from ablate.config.labels import experiment_title, option_label, texts_of_task
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import ReportedClaim, Run, Verdict
 from ablate.metric.table import Metric, metric_in_words, metric_of

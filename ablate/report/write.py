@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.config.titles import experiment_title
+from ablate.config.labels import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
 from ablate.phrases import text

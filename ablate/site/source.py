@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from ablate.config.labels import option_label
-from ablate.config.titles import experiment_title
+from ablate.config.labels import experiment_title, option_label
 from ablate.data.text import read_text
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence

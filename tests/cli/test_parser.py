@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.cli.parser import FOLDER, NUMBER, PATH, Parser, several, whole
+from ablate.cli.parser import FOLDER, NUMBER, PATH, TEXT, Parser, several, whole
 from ablate.errors import UserError
 
 
@@ -84,15 +84,16 @@ def test_overrides_of_the_config_stand_beside_a_commands_own_keys(parser):
 def test_a_folder_with_an_equals_sign_is_no_override(parser, tmp_path, monkeypatch):
     (tmp_path / "lr=0.1").mkdir()
     monkeypatch.chdir(tmp_path)
-    parser.take_overrides(["config_dir"])
+    parser.takes_overrides = True
+    parser.add_option("config-dir", "a folder", TEXT, "-cd")
     arguments = parser.read(["here", "--config-dir", "lr=0.1", "seed=1"])
     assert (arguments.config_dir, arguments.overrides) == ("lr=0.1", ["seed=1"])
 
 
 def test_a_value_of_an_option_is_checked(parser):
-    parser.take_overrides(["config_dir"])
+    parser.add_option("results-dir", "a folder", FOLDER)
     parser.add_option("runs", "number of runs", whole(2))
     assert parser.read(["here", "--runs", "3"]).runs == 3
-    for words in (["--runs", "1"], ["--config-dir", "nowhere"]):
+    for words in (["--runs", "1"], ["--results-dir", "nowhere"]):
         with pytest.raises(UserError, match=f"^{' '.join(words)}: it must be a "):
             parser.read(["here", *words])

@@ -82,6 +82,12 @@ def complaint(*overrides, folder=None):
         ("~budget.steps", ["leave out ~budget.steps, or set budget.steps=VALUE"]),
         ("~nowhere", ["nothing of this name", "leave out ~nowhere"]),
         ("~hydra", ["nothing of this name", "leave out ~hydra"]),
+        ("~trainer.max_steps", ["trainer.max_steps has no value", "leave out ~trainer.max_steps"]),
+        ("~optimizer.lr", ["optimizer.lr has no value", "leave out ~optimizer.lr"]),
+        ("data={a:b}", ["unknown key data.a: allowed here is max_words"]),
+        ("data=toy,multi30k", ["data=toy,multi30k: only a sweep takes several values"]),
+        ("seed", ["seed cannot be read: an override is key=value"]),
+        ("adapt.maps=[1]", ["unknown key adapt.maps"]),
         ("~trainer", ["trainer={", "choose an option", "set trainer._target_"]),
     ],
 )
@@ -141,6 +147,23 @@ def test_a_module_that_fails_without_a_message_is_named(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     message = complaint("loss._target_=fails_at_once.Loss")
     assert message == "loss._target_=fails_at_once.Loss cannot be loaded: AssertionError"
+
+
+def test_a_name_that_a_module_lacks_is_named(tmp_path, monkeypatch):
+    (tmp_path / "my_losses.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    message = complaint("loss._target_=my_losses.bad")
+    assert message.endswith("cannot be loaded: the module my_losses has no bad")
+
+
+def test_a_key_that_the_command_removes_cannot_be_set():
+    message = complaint("~paths", "paths.results=X")
+    assert message == "paths.results cannot be set, because ~paths removes it; leave out ~paths"
+
+
+def test_an_item_of_a_list_has_the_type_of_the_items():
+    message = complaint("adapt=lora", "adapt.maps=[1]")
+    assert message == "adapt.maps=[1]: each item must be text"
 
 
 def test_what_kwargs_would_swallow_is_refused():

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config.hydras import check_words, expand_home, read_flags
+from ablate.config.hydras import read_words
 from ablate.errors import UserError
 
 
 def test_the_words_that_lightning_adds_for_a_further_device_are_taken():
-    check_words(['hydra.run.dir="."', "hydra.job.name=train_ddp_process_1"])
-    check_words(["hydra.output_subdir=null"])
+    read_words(['hydra.run.dir="."', "hydra.job.name=train_ddp_process_1"])
+    read_words(["hydra.output_subdir=null"])
 
 
 @pytest.mark.parametrize("folder", ["elsewhere", '"elsewhere"'])
 def test_another_folder_is_refused_with_or_without_quotes(folder):
     with pytest.raises(UserError, match="paths.results=FOLDER"):
-        check_words([f"hydra.run.dir={folder}"])
+        read_words([f"hydra.run.dir={folder}"])
 
 
 @pytest.mark.parametrize(
@@ -31,13 +31,13 @@ def test_another_folder_is_refused_with_or_without_quotes(folder):
 )
 def test_flags_that_exclude_each_other_are_named(words):
     with pytest.raises(UserError, match="exclude each other"):
-        read_flags(words.split())
+        read_words(words.split())
 
 
 @pytest.mark.parametrize("words", ["--cfg jobs", "-c", "--info everything", "seed=1 --config-dir"])
 def test_a_flag_with_a_wrong_value_is_one_sentence(words):
     with pytest.raises(UserError, match="argument --"):
-        read_flags(words.split())
+        read_words(words.split())
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_flag_with_a_wrong_value_is_one_sentence(words):
     ["a=1 --cfg job b=2", "--cfg job a=1 b=2", "a=1 b=2 --cfg job", "a=1 b=2 -m", "-m a=1 b=2"],
 )
 def test_flags_may_stand_among_overrides(words):
-    assert read_flags(words.split()).overrides == ["a=1", "b=2"]
+    assert read_words(words.split()).overrides == ["a=1", "b=2"]
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_flags_may_stand_among_overrides(words):
     ],
 )
 def test_a_home_folder_at_the_beginning_of_a_value_is_expanded(word, expanded):
-    assert expand_home([word]) == [expanded.replace("HOME", str(Path.home()))]
+    assert read_words([word]).overrides == [expanded.replace("HOME", str(Path.home()))]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config.titles import experiment_title
+from ablate.config.labels import experiment_title
 from ablate.ledger.claims import read_questions
 from ablate.report.marks import arm_colours
 from ablate.site.front import CARDS, cards, questions

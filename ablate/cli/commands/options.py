@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ablate.cli.folders import SEARCHED, config_folders
-from ablate.cli.parser import PATH, Parser
+from ablate.cli.parser import PATH, TEXT, Parser
 from ablate.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ NEAR = 3  # largest number of names that an error suggests
 
 def add_arguments(parser: Parser) -> None:
     """Declare the config group, and the output file."""
-    parser.take_overrides(["config_dir"])
+    parser.takes_overrides = True  # for hydra.searchpath
+    parser.add_option("config-dir", "a folder with configs of your own", TEXT, "-cd")
     parser.add_argument(
         "group", metavar="GROUP", nargs="?", help="such as model/position; default: all"
     )
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.config.options import options
     from ablate.record.files import write_text
 
-    listed = options(_folders(arguments))
+    listed = options(config_folders(arguments.config_dir, arguments.overrides))
     groups = [word for word in arguments.overrides if not word.lstrip("+").startswith(SEARCHED)]
     for group in filter(None, (arguments.group, *groups)):
         listed = _of(group.strip("/"), listed)
@@ -72,21 +73,6 @@ def run(arguments: argparse.Namespace) -> None:
             f"{EXPERIMENT}: the files in conf/experiment, such as {EXAMPLE}; experiments/README.md "
             "describes them"
         )
-
-
-def _folders(arguments: argparse.Namespace) -> list[str]:
-    """Return the user's config folders.
-
-    Raises:
-        UserError: a folder does not exist.
-    """
-    from pathlib import Path
-
-    folders = config_folders(arguments.config_dir, arguments.overrides)
-    for folder in folders:
-        if not Path(folder).is_dir():
-            raise UserError(f"{folder}: there is no such folder; give a folder with config groups")
-    return folders
 
 
 def _of(group: str, listed: "list[Option]") -> "list[Option]":

@@ -24,7 +24,7 @@ FIRST = "composing and checking the runs"
 
 def add_arguments(parser: Parser) -> None:
     """Declare the available time; all other arguments are overrides of the config."""
-    parser.take_overrides()
+    parser.takes_overrides = parser.takes_flags = True
     parser.add_key(
         "minutes", "also plan the seeds that fit into so many minutes of wall time", whole(1)
     )
@@ -39,15 +39,17 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: a run of the sweep has a config that cannot work.
     """
-    if arguments.cfg or arguments.info:  # these flags show the config and start nothing
+    from ablate.config.hydras import read_words  # imports Hydra
+
+    given = read_words(arguments.overrides)
+    if given.cfg or given.info or given.hydra_help:  # these flags start nothing
         from ablate.cli.train import train
 
-        left_out = ("minutes=", "sample=", "--json")
-        sys.argv[1:] = [word for word in sys.argv[2:] if not word.startswith(left_out)]
+        sys.argv[1:] = given.words
         train()
         return
     with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
-        plans = _plans(arguments)
+        plans = _plans(given, arguments)
     from ablate.plan.wording import as_data, format_plan, solved
 
     if arguments.json:
@@ -59,23 +61,27 @@ def run(arguments: argparse.Namespace) -> None:
         print(solved(plan, arguments.minutes, claims))
 
 
-def _plans(arguments: argparse.Namespace) -> "dict[str, tuple[Plan, list[Sensitivity]]]":
+def _plans(
+    given: argparse.Namespace, arguments: argparse.Namespace
+) -> "dict[str, tuple[Plan, list[Sensitivity]]]":
     """Return the plan of the sweep and, with minutes=, a plan that fits into this time.
 
     Each plan comes with the effect sizes that its claims can detect.
+
+    Args:
+        given: the overrides and the flags of Hydra.
+        arguments: the command's arguments.
     """
     from pathlib import Path
 
     from ablate.cli.folders import config_folders
     from ablate.cli.train import explained
-    from ablate.config.hydras import expand_home
-    from ablate.config.smoke import with_own_seeds
     from ablate.sweep.begin import composed
 
-    config_dir = arguments.config_dir
-    words = with_own_seeds(expand_home(arguments.overrides))
-    place = (config_dir, arguments.config_path, arguments.config_name)
-    with explained(words, config_folders(config_dir, words)), composed(words, *place) as sweep:
+    words = given.overrides
+    place = (given.config_dir, given.config_path, given.config_name)
+    folders = config_folders(given.config_dir, words)
+    with explained(words, folders), composed(words, *place) as sweep:
         from ablate.plan.plan import claims, of_cells, priced  # torch; errors need not wait for it
         from ablate.sweep.runs import plan_runs
 
