@@ -97,7 +97,7 @@ def test_a_lost_checkpoint_of_the_best_weights_is_trained_again(go, kill, tmp_pa
 
 
 def test_a_folder_that_takes_nothing_can_still_be_read(go, finished, monkeypatch):
-    def refused(path):
+    def refused(*place):
         raise PermissionError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(training, "acquire", refused)
