@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ablate.cli.parser import PATH, Parser
 
 if TYPE_CHECKING:
-    from ablate.doctor.diagnosis import Diagnosis
+    from ablate.doctor.installation import Diagnosis
 
 
 def add_arguments(parser: Parser) -> None:
@@ -56,20 +56,16 @@ def _diagnoses(results: Path, cache: Path) -> "Iterator[Diagnosis]":
     """Yield the result of each check; checks that import torch or W&B, which takes seconds, come
     last.
     """
-    from ablate.doctor import machine
+    from ablate.doctor import installation
 
-    yield machine.look_at_program()
-    yield machine.look_at_machine()
-    yield machine.look_at_packages()
-    yield machine.look_at_extras()
-    from ablate.doctor.torch import look_at_devices, look_at_torch
+    yield installation.look_at_program()
+    yield installation.look_at_machine()
+    yield installation.look_at_packages()
+    yield installation.look_at_extras()
+    from ablate.doctor import runtime
 
-    yield look_at_torch()
-    yield look_at_devices()
-    from ablate.doctor.folders import look_at_cache, look_at_results
-
-    yield look_at_cache(cache)
-    yield look_at_results(results)
-    from ablate.doctor.tracking import look_at_wandb
-
-    yield look_at_wandb(results)
+    yield runtime.look_at_torch()
+    yield runtime.look_at_devices()
+    yield runtime.look_at_cache(cache)
+    yield runtime.look_at_results(results)
+    yield runtime.look_at_wandb(results)

@@ -6,18 +6,44 @@ import platform
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import dataclass
 
 from packaging.requirements import Requirement
 
 from ablate import __version__
 from ablate.config.location import PACKAGE
-from ablate.doctor.diagnosis import Diagnosis, size
 
 SHOWN = ("torch", "pytorch-lightning", "hydra-core", "wandb", "numpy")
 EXTRA = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
 NO_EXTRAS = ("", "dev", "docs", "browser")  # required libraries, and libraries for developers
 INSTALL = "pip install --upgrade ablate, or make setup in a clone"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The result of a check of the installation.
+
+    `check` is the name of the check, and `seen` describes the state of the checked part. `problem`
+    and `advice` are "" if there is no problem.
+    """
+
+    check: str
+    seen: str
+    problem: str = ""
+    advice: str = ""
+
+    def lines(self) -> list[str]:
+        """Return the lines that `ablate doctor` prints for this check: one with the state of the
+        checked part and, if there is a problem, one with the problem and the advice.
+        """
+        mark = "!" if self.problem else " "
+        first = f"{mark} {self.check:9} {self.seen}"
+        return [first, f"{'':12}{self.problem}: {self.advice}"] if self.problem else [first]
+
+
+def size(n_bytes: float | int) -> str:
+    """Return a number of bytes as text, in MB or GB."""
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"
 
 
 def look_at_program() -> Diagnosis:
@@ -110,8 +136,3 @@ def _problems(requirements: Iterable[Requirement]) -> str:
                 f"{needed.name} is {version}, but {needed.name}{needed.specifier} is needed"
             )
     return "; ".join(problems)
-
-
-def nearest(path: Path) -> Path:
-    """Return a path if it exists, else its nearest parent folder that exists."""
-    return next(candidate for candidate in (path, *path.parents) if candidate.exists())
