@@ -60,10 +60,10 @@ def split_claims(runs: Sequence[Run], study: Study) -> tuple[list[Claim], list[C
     """
     if not study.get("screen"):
         return study["claims"], []
-    lacking = [claim for claim in study["claims"] if _arms(claim) and not seeds_of(runs, claim)]
+    lacking = [claim for claim in study["claims"] if arms_of(claim) and not seeds_of(runs, claim)]
     judged, waiting = list[Claim](), list[Claim]()
     for claim in study["claims"]:
-        waits = claim in lacking or (bool(lacking) and not _arms(claim))
+        waits = claim in lacking or (bool(lacking) and not arms_of(claim))
         (waiting if waits else judged).append(claim)
     return judged, waiting
 
@@ -75,15 +75,18 @@ def seeds_of(runs: Iterable[Run], claim: Claim) -> set[int]:
     """
     by_run = [(run["levels"], run["seed"]) for run in runs]
     seeds = {seed for _, seed in by_run}
-    for arm in _arms(claim):
+    for arm in arms_of(claim):
         seeds &= {seed for levels, seed in by_run if levels.items() >= arm.items()}
     return seeds
 
 
-def _arms(claim: Claim) -> list[dict[str, object]]:
+def arms_of(claim: Claim) -> list[dict[str, object]]:
     """Return the levels of every arm that a claim names: its two sides, for an interaction also
-    those that are subtracted, and the arm that shows its sensitivity.
+    those that are subtracted, and the arm that shows its sensitivity, which differs from the
+    baseline in the levels of `loses`.
     """
-    arms = [claim["where"] | claim[side] for side in ("treatment", "baseline") if claim[side]]
-    arms += [arm | claim["minus"] for arm in arms if claim["minus"]]
-    return arms + ([claim["where"] | claim["loses"]] if claim.get("loses") else [])
+    sides = [claim["where"] | claim[side] for side in ("treatment", "baseline") if claim[side]]
+    arms = sides + [arm | claim["minus"] for arm in sides if claim["minus"]]
+    if loses := claim.get("loses"):
+        arms.append(claim["where"] | claim["baseline"] | loses)
+    return arms

@@ -17,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.errors import UserError
 from ablate.evidence.gather import SCREENING
 from ablate.evidence.join import Piece
+from ablate.evidence.looks import arms_of
 from ablate.evidence.registration import registration_hash
 from ablate.evidence.tuned import screening_seeds
 from ablate.evidence.types import Study
@@ -127,12 +128,7 @@ def check_claims(cells: Sequence[Cell], study: Study, hint: str = "") -> None:
         hint: end of the message about an arm without a run.
     """
     for claim in study["claims"]:
-        wanted = [claim["where"] | claim[part] for part in ("treatment", "baseline")]
-        if claim["minus"]:
-            wanted += [levels | claim["minus"] for levels in wanted]
-        if loses := claim.get("loses"):
-            wanted.append(claim["where"] | loses)
-        for levels in wanted:
+        for levels in arms_of(claim) or [claim["where"]]:
             if not any(cell.levels.items() >= levels.items() for cell in cells):
                 missing = ", ".join(_texts(levels))
                 raise UserError(f"study.claims, {claim['id']}: no run has {missing}{hint}")

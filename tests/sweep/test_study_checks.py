@@ -88,6 +88,18 @@ def test_the_arm_that_must_lose_must_exist(checked):
     assert checked(POST, PRE, ("model/residual=none",), claims=[claim]) is None
 
 
+def test_the_arm_that_must_lose_has_the_other_levels_of_the_baseline(checked):
+    sides = {
+        "treatment": {"model/residual": "pre_ln", "model/padding": "rows"},
+        "baseline": {"model/residual": "post_ln", "model/padding": "rows"},
+        "loses": {"model/residual": "none"},
+    }
+    claim = CLAIM | sides | {"kind": "non_inferiority", "margin": 1.0}
+    arms = [(f"model/residual={each}", "model/padding=rows") for each in ("pre_ln", "post_ln")]
+    with pytest.raises(UserError, match=r"no run has model/residual=none, model/padding=rows"):
+        checked(*arms, ("model/residual=none", "model/padding=columns"), claims=[claim])
+
+
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
