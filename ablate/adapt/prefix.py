@@ -15,12 +15,19 @@ What to expect: with pretrained weights, somewhat worse than LoRA, with fewer tr
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ablate.adapt.base import Adapt
 from ablate.config.limits import Count
 from ablate.errors import UserError
-from ablate.model.attention.base import Kernel
+from ablate.model.attention.base import (
+    Bias,
+    Kernel,
+    Keys,
+    Outputs,
+    Queries,
+    Values,
+    with_more_keys,
+)
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model
 from ablate.model.padding.base import Mask
@@ -68,6 +75,7 @@ class Prefixed(Kernel):
     """An attention kernel that calls another kernel with additional trained keys and values."""
 
     has_shares = False  # the weights of the tokens sum to less than 1
+    has_weights = False  # the values of the prefix are added
 
     def __init__(self, kernel: Kernel, n_heads: int, length: int, d_head: int) -> None:
         super().__init__()
@@ -82,44 +90,30 @@ class Prefixed(Kernel):
         for parameter in (self.keys, self.values):
             parameter.normal_(std=parameter.size(2) ** -0.5, generator=generator)
 
-    def prepare_queries(self, q: Float[Tensor, "B H Q E"]) -> Float[Tensor, "B H Q E"]:
+    def prepare_queries(self, q: Queries) -> Queries:
         """Return the queries as the wrapped kernel prepares them."""
         return self.kernel.prepare_queries(q)
 
-    def prepare_keys(self, k: Float[Tensor, "B H K E"]) -> Float[Tensor, "B H K E"]:
+    def prepare_keys(self, k: Keys) -> Keys:
         """Return the keys of the tokens as the wrapped kernel prepares them."""
         return self.kernel.prepare_keys(k)
 
-    def finish(
-        self, heads: Float[Tensor, "B H Q W"], x: Float[Tensor, "B Q D"]
-    ) -> Float[Tensor, "B H Q W"]:
+    def finish(self, heads: Outputs, x: Float[Tensor, "B Q D"]) -> Outputs:
         """Return the result of the wrapped kernel's `finish` for the heads."""
         return self.kernel.finish(heads, x)
 
-    def forward(
-        self,
-        q: Float[Tensor, "B H Q E"],
-        k: Float[Tensor, "B H K E"],
-        v: Float[Tensor, "B H K E"],
-        mask: Mask,
-        bias: Float[Tensor, "#B #H #Q #K"] | None,
-    ) -> Float[Tensor, "B H Q E"]:
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return the result of the wrapped kernel for the prefix followed by the tokens.
 
         The prefix consists of the trained keys and values. `mask` and `bias` apply to the tokens
         only; every query may attend to the whole prefix.
         """
-        room = (self.keys.size(1), 0)
-        pairs = mask.dense(q.size(2), k.size(2), q.device)
-        if pairs is not None:
-            pairs = F.pad(pairs.expand(-1, -1, -1, k.size(2)), room, value=True)
-        if bias is not None:
-            bias = F.pad(bias.expand(-1, -1, -1, k.size(2)), room)
+        mask, bias = with_more_keys(q, k, mask, bias, before=self.keys.size(1))
         k, v = (
             torch.cat([prefix.to(x.dtype).expand(len(x), -1, -1, -1), x], 2)
             for prefix, x in ((self.keys, k), (self.values, v))
         )
-        mixed: Tensor = self.kernel(q, k, v, Mask(pairs=pairs), bias)
+        mixed: Tensor = self.kernel(q, k, v, mask, bias)
         return mixed
 
 

@@ -13,11 +13,11 @@ from math import log
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ablate.loss.base import Loss, Scored
+from ablate.loss.base import Scored
 from ablate.loss.label_smoothing import LabelSmoothing
 
 
-class KullbackLeibler(Loss):
+class KullbackLeibler(LabelSmoothing):
     """The Kullback-Leibler divergence of the prediction from a smoothed target.
 
     It equals the smoothed cross-entropy minus the entropy of the target.
@@ -31,17 +31,11 @@ class KullbackLeibler(Loss):
         UserError: a value is invalid.
     """
 
-    mean_over_rows = True
-
-    def __init__(self, *, epsilon: float, target: str) -> None:
-        super().__init__()
-        self.cross_entropy = LabelSmoothing(epsilon=epsilon, target=target)
-
     def forward(
         self, logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the mean divergence from the smoothed target and the mean nll, both in nats."""
-        objective, nll = self.cross_entropy(logits, targets)
+        objective, nll = super().forward(logits, targets)
         return objective - self.entropy(logits.size(1)), nll
 
     def gradient(
@@ -51,12 +45,12 @@ class KullbackLeibler(Loss):
 
         The gradient is that of the divergence with respect to the logits.
         """
-        scored = self.cross_entropy.gradient(logits, targets, out)
+        scored = super().gradient(logits, targets, out)
         least = len(targets) * self.entropy(logits.size(1))
         return scored._replace(objective=scored.objective - least)
 
     def entropy(self, vocab: int) -> float:
         """Return the entropy of the smoothed target for this vocabulary size, in nats."""
-        q = self.cross_entropy.distribution(vocab)
+        q = self.distribution(vocab)
         masses = ((1, q.true), (1, q.pad), (vocab - 2, q.other))
         return -sum(n * p * log(p) for n, p in masses if p > 0)

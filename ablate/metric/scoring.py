@@ -6,42 +6,30 @@ and both are always reported.
 """
 
 import importlib.metadata
-from abc import ABC, abstractmethod
 
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from ablate.config.bleu import USUAL
 
 
-class Scoring(ABC):
+class Scoring:
     """The preparation of translations and references before BLEU is computed.
 
-    `tokenize` is the name of the sacreBLEU tokeniser that runs after `prepare`.
-    """
-
-    tokenize: str
-
-    @abstractmethod
-    def prepare(self, sentence: str) -> str:
-        """Return the sentence as it is passed to sacreBLEU."""
-
-    def sign(self, signature: str) -> str:
-        """Return sacreBLEU's signature, changed to describe the effect of `prepare`."""
-        return signature
-
-
-class Cased(Scoring):
-    """The preparation for BLEU that changes nothing: letter case is kept.
-
-    Only sacreBLEU tokenises the text. Compare models by this BLEU.
+    The class itself changes nothing: letter case is kept, and only sacreBLEU tokenises the text.
+    Compare models by this BLEU. `tokenize` is the name of the sacreBLEU tokeniser that runs after
+    `prepare`.
     """
 
     def __init__(self, tokenize: str = USUAL):
         self.tokenize = tokenize
 
     def prepare(self, sentence: str) -> str:
-        """Return the sentence unchanged."""
+        """Return the sentence as it is passed to sacreBLEU."""
         return sentence
+
+    def sign(self, signature: str) -> str:
+        """Return sacreBLEU's signature, changed to describe the effect of `prepare`."""
+        return signature
 
 
 class Tokenised(Scoring):
@@ -52,9 +40,8 @@ class Tokenised(Scoring):
     abbreviations is used, and apostrophes become separate tokens.
     """
 
-    tokenize = "none"
-
     def __init__(self, language: str):
+        super().__init__("none")
         self.language = language
         self.normalizer = MosesPunctNormalizer(lang=language)
         self.tokenizer = MosesTokenizer(lang=language)
@@ -72,7 +59,7 @@ class Tokenised(Scoring):
         return signature.replace("case:mixed", "case:lc").replace("tok:none", rules)
 
 
-class Lowered(Cased):
+class Lowered(Scoring):
     """The preparation for BLEU that only changes letters to lower case.
 
     It is for languages that Moses cannot tokenise.

@@ -81,7 +81,7 @@ def check_weights(model: nn.Module) -> None:
             raise UserError(
                 f"the outputs of {type(kernel).__name__} attention are not plain weighted sums of "
                 "the values, so there are no attention weights to measure: choose another "
-                "model/attention, such as fused"
+                "model/attention, such as fused, and not adapt=prefix"
             )
 
 

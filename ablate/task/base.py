@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 import torch
 import torch.distributed
+import torchmetrics
 from jaxtyping import Int, Num
 from torch import Tensor, nn
 
@@ -56,9 +57,11 @@ class Evaluation(nn.Module, ABC):
         One of the names is "nll".
         """
 
-    @abstractmethod
     def reset(self) -> None:
         """Clear all sums, so that another evaluation can begin."""
+        for part in self.modules():
+            if isinstance(part, torchmetrics.Metric):
+                part.reset()
 
     def begin(self, text: Text) -> None:  # noqa: B027
         """Prepare to score a split with these texts; called before its first batch."""

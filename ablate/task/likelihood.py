@@ -1,6 +1,7 @@
 """Evaluate tasks that generate no text by the likelihood of the true tokens."""
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from ablate.data.batch import Batch
 from ablate.data.vocabulary import PAD
-from ablate.metric.calibration import Calibration, predictions
+from ablate.metric.calibration import Calibration, Predictions, predictions
 from ablate.metric.table import METRICS
 from ablate.metric.token_mean import TokenMean
 from ablate.model.base import Model
@@ -21,12 +22,10 @@ LIKELIHOOD = {
 }
 
 
-class Likelihood(Evaluation):
-    """The negative log-likelihood (nll) of the targets, and exp(nll) as `perplexity`.
+class TokenScores(Evaluation):
+    """The nll of the targets; with `thorough`, also calibration error and accuracy.
 
-    nll is the mean over the targets (natural logarithm, no label smoothing); EOS counts if it is a
-    target. With `thorough`, the evaluation also computes the calibration error, and the accuracy of
-    the most likely token.
+    `rows` has the results of each line, by line number.
     """
 
     def __init__(self, *, thorough: bool) -> None:
@@ -34,7 +33,32 @@ class Likelihood(Evaluation):
         self.nll = TokenMean()
         self.calibration = Calibration()
         self.thorough = thorough
-        self.rows: dict[int, tuple[float, int]] = {}
+        self.rows: dict[int, Any] = {}
+
+    def read(self, scores: Predictions) -> None:
+        """Add the nll of predictions of target tokens; with `thorough`, also their calibration."""
+        self.nll.update(scores.nll, scores.correct.numel())
+        if self.thorough:
+            self.calibration.update(scores.confidence, scores.correct)
+
+    def calibrated(self) -> dict[str, float]:
+        """Return calibration error and accuracy; {} without `thorough`."""
+        scores = self.calibration.compute() if self.thorough else {}
+        return {name: float(value) for name, value in scores.items()}
+
+    def reset(self) -> None:
+        """Clear all sums, so that another evaluation can begin."""
+        super().reset()
+        self.rows = {}
+
+
+class Likelihood(TokenScores):
+    """The negative log-likelihood (nll) of the targets, and exp(nll) as `perplexity`.
+
+    nll is the mean over the targets (natural logarithm, no label smoothing); EOS counts if it is a
+    target. With `thorough`, the evaluation also computes the calibration error, and the accuracy of
+    the most likely token.
+    """
 
     def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
         """Add the scores of a batch's targets; the batch may have no targets."""
@@ -42,9 +66,8 @@ class Likelihood(Evaluation):
         if not real.any():
             return
         scores = predictions(model.head, model(batch.inputs)[real], batch.targets[real])
-        self.nll.update(scores.nll, scores.correct.numel())
+        self.read(scores)
         if self.thorough:
-            self.calibration.update(scores.confidence, scores.correct)
             sums = real.new_zeros(real.shape, dtype=torch.float64)
             sums[real] = scores.each.double()
             self.add(batch.lines, sums.sum(1), real.sum(1))
@@ -64,10 +87,8 @@ class Likelihood(Evaluation):
         """Return every score by name, computed from the batches of all processes."""
         nll = float(self.nll.compute())
         # exp overflows beyond about 709 nats
-        scores = {"nll": nll, "perplexity": math.exp(nll) if nll < 700 else math.inf}
-        if self.thorough:
-            scores |= {name: float(value) for name, value in self.calibration.compute().items()}
-        return scores
+        perplexity = math.exp(nll) if nll < 700 else math.inf
+        return {"nll": nll, "perplexity": perplexity, **self.calibrated()}
 
     def statistics(self) -> dict[str, Float[np.ndarray, "n 2"]]:
         """Return the statistics of "nll": one row for each line, in order.
@@ -81,12 +102,6 @@ class Likelihood(Evaluation):
                 _add(merged, line, total, count)
         rows = [merged[line] for line in sorted(merged)]
         return {"nll": np.array(rows, dtype=np.float64).reshape(-1, 2)}
-
-    def reset(self) -> None:
-        """Clear all sums, so that another evaluation can begin."""
-        self.nll.reset()
-        self.calibration.reset()
-        self.rows = {}
 
 
 def _add(rows: dict[int, tuple[float, int]], line: int, total: float, count: int) -> None:

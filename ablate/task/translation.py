@@ -25,17 +25,18 @@ from ablate.config.limits import OneOf, Range
 from ablate.data.batch import Batch, Draw, Ids
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.metric.bleu import WIDTH, CorpusBleu
-from ablate.metric.calibration import Calibration, Predictions, predictions
+from ablate.metric.calibration import predictions
 from ablate.metric.chrf import CorpusChrf
 from ablate.metric.corpus_score import CorpusScore
 from ablate.metric.meaning import doubt
-from ablate.metric.scoring import Cased, as_in_papers
+from ablate.metric.scoring import Scoring, as_in_papers
 from ablate.metric.table import METRICS, Metric
 from ablate.metric.token_mean import TokenMean
 from ablate.metric.words import WordScore, order, shared, shared_stems
 from ablate.model.base import Model, Seq2Seq
 from ablate.search.base import Search
-from ablate.task.base import Evaluation, Task, Text, of_all_processes, shifted, tensors
+from ablate.task.base import Task, Text, of_all_processes, shifted, tensors
+from ablate.task.likelihood import TokenScores
 
 
 class Translation(Task):
@@ -47,15 +48,8 @@ class Translation(Task):
         name: METRICS[name]
         for name in (
             *("nll", "bleu", "bleu_tokenised", "chrf", "length_ratio", "calibration_error"),
-            *(
-                "accuracy",
-                "changed",
-                "unended",
-                "decoder_passes",
-                "word_f1",
-                "stem_f1",
-                "word_order",
-            ),
+            *("accuracy", "changed", "unended", "decoder_passes"),
+            *("word_f1", "stem_f1", "word_order"),
         )
     }
 
@@ -105,7 +99,7 @@ def with_predicted_inputs(model: Model, inputs: Seq2Seq, gold: float) -> Seq2Seq
     return inputs._replace(tgt_in=torch.stack(chosen, 1))
 
 
-class Translations(Evaluation):
+class Translations(TokenScores):
     """The nll of the references, and scores of the model's translations.
 
     - nll: mean over the target tokens, including EOS (natural logarithm, no label smoothing).
@@ -124,25 +118,22 @@ class Translations(Evaluation):
     """
 
     def __init__(self, language: str, *, thorough: bool, tokenize: str = AUTO) -> None:
-        super().__init__()
+        super().__init__(thorough=thorough)
         tokenize = tokenizer(tokenize, language)
-        self.nll = TokenMean()
-        self.calibration = Calibration()
         self.unended = TokenMean()
         self.passes = TokenMean()
-        self.bleu = CorpusBleu(Cased(tokenize))
-        more: dict[str, CorpusScore] = {
-            "bleu_tokenised": CorpusBleu(as_in_papers(language, tokenize)),
-            "chrf": CorpusChrf(),
-            "word_f1": WordScore(shared),
-            "stem_f1": WordScore(shared_stems),
-            "word_order": WordScore(order),
-        }
-        self.scores = {"bleu": self.bleu, **(more if thorough else {})}
+        self.bleu = CorpusBleu(Scoring(tokenize))
+        self.scores: dict[str, CorpusScore] = {"bleu": self.bleu}
+        if thorough:
+            self.scores |= {
+                "bleu_tokenised": CorpusBleu(as_in_papers(language, tokenize)),
+                "chrf": CorpusChrf(),
+                "word_f1": WordScore(shared),
+                "stem_f1": WordScore(shared_stems),
+                "word_order": WordScore(order),
+            }
         # registered as modules as well, so that they move to the device
-        self.more = nn.ModuleList(more.values() if thorough else [])
-        self.thorough = thorough
-        self.rows: dict[int, tuple[str, list[int]]] = {}
+        self.registered = nn.ModuleList(self.scores.values())
 
     def update(self, model: Model, batch: Batch, search: Search, text: Text) -> None:
         """Translate the sources of a batch; add the scores, and the nll of the references."""
@@ -155,12 +146,6 @@ class Translations(Evaluation):
         self.end(torch.tensor([len(ids) for ids in hypotheses], device=limits.device), limits)
         references = [text.references[line] for line in batch.lines.tolist()]
         self.add(batch.lines, text.tokenizers.tgt.decode_lines(hypotheses), references)
-
-    def read(self, scores: Predictions) -> None:
-        """Add the nll of predictions of target tokens; with `thorough`, also their calibration."""
-        self.nll.update(scores.nll, scores.correct.numel())
-        if self.thorough:
-            self.calibration.update(scores.confidence, scores.correct)
 
     def end(self, lengths: Int[Tensor, " B"], limits: Int[Tensor, " B"]) -> None:
         """Count the translations that reach the length limit of the search.
@@ -199,8 +184,7 @@ class Translations(Evaluation):
             passes = float(self.passes.compute())
             if not math.isnan(passes):
                 scores["decoder_passes"] = passes
-            scores |= {name: float(value) for name, value in self.calibration.compute().items()}
-        return scores
+        return scores | self.calibrated()
 
     def doubt(self, references: Sequence[str]) -> str:
         """Return the reason why BLEU on these references would be meaningless, or ""."""
@@ -223,15 +207,3 @@ class Translations(Evaluation):
         parts = of_all_processes(self.rows)
         merged = {index: row for part in parts for index, row in part.items()}
         return [merged[index] for index in sorted(merged)]
-
-    def reset(self) -> None:
-        """Clear all sums, so that another evaluation can begin."""
-        for metric in (
-            self.nll,
-            self.calibration,
-            self.unended,
-            self.passes,
-            *self.scores.values(),
-        ):
-            metric.reset()
-        self.rows = {}

@@ -144,6 +144,7 @@ def test_norms_that_return_nan_are_no_norms_without_errors(data, model):
         ("layers", "model/norm=none", "model/norm=none leaves none"),
         ("layers", "model/residual=dual", "but Dual has several"),
         ("heads", "model/attention=differential", "there are no attention weights to measure"),
+        ("heads", "adapt=prefix", "no attention weights to measure: .* not adapt=prefix"),
         (
             "layers",
             "model/attention@model.cross.attention=additive",

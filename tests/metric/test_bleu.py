@@ -8,12 +8,12 @@ from ablate.config.bleu import tokenizer
 from ablate.errors import UserError
 from ablate.metric.bleu import CorpusBleu, bleu_from_statistics, bleu_of_resamples
 from ablate.metric.meaning import doubt
-from ablate.metric.scoring import Cased, Tokenised, as_in_papers
+from ablate.metric.scoring import Scoring, Tokenised, as_in_papers
 
 
 def test_cased_equals_sacrebleu_whatever_the_batches(corpus):
     hypotheses, references = corpus
-    metric = CorpusBleu(Cased())
+    metric = CorpusBleu(Scoring())
     for first in range(0, len(hypotheses), 7):
         rows = slice(first, first + 7)
         metric.update(metric.statistics(hypotheses[rows], references[rows]))
@@ -43,7 +43,7 @@ def test_tokenised_takes_unknown_language_codes():
 
 
 def test_signatures_name_the_scoring():
-    assert "case:mixed|eff:no|tok:13a|smooth:exp|version:" in CorpusBleu(Cased()).signature
+    assert "case:mixed|eff:no|tok:13a|smooth:exp|version:" in CorpusBleu(Scoring()).signature
     signature = CorpusBleu(Tokenised("de")).signature
     assert "case:lc|eff:no|tok:moses-de-normalised-" in signature and "none" not in signature
     assert "case:lc|eff:no|tok:zh|" in CorpusBleu(as_in_papers("zh", "zh")).signature
@@ -69,7 +69,7 @@ def test_chinese_is_counted_in_characters_and_no_clause_is_a_word():
     worse = ["我们今天去学校睡觉。", "他在河边喝水。", "老师说那本书不好看。"]
     scores = {}
     for by in ("zh", "13a"):
-        metric = CorpusBleu(Cased(by))
+        metric = CorpusBleu(Scoring(by))
         metric.update(metric.statistics(worse, CHINESE))
         scores[by] = metric.compute().item()
     assert scores["13a"] == 0
@@ -101,23 +101,23 @@ def test_japanese_and_korean_are_counted_in_their_words(by):
     packages, hypotheses, references, score, signature = SEGMENTED[by]
     for package in packages:
         pytest.importorskip(package)
-    metric = CorpusBleu(Cased(by))
+    metric = CorpusBleu(Scoring(by))
     metric.update(metric.statistics(hypotheses, references))
     assert metric.compute().item() == pytest.approx(score)
     assert signature in metric.signature
 
 
 def test_a_score_that_means_nothing_is_doubted():
-    warning = doubt(CorpusBleu(Cased()), CHINESE)
+    warning = doubt(CorpusBleu(Scoring()), CHINESE)
     assert (
         "13a" in warning and "100% of the references" in warning and "task.tokenize=zh" in warning
     )
-    assert doubt(CorpusBleu(Cased("zh")), CHINESE) == ""
-    assert doubt(CorpusBleu(Cased()), ["Der Hund läuft schnell ."] * 3) == ""
-    assert "task" not in doubt(CorpusBleu(Cased()), ["Ja", "Nein"])  # no tokeniser helps
-    assert "task.tokenize=ja-mecab" in doubt(CorpusBleu(Cased()), ["犬が走る。", "猫はねる。"])
-    assert "task.tokenize=flores200" in doubt(CorpusBleu(Cased()), ["ฉันกินข้าว"])
-    assert doubt(CorpusBleu(Cased()), []) == ""
+    assert doubt(CorpusBleu(Scoring("zh")), CHINESE) == ""
+    assert doubt(CorpusBleu(Scoring()), ["Der Hund läuft schnell ."] * 3) == ""
+    assert "task" not in doubt(CorpusBleu(Scoring()), ["Ja", "Nein"])  # no tokeniser helps
+    assert "task.tokenize=ja-mecab" in doubt(CorpusBleu(Scoring()), ["犬が走る。", "猫はねる。"])
+    assert "task.tokenize=flores200" in doubt(CorpusBleu(Scoring()), ["ฉันกินข้าว"])
+    assert doubt(CorpusBleu(Scoring()), []) == ""
 
 
 def test_a_tokeniser_that_is_not_installed_is_a_sentence(monkeypatch):
@@ -126,18 +126,18 @@ def test_a_tokeniser_that_is_not_installed_is_a_sentence(monkeypatch):
 
     monkeypatch.setattr("ablate.metric.bleu.BLEU", missing)
     with pytest.raises(UserError, match=r"ja-mecab .*pip install 'sacrebleu\[ja\]'.*tokenize=char"):
-        CorpusBleu(Cased("ja-mecab"))
+        CorpusBleu(Scoring("ja-mecab"))
     with pytest.raises(UserError, match=r"BLEU by zh cannot be .*: no such package"):
-        CorpusBleu(Cased("zh"))
+        CorpusBleu(Scoring("zh"))
 
 
 def test_unequal_lengths_are_an_error():
     with pytest.raises(ValueError):
-        CorpusBleu(Cased()).statistics(["a", "b"], ["a"])
+        CorpusBleu(Scoring()).statistics(["a", "b"], ["a"])
 
 
 def test_no_sentence_adds_nothing(corpus):
-    metric = CorpusBleu(Cased())
+    metric = CorpusBleu(Scoring())
     metric.update(metric.statistics(*corpus))
     before = metric.compute().item()
     metric.update(metric.statistics([], []))
@@ -146,7 +146,7 @@ def test_no_sentence_adds_nothing(corpus):
 
 @pytest.mark.parametrize("hypothesis", ["", "zzz", "Hund"])
 def test_hopeless_hypotheses_score_what_sacrebleu_says(hypothesis):
-    metric = CorpusBleu(Cased())
+    metric = CorpusBleu(Scoring())
     metric.update(metric.statistics([hypothesis], ["Der Hund läuft ."]))
     assert (
         metric.compute().item() == sacrebleu.corpus_bleu([hypothesis], [["Der Hund läuft ."]]).score
@@ -160,7 +160,7 @@ def test_no_warning_is_logged_about_tokenised_text(caplog):
 
 
 def test_resamples_agree_with_sacrebleu(corpus):
-    rows = CorpusBleu(Cased()).statistics(*corpus)
+    rows = CorpusBleu(Scoring()).statistics(*corpus)
     rng = np.random.default_rng(0)
     sums = np.array([rows[rng.integers(len(rows), size=size)].sum(0) for size in range(1, 400)])
     expected = [bleu_from_statistics(row) for row in sums]
@@ -169,7 +169,7 @@ def test_resamples_agree_with_sacrebleu(corpus):
 
 
 def test_resamples_of_single_sentences_agree_with_sacrebleu(corpus):
-    rows = CorpusBleu(Cased()).statistics(*corpus)
+    rows = CorpusBleu(Scoring()).statistics(*corpus)
     expected = [
         sacrebleu.corpus_bleu([hyp], [[ref]]).score for hyp, ref in zip(*corpus, strict=True)
     ]

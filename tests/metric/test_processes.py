@@ -8,13 +8,13 @@ import torch
 from ablate.metric.bleu import CorpusBleu
 from ablate.metric.calibration import Calibration
 from ablate.metric.chrf import CorpusChrf
-from ablate.metric.scoring import Cased, Tokenised
+from ablate.metric.scoring import Scoring, Tokenised
 from ablate.metric.token_mean import TokenMean
 
 
 def score(corpus, rank: int, world: int) -> list[float]:
     """Deal batches of five sentences to the ranks and return all scores."""
-    texts = [CorpusBleu(Cased()), CorpusBleu(Tokenised("de")), CorpusChrf()]
+    texts = [CorpusBleu(Scoring()), CorpusBleu(Tokenised("de")), CorpusChrf()]
     nll, calibration = TokenMean(), Calibration()
     hypotheses, references = corpus
     for batch in range(rank, 13, world):

@@ -8,7 +8,7 @@ from sacrebleu.significance import PairedTest
 
 from ablate.evidence.sentence_scores import bleu, contributions
 from ablate.metric.bleu import CorpusBleu, bleu_from_statistics
-from ablate.metric.scoring import Cased
+from ablate.metric.scoring import Scoring
 
 WORDS = list("abcdefghijklmnop")
 
@@ -22,7 +22,7 @@ def translations(n, noise, rng):
 @pytest.fixture
 def rows():
     hypotheses, references = translations(400, 0.15, np.random.default_rng(0))
-    return CorpusBleu(Cased()).statistics(hypotheses, references)
+    return CorpusBleu(Scoring()).statistics(hypotheses, references)
 
 
 def test_the_mean_is_corpus_bleu(rows):
@@ -55,7 +55,7 @@ def test_the_difference_of_one_seed_agrees_with_sacrebleus_paired_bootstrap():
     scorer = {"BLEU": BLEU(tokenize="none", force=True, references=[references])}
     _, scores = PairedTest(systems, scorer, [references], test_type="bs", n_samples=3000)()
     baseline, other = scores["BLEU"]
-    count = CorpusBleu(Cased())
+    count = CorpusBleu(Scoring())
     parts = contributions(count.statistics(better, references))
     parts = parts - contributions(count.statistics(worse, references))
     assert parts.mean() == pytest.approx(other.score - baseline.score, abs=0.01)

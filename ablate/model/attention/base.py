@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ablate.config.limits import check_one_of
 from ablate.errors import UserError
@@ -118,6 +119,27 @@ class Kernel(nn.Module, ABC):
         if self.reads_positions:
             mask = mask.at(slots.positions, slots.past_positions)
         return self(q, keys, values, mask, bias)
+
+
+def with_more_keys(
+    q: Queries, k: Keys, mask: Mask, bias: Bias | None, *, before: int = 0, behind: int = 0
+) -> tuple[Mask, Tensor | None]:
+    """Return mask and bias for more keys, to which every query may attend without a bias.
+
+    Args:
+        q: queries.
+        k: the keys to which `mask` and `bias` apply.
+        mask: says which keys a query may attend to.
+        bias: added to the scores.
+        before: number of further keys before k.
+        behind: number of further keys behind k.
+    """
+    pairs = mask.dense(q.size(2), k.size(2), q.device)
+    if pairs is not None:
+        pairs = F.pad(pairs.expand(-1, -1, -1, k.size(2)), (before, behind), value=True)
+    if bias is not None:
+        bias = F.pad(bias.expand(-1, -1, -1, k.size(2)), (before, behind))
+    return Mask(pairs=pairs), bias
 
 
 class KeysValues(Cache):

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ablate.model.attention.base import Bias, Keys, Outputs, Queries, Values
+from ablate.model.attention.base import Bias, Keys, Outputs, Queries, Values, with_more_keys
 from ablate.model.attention.fused import Fused
 from ablate.model.padding.base import Mask
 
@@ -48,10 +48,5 @@ class Sink(Fused):
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
         sink = self.sink[:, None].to(k.dtype).expand(len(k), -1, -1, -1)
-        keys, values = torch.cat([k, sink], 2), F.pad(v, (0, 0, 0, 1))
-        pairs = mask.dense(q.size(2), k.size(2), q.device)
-        if pairs is not None:
-            pairs = F.pad(pairs.expand(-1, -1, -1, k.size(2)), (0, 1), value=True)
-        if bias is not None:
-            bias = F.pad(bias.expand(-1, -1, -1, k.size(2)), (0, 1))
-        return super().forward(q, keys, values, Mask(pairs=pairs), bias)
+        mask, bias = with_more_keys(q, k, mask, bias, behind=1)
+        return super().forward(q, torch.cat([k, sink], 2), F.pad(v, (0, 0, 0, 1)), mask, bias)

@@ -6,32 +6,26 @@ Source: arXiv:1706.03762, section 3.4, without its shared matrix. What differs: 
     more parameters, and with little data a slightly lower BLEU than tied matrices.
 """
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from ablate.model.embedding.base import Embedding
-from ablate.model.embedding.table import Table
+from ablate.model.embedding.tied_target import TiedTarget
 
 
-class Separate(Embedding):
+class Separate(TiedTarget):
     """An embedding with separate matrices for source, target and output projection."""
 
     def __init__(
         self, *, d_model: int, src_vocab: int, tgt_vocab: int, joint_vocab: bool, scaled: bool
     ) -> None:
-        super().__init__()
-        if src_vocab:
-            self.src = Table(src_vocab, d_model, scaled=scaled)
-        self.tgt = Table(tgt_vocab, d_model, scaled=scaled)
+        super().__init__(
+            d_model=d_model,
+            src_vocab=src_vocab,
+            tgt_vocab=tgt_vocab,
+            joint_vocab=joint_vocab,
+            scaled=scaled,
+        )
         self.output = nn.Linear(d_model, tgt_vocab, bias=False)
-
-    def embed_src(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
-        """Return the vectors of source tokens."""
-        return self.src(src)
-
-    def embed_tgt(self, tgt_in: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
-        """Return the vectors of target tokens."""
-        return self.tgt(tgt_in)
 
     def output_weight(self) -> Float[Tensor, "V D"]:
         """Return the matrix of the output projection."""

@@ -9,11 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ablate.errors import UserError
-from ablate.model.embedding.base import Embedding
-from ablate.model.embedding.table import Table
+from ablate.model.embedding.tied_target import TiedTarget
 
 
-class TiedAll(Embedding):
+class TiedAll(TiedTarget):
     """A single matrix for both embeddings and the output projection.
 
     Raises:
@@ -23,23 +22,16 @@ class TiedAll(Embedding):
     def __init__(
         self, *, d_model: int, src_vocab: int, tgt_vocab: int, joint_vocab: bool, scaled: bool
     ) -> None:
-        super().__init__()
         if not joint_vocab:
             raise UserError(
                 "model/embedding=tied_all needs one joint vocabulary, and tokenizer makes two: "
                 "choose a joint tokenizer, or model/embedding=tied_target or separate"
             )
-        # named as in the other options, so that all start from the same initial values
-        self.tgt = Table(tgt_vocab, d_model, scaled=scaled)
+        # the table is named `tgt`, so that all options start from the same initial values
+        super().__init__(
+            d_model=d_model, src_vocab=0, tgt_vocab=tgt_vocab, joint_vocab=True, scaled=scaled
+        )
 
     def embed_src(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S D"]:
         """Return the vectors of source tokens."""
         return self.tgt(src)
-
-    def embed_tgt(self, tgt_in: Int[Tensor, "B T"]) -> Float[Tensor, "B T D"]:
-        """Return the vectors of target tokens."""
-        return self.tgt(tgt_in)
-
-    def output_weight(self) -> Float[Tensor, "V D"]:
-        """Return the matrix of the output projection."""
-        return self.tgt.weight

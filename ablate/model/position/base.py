@@ -1,6 +1,6 @@
 """The interface of position options, such as sinusoids or rotary positions."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from jaxtyping import Float, Int
@@ -67,18 +67,49 @@ class Position(nn.Module, ABC):
         return None
 
 
-def vectors(level: str, of: Position) -> Position:
-    """Return `of` if its method `embed` adds a fixed or learned vector to each token.
+class FixedVectors(Position):
+    """Positions that add a fixed vector to each token, from a table that grows when needed."""
 
-    `level` is the option of model/position that needs such vectors; it is used in the message.
+    table: Tensor
+
+    def __init__(self, *, d_model: int) -> None:
+        super().__init__()
+        self.register_buffer("table", self.vectors(512, d_model), persistent=False)
+
+    @abstractmethod
+    def vectors(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
+        """Return the vectors of positions 0 to length - 1, which do not depend on `length`."""
+
+    def embed(self, x: Tokens, positions: Positions) -> Tokens:
+        """Return x plus the vector of each position."""
+        end = int(positions.max()) + 1
+        if end > self.table.size(0):
+            self.table = self.vectors(2 * end, x.size(2)).to(self.table)
+        return x + self.table[positions]
+
+
+class OfVectors(Position):
+    """Positions that use the fixed or learned vectors of another option in a new way.
+
+    Args:
+        level: this option of model/position, for the message.
+        of: the other option, whose method `embed` adds a vector to each token.
 
     Raises:
         UserError: `of` adds no vectors, or its output depends on earlier tokens.
     """
-    kind = type(of)
-    if kind.embed is Position.embed or kind.step is not Position.step:
-        raise UserError(
-            f"model.position.of is {kind.__name__}: model/position={level} needs positions that "
-            "are vectors, such as model/position@model.position.of=learned"
-        )
-    return of
+
+    def __init__(self, level: str, of: Position) -> None:
+        super().__init__()
+        kind = type(of)
+        if kind.embed is Position.embed or kind.step is not Position.step:
+            raise UserError(
+                f"model.position.of is {kind.__name__}: model/position={level} needs positions "
+                "that are vectors, such as model/position@model.position.of=learned"
+            )
+        self.of = of
+
+    @property
+    def longest(self) -> int | None:
+        """The largest number of positions that have vectors; None: there is no limit."""
+        return self.of.longest

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from ablate.model.linear import Linear
-from ablate.model.position.base import Position, Positions, Tokens, vectors
+from ablate.model.position.base import OfVectors, Position, Positions, Tokens
 
 
-class Concatenated(Position):
+class Concatenated(OfVectors):
     """Concatenates embeddings with position vectors, and maps the result to d_model channels.
 
     Args:
@@ -32,14 +32,8 @@ class Concatenated(Position):
     """
 
     def __init__(self, *, d_model: int, of: Callable[..., Position]) -> None:
-        super().__init__()
-        self.of = vectors("concatenated", of(d_model=d_model))
+        super().__init__("concatenated", of(d_model=d_model))
         self.map = Linear(2 * d_model, d_model)
-
-    @property
-    def longest(self) -> int | None:
-        """The largest number of positions that have vectors; None: there is no limit."""
-        return self.of.longest
 
     def embed(self, x: Tokens, positions: Positions) -> Tokens:
         """Return W [x; p] + b."""

@@ -13,10 +13,10 @@ What to expect: in shallow models, the quality of vectors that are added once; i
 
 from collections.abc import Callable
 
-from ablate.model.position.base import Position, Positions, Tokens, vectors
+from ablate.model.position.base import OfVectors, Position, Positions, Tokens
 
 
-class EveryLayer(Position):
+class EveryLayer(OfVectors):
     """Positions that add a position vector to the input of every self-attention.
 
     Args:
@@ -28,13 +28,7 @@ class EveryLayer(Position):
     """
 
     def __init__(self, *, d_model: int, of: Callable[..., Position]) -> None:
-        super().__init__()
-        self.of = vectors("every_layer", of(d_model=d_model))
-
-    @property
-    def longest(self) -> int | None:
-        """The largest number of positions that have vectors; None: there is no limit."""
-        return self.of.longest
+        super().__init__("every_layer", of(d_model=d_model))
 
     def within(self, x: Tokens, positions: Positions) -> Tokens:
         """Return x plus the position vectors."""

@@ -17,10 +17,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ablate.config.limits import Seed
-from ablate.model.position.base import Position, Positions, Tokens
+from ablate.model.position.base import FixedVectors
 
 
-class FixedRandom(Position):
+class FixedRandom(FixedVectors):
     """Positions that add a random vector of fixed norm.
 
     Args:
@@ -28,12 +28,9 @@ class FixedRandom(Position):
         draw: seed of the random vectors.
     """
 
-    table: Tensor
-
     def __init__(self, *, d_model: int, draw: Seed) -> None:
-        super().__init__()
         self.draw = draw
-        self.register_buffer("table", self.vectors(512, d_model), persistent=False)
+        super().__init__(d_model=d_model)
 
     def vectors(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
         """Return the vectors of positions 0 to length - 1, which do not depend on `length`."""
@@ -41,10 +38,3 @@ class FixedRandom(Position):
         normal = np.random.default_rng(self.draw).standard_normal((length, d_model))
         unit = normal / np.linalg.norm(normal, axis=1, keepdims=True)
         return torch.tensor(unit * (d_model / 2) ** 0.5, dtype=torch.float32)
-
-    def embed(self, x: Tokens, positions: Positions) -> Tokens:
-        """Return x plus the random vector of each position."""
-        end = int(positions.max()) + 1
-        if end > self.table.size(0):
-            self.table = self.vectors(2 * end, x.size(2)).to(self.table)
-        return x + self.table[positions]

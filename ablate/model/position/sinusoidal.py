@@ -18,13 +18,13 @@ from torch import Tensor
 
 from ablate.config.limits import check_one_of
 from ablate.errors import UserError
-from ablate.model.position.base import Position, Positions, Tokens
+from ablate.model.position.base import FixedVectors
 
 LAYOUTS = ("interleaved", "halves")
 SPACINGS = ("half", "half_minus_one")
 
 
-class Sinusoidal(Position):
+class Sinusoidal(FixedVectors):
     """Positions that add sines and cosines of geometrically spaced wavelengths.
 
     Args:
@@ -38,10 +38,7 @@ class Sinusoidal(Position):
         UserError: an argument has a value that is not allowed.
     """
 
-    table: Tensor
-
     def __init__(self, *, d_model: int, layout: str, spacing: str) -> None:
-        super().__init__()
         check_one_of("model.position.layout", layout, LAYOUTS)
         check_one_of("model.position.spacing", spacing, SPACINGS)
         least = 4 if spacing == "half_minus_one" else 2
@@ -52,9 +49,9 @@ class Sinusoidal(Position):
             )
         self.layout = layout
         self.n_steps = d_model // 2 - (spacing == "half_minus_one")
-        self.register_buffer("table", self.sinusoids(512, d_model), persistent=False)
+        super().__init__(d_model=d_model)
 
-    def sinusoids(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
+    def vectors(self, length: int, d_model: int) -> Float[Tensor, "L D"]:
         """Return the position vectors of positions 0 to length - 1."""
         # float64: at position 500 a float32 angle is already wrong in the fifth decimal
         return self.formula(torch.arange(length), d_model).float()
@@ -65,10 +62,3 @@ class Sinusoidal(Position):
         angle = positions[:, None] * 10000.0 ** (-pair / self.n_steps)
         axis = 2 if self.layout == "interleaved" else 1
         return torch.stack([angle.sin(), angle.cos()], axis).flatten(1)
-
-    def embed(self, x: Tokens, positions: Positions) -> Tokens:
-        """Return x plus the sinusoids."""
-        end = int(positions.max()) + 1
-        if end > self.table.size(0):
-            self.table = self.sinusoids(2 * end, x.size(2)).to(self.table)
-        return x + self.table[positions]
