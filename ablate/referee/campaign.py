@@ -306,14 +306,8 @@ class Journal:
         else:
             analysis = analyse(rules, number, baseline, results, looks)
             entry |= {"decision": analysis.decision, "next": len(results) + analysis.wanted}
-            more = {
-                "effect": analysis.effect,
-                "interval": list(analysis.interval),
-                "p": analysis.p,
-                "level": analysis.level,
-                "runs": len(results),
-                **_runs_wanted(name, analysis.wanted),
-            }
+            more = {key: vars(analysis)[key] for key in ("effect", "interval", "p", "level")}
+            more |= {"runs": len(results), **_runs_wanted(name, analysis.wanted)}
         candidates[name] = entry
         if entry["decision"] == KEEP:
             self.state["baseline"] = {"arm": name, "skip": len(results)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.table import Rows, Table, label_among
-from ablate.referee.effects import Effect, effect_of, failure_rates, joined
+from ablate.referee.effects import Effect, effect_of, failure_rates
 from ablate.referee.question import LEAVE_OUT, Claim, Question
 from ablate.referee.runs import Arm, Runs, arms_of, runs_of
 from ablate.stats.holm import Tests, adjust
@@ -223,23 +223,19 @@ def measure(claim: Claim, runs: Runs) -> list[Measured]:
 def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
     arms = tuple(arms_of(claim, runs, rows))
     effect, incomplete = effect_of(claim, runs, arms)
-    textbook: dict[str, float] = {}
-    corrected: dict[str, float] = {}
+    kind, textbook, corrected = KINDS[claim.kind], Tests(), Tests()
     if isinstance(effect, MeanDifference) and effect.skewness is not None:
         plain = replace(effect, skewness=None)
-        textbook, corrected = _tests(claim, plain), _tests(claim, effect)
+        textbook, corrected = (kind.tests(each, claim.margin) for each in (plain, effect))
         effect = effect if runs.design.corrects else plain
+    p, problem = kind.tests(effect, claim.margin), _problem(claim, arms, effect)
     measured = Measured(
-        *(claim, group, arms, effect, _tests(claim, effect), _problem(claim, arms, effect)),
+        *(claim, group, arms, effect, p, problem),
         incomplete=incomplete,
         p_textbook=textbook,
         p_corrected=corrected,
     )
     return _with_failures(measured, arms, runs)
-
-
-def _tests(claim: Claim, effect: Effect) -> dict[str, float]:
-    return KINDS[claim.kind].tests(effect, claim.margin)
 
 
 def _problem(claim: Claim, arms: tuple[Arm, ...], effect: Effect) -> str:
@@ -312,7 +308,9 @@ def _over_all(claim: Claim, by_dataset: Sequence[Measured], runs: Runs) -> Measu
         problem = f"failed runs leave {lost} of {len(by_dataset)} datasets without an estimate"
         effect = replace(effect, parts=())
     measured = Measured(
-        *(claim, OVER_ALL, (), effect, _tests(claim, effect), problem, len(empty)),
+        *(claim, OVER_ALL, (), effect, KINDS[claim.kind].tests(effect, claim.margin)),
+        problem=problem,
+        incomplete=len(empty),
         spread=spread,
         groups=len(effects),
     )
@@ -330,7 +328,8 @@ def _joined(claim: Claim, effects: Sequence[Effect]) -> tuple[Effect, float | No
         first, of_first, second, of_second = map(sum, zip(*counts, (0, 0, 0, 0), strict=True))
         return Rates(first, of_first, second, of_second), None
     if claim.kind == "exact":
-        return joined(claim, [e for e in effects if isinstance(e, Exact)]), None
+        cases = [case for e in effects if isinstance(e, Exact) for case in e.cases]
+        return Exact(cases, claim.tolerance, claim.margin), None
     values = np.array([effect.effect for effect in effects])
     errors = np.array([e.error for e in effects if isinstance(e, MeanDifference)])
     spread = None

@@ -10,7 +10,7 @@ make is only about the runs in the table. A run without a finite value violates 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -95,16 +95,6 @@ def _cases(claim: Claim, runs: Runs, arms: Arms) -> tuple[Exact, int]:
         deviations, incomplete = treatment - baseline, int((~whole).sum())
     cases = [Case(place, float(value), None) for place, value in enumerate(np.sort(deviations))]
     return Exact(cases, claim.tolerance, claim.margin), incomplete
-
-
-def joined(claim: Claim, parts: Iterable[Exact]) -> Exact:
-    """Return the deviations of the runs on all datasets as one object.
-
-    Args:
-        claim: a claim that must hold in every run.
-        parts: the deviations on each dataset.
-    """
-    return Exact([case for part in parts for case in part.cases], claim.tolerance, claim.margin)
 
 
 def _of_means(
