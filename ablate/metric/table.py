@@ -41,9 +41,10 @@ class Metric:
     @property
     def axis(self) -> str:
         """The label of a plot's axis for this metric: name and unit, unless the name has the
-        unit.
+        unit, or ends with another explanation in brackets.
         """
-        return self.name if self.unit in self.name else f"{self.name} ({self.unit})"
+        explained = self.unit in self.name or self.name.endswith(")")
+        return self.name if explained else f"{self.name} ({self.unit})"
 
     @property
     def named(self) -> str:

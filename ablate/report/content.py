@@ -199,12 +199,10 @@ def _test(claim: ReportedClaim) -> str:
 
 
 def _quantity(metric: Metric) -> str:
-    """Return the name of a metric with its unit, unless the name already contains the unit."""
-    unit = "" if metric.unit == "count" else metric.unit
-    if unit == "points":
-        return f"{metric.name} in {unit}"
-    named = not unit or unit in metric.name or metric.name.endswith(")")
-    return metric.name if named else f"{metric.name} ({unit})"
+    """Return the name of a metric as part of a sentence, with its unit unless it is a count."""
+    if metric.unit == "points":
+        return f"{metric.name} in points"
+    return metric.name if metric.unit == "count" else metric.axis
 
 
 def _condition(claim: ReportedClaim) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.config.labels import option_label
-from ablate.metric.table import metric_of
+from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import interpretation, interval, listed, percent, probability, text
 from ablate.verdict.wording.effects import interval_text
 from ablate.verdict.wording.layers import bounds
@@ -93,3 +93,9 @@ def test_a_reading_is_shown_where_two_claims_have_the_same_statement():
     plain = {"statement": "BLEU rises."}
     claims = [*same, alone, plain]
     assert [interpretation(claim, claims) for claim in claims] == ["early", "late", "", ""]
+
+
+def test_a_name_that_explains_its_values_in_brackets_has_no_second_brackets():
+    assert metric_of("test/skill").axis == "test skill (0 is chance, 1 the best possible)"
+    named = metric_in_words("test/skill", "the skill (0 is chance, 1 perfect)")
+    assert named.axis == "the skill (0 is chance, 1 perfect)"
