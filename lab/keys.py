@@ -107,7 +107,6 @@ SHARED = {
     "min_delta": "smallest change of `monitor` that counts as an improvement",
     "logging_interval": "when the learning rate is logged: after each step or each epoch",
     "interval": "when the elapsed time is checked: after each step or each epoch",
-    "n_decoder_layers": "number of decoder layers",
     "name": "name of the subfolder for the log files",
 }
 
