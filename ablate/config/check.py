@@ -21,7 +21,8 @@ from omegaconf.errors import InterpolationResolutionError, InterpolationToMissin
 from ablate.config.arguments import parameters
 from ablate.config.hints import ALIASES, WORDS, chosen_by, groups, nearest, options_of, unknown
 from ablate.config.interfaces import NAMED, check_interface
-from ablate.config.kinds import PLAIN, alternatives, fits, is_simple, must_be
+from ablate.config.interpolations import explain_interpolation
+from ablate.config.kinds import PLAIN, alternatives, fits, is_simple, must_be, shown
 from ablate.config.limits import FOREIGN, Limit
 from ablate.errors import UserError, first_line
 
@@ -31,7 +32,8 @@ INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_
 UNTYPED = {Any, inspect.Parameter.empty}  # annotations that allow every value
 # Arguments of Lightning's trainer that ablate sets itself, and what to use in their place.
 OURS: dict[str, str] = WORDS["trainer"]
-REQUIRED = ("optimizer.lr", "trainer.max_steps")  # arguments that have defaults, but not ours
+# arguments that have defaults, but not ours
+REQUIRED = ("optimizer.lr", "trainer.max_steps", "trainer.precision")
 
 
 def check_study_keys(config: DictConfig) -> None:
@@ -111,7 +113,7 @@ def _resolvable(config: DictConfig) -> None:
     except InterpolationToMissingValueError:
         pass  # the missing value is reported by the next check
     except InterpolationResolutionError as error:
-        raise UserError(f"{error.full_key}: {(error.msg or str(error)).splitlines()[0]}") from None
+        raise UserError(f"{error.full_key}: {explain_interpolation(error)}") from None
 
 
 def _walk(value: Any, path: str, annotation: Any = Any) -> None:
@@ -185,7 +187,7 @@ def _check_kind(key: str, value: Any, annotation: Any) -> None:
     if all(isinstance(kind, type) and kind not in PLAIN for kind in named):
         _check_group(key, value)
     elif not any(fits(value, kind) for kind in kinds):
-        raise UserError(f"{key}={value}: {must_be(kinds, value)}")
+        raise UserError(f"{key}={shown(value)}: {must_be(kinds, value)}")
 
 
 def _check_choice(key: str, value: Any) -> None:
@@ -216,7 +218,7 @@ def _check_limits(key: str, value: Any, annotation: Any) -> None:
     foreign = [limit for name, limit in FOREIGN if name == key]
     for limit in (*foreign, *getattr(annotation, "__metadata__", ())):
         if isinstance(limit, Limit) and not limit.allows(value):
-            raise UserError(f"{key}={value}: it must {limit}")
+            raise UserError(f"{key}={shown(value)}: it must {limit}")
 
 
 def _signature(target: str, path: str) -> dict[str, inspect.Parameter]:

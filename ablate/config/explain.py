@@ -19,12 +19,15 @@ from hydra._internal.hydra import Hydra
 from hydra.conf import HydraConf
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
-from omegaconf import OmegaConf
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from ablate.config.hints import groups, options_of, unknown, unknown_level
+from ablate.config.interpolations import explain_interpolation
 from ablate.config.kinds import alternatives, must_be
 from ablate.config.location import CONF
+from ablate.config.lookup import obstacle
 from ablate.config.schema import Config
 from ablate.errors import first_line
 
@@ -32,6 +35,10 @@ COMPOSITION = "hydra/_internal/config_loader_impl.py"
 UNKNOWN_KEY = (ConfigAttributeError, ConfigKeyError)
 OVERRIDE = re.compile(r"Could not override '(?P<key>.+)'|Error merging override (?P<word>.+)")
 FILE = re.compile(r"In '(.+)': \w+ raised while composing")
+TWICE = re.compile(
+    r"Multiple values for (.+)\. To override|(.+) appears more than once in the final defaults"
+    r"|Could not append to config\. An item is already at '(.+)'"
+)
 AMBIGUOUS = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|$)")
 
 
@@ -81,11 +88,15 @@ def _explain(error: Any, line: str, words: Sequence[str]) -> str:
     if isinstance(error, hydra.errors.OverrideParseException):
         return _explain_unreadable(error.override)
     if file := FILE.match(line):
-        return _explain_file(file[1], error.__context__)
+        return _explain_place(file[1], words) or _explain_file(file[1], error.__context__)
     if given := OVERRIDE.search(line):
-        key = given["key"] or ""
-        refused = given["word"] or key
-        return _explain_group(key, words) or _explain_override(refused, error.__cause__)
+        refused = given["word"] or given["key"]
+        key = refused.partition("=")[0].lstrip("+")
+        return (
+            _explain_group(key, words)
+            or _explain_key(refused, words)
+            or _explain_override(refused, error.__cause__, words)
+        )
     return _explain_choice(line, words) or _explain_other(error, line, words)
 
 
@@ -107,7 +118,8 @@ def _explain_unreadable(word: str) -> str:
             "and no space after it, as in seed=0,1"
         )
     if "=" not in word:
-        return f"{word} cannot be read: an override is key=value, or +key=value"
+        example = f", as in +experiment={word}" if word in options_of("experiment") else ""
+        return f"{word} cannot be read: an override is key=value, or +key=value{example}"
     return (
         f"{word} cannot be read as key=value: put text with other than plain letters "
         "and digits in two pairs of quotes, as in \"name='...'\""
@@ -133,11 +145,30 @@ def _explain_group(name: str, words: Sequence[str]) -> str:
     )
 
 
-def _explain_override(given: str, cause: Any) -> str:
+def _explain_key(given: str, words: Sequence[str]) -> str:
+    """Return a sentence about the part of an override's key that leads no further; "" if there is
+    no such part, or if other overrides are wrong.
+
+    Args:
+        given: the override, or its key alone.
+        words: all overrides of the command line.
+    """
+    key = _key(given)
+    word = next((word for word in words if _key(word) == key), given)
+    config = _composed([other for other in words if _key(other) != key])
+    return "" if config is None else obstacle(word, config)
+
+
+def _key(word: str) -> str:
+    return word.partition("=")[0].lstrip("+~")
+
+
+def _explain_override(given: str, cause: Any, words: Sequence[str] = ()) -> str:
     """Return a sentence about an override that does not fit the schema.
 
     Args:
         given: the override, or its key alone if this key does not exist.
+        words: all overrides of the command line.
         cause: the exception of OmegaConf, which names keys inside a new list relative to an item;
             None if the key is a group without a default.
     """
@@ -156,11 +187,51 @@ def _explain_override(given: str, cause: Any) -> str:
         # A component takes keys without a type. Its hint depends on the last part of the whole key.
         name = key if key.startswith(f"{full}.") else full
         return _unknown(name, map(str, cause.parent_node))
-    if isinstance(cause, IndexError):
-        return f"{given}: {first_line(cause)}"
+    return _explain_value(given, full, cause, words)
+
+
+def _explain_value(given: str, full: str, cause: Any, words: Sequence[str]) -> str:
+    """Return a sentence about a value that does not fit the schema.
+
+    Args:
+        given: the override.
+        full: the full key of the value that does not fit, which may be inside the override's value.
+        cause: the exception of OmegaConf.
+        words: all overrides of the command line.
+    """
+    key, _, value = given.lstrip("+~").partition("=")
+    if group := _chosen_at(key, words):
+        return unknown_level(group, value, options_of(group.partition("@")[0]))
+    fields = _fields(cause.object_type)
     kind = fields[cause.key] if fields and cause.key else _kind_at(full.split("."))
+    if kind is Any:  # then OmegaConf names the type of the dictionary that has the key
+        kind = (get_args(alternatives(cause.ref_type)[0]) or (cause.ref_type,))[-1]
     wrong = must_be(alternatives(kind), cause.value)
-    return f"{given}: {wrong}" if full == key else f"{given}: {wrong}, not {cause.value}"
+    if full == key:
+        return f"{given}: {wrong}"
+    wrong = wrong.replace("it must", f"{full} must")
+    return f"{given}: {wrong}" if cause.value is None else f"{given}: {wrong}, not {cause.value}"
+
+
+def _chosen_at(key: str, words: Sequence[str]) -> str:
+    """Return the config group that places an option at a key, such as search@validation_search; ""
+    if there is none.
+    """
+    config = _composed([word for word in words if _key(word) != key])
+    choices = [] if config is None else [*config.hydra.runtime.choices]
+    return next((group for group in choices if group.endswith(f"@{key}")), "")
+
+
+def _explain_place(file: str, words: Sequence[str]) -> str:
+    """Return a sentence about an override that places the option of a file at a key that does not
+    exist; "" if there is none.
+    """
+    for word in words:
+        group, _, package = _key(word).partition("@")
+        option = word.partition("=")[2]
+        if f"{group}/{option}" == file and package and package not in (_fields(Config) or ()):
+            return f"{word}: {_unknown(package, _fields(Config))}"
+    return ""
 
 
 def _explain_file(file: str, cause: Any) -> str:
@@ -233,10 +304,6 @@ def _explain_choice(line: str, words: Sequence[str]) -> str:
     """Return a sentence about an override that chooses an option twice, removes nothing or has
     several values; "" for other messages.
     """
-    twice = re.match(r"Multiple values for (.+)\. To override", line)
-    added = [word for word in words if twice and word.startswith(f"+{twice[1]}=")]
-    if twice and len(added) == 1:
-        return f"{added[0]}: {twice[1]} has an option already; leave out the plus: {added[0][1:]}"
     if absent := re.match(r"Could not delete (?:from config\. )?'([^']+)'", line):
         word = f"~{absent[1]}"
         return f"{word}: the config has nothing of this name to remove; leave out {word}"
@@ -245,6 +312,26 @@ def _explain_choice(line: str, words: Sequence[str]) -> str:
             f"{several[1]}: only a sweep, which is `python -m ablate` with -m, takes several "
             "values; give one value, or write a list in brackets, as in key=[a,b]"
         )
+    return _explain_plus(line, words)
+
+
+def _explain_plus(line: str, words: Sequence[str]) -> str:
+    """Return a sentence about an override that has a plus too many, or that sets a key twice; ""
+    for other messages.
+    """
+    if twice := TWICE.match(line):
+        chosen = [word for word in words if _key(word) == (twice[1] or twice[2] or twice[3])]
+        if len(chosen) > 1:
+            return f"{' and '.join(chosen)} set one key twice: leave out all but one of them"
+        if chosen and chosen[0].startswith("+"):
+            has = f"{_key(chosen[0])} has {'a value' if twice[3] else 'an option'} already"
+            return f"{chosen[0]}: {has}; leave out the plus: {chosen[0][1:]}"
+    if forced := re.match(r"force-add of config groups is not supported: '(.+)'", line):
+        word = forced[1].lstrip("+")
+        plus = "" if _composed([word]) else "+"
+        return f"{forced[1]}: an option is not set with two pluses; give {plus}{word}"
+    if nowhere := re.search(r"looks like .*, but config group '(.+)' does not exist", line):
+        return unknown(nowhere[1], groups(""))
     return ""
 
 
@@ -262,13 +349,12 @@ def _explain_other(error: Any, line: str, words: Sequence[str]) -> str:
     if empty:  # typed nodes can be created only in a file
         return f"{empty[1]} is null in this config; set it in the file of the experiment"
     # such an interpolation can be in a defaults list, where it selects an option
-    looked_up = [word for word in words if "${" in word and "interpolation" in line]
+    looked_up = [word for word in words if "${" in word and "interpolation" in line.lower()]
     given = ", ".join(looked_up) or _blamed(words)
+    if obstructed := _explain_key(given, words):
+        return obstructed
     key = given.partition("=")[0]
-    node = key.rpartition(".")[0].lstrip("+~")
-    message = (line or "it cannot be used").partition(", possible")[0]
-    if "Unexpected type for root: NoneType" in line and node:  # a key below a null node
-        message = f"{node} is null in this config, so it has no keys"
+    message = (explain_interpolation(error) or "it cannot be used").partition(", possible")[0]
     if "Config group override must be" in line:  # such as logger=null
         instead = "`ablate options` lists all options"
         instead = f"set {key}=none" if "none" in options_of(key) else instead
@@ -292,8 +378,16 @@ def _blamed(words: Sequence[str]) -> str:
 
 
 def _composes(words: list[str]) -> bool:
+    return _composed(words) is not None
+
+
+def _composed(words: list[str]) -> DictConfig | None:
+    """Return the config of a command, without the values that a sweep varies; None if it cannot be
+    composed.
+    """
+    loader: Any = GlobalHydra.instance().config_loader()
     try:
-        hydra.compose("config", words)
+        config: DictConfig = loader.load_configuration("config", words, RunMode.MULTIRUN)
     except Exception:  # its parsers raise many types
-        return False
-    return True
+        return None
+    return config

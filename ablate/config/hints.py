@@ -41,7 +41,8 @@ def unknown(key: str, allowed: Iterable[str], where: str = "") -> str:
     if not suggestions and (near := nearest(leaf, names)) != leaf and near:
         suggestions = [f"{parent}{near}"]
     hint = f"did you mean {' or '.join(suggestions[:MOST])}? " if suggestions else ""
-    here = f"allowed here is {', '.join(names)}" if names else f"{parent[:-1]} has no keys"
+    parts = "groups of options" if "/" in key else "keys"
+    here = f"allowed here is {', '.join(names)}" if names else f"{parent[:-1]} has no {parts}"
     if len(names) > MANY:
         lists = "`ablate options` lists all options, `ablate --cfg job` all keys"
         here = "" if suggestions else f"{lists} ({len(names)} here)"

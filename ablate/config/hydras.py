@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.types import Glob, Override
 
+from ablate.config.location import CONF
 from ablate.config.screen import FACTOR
 from ablate.config.smoke import with_own_seeds
 from ablate.errors import UserError
@@ -30,6 +31,8 @@ MODES = {
     "info": "--info",
     "shell_completion": "--shell-completion",
 }
+LISTED = ("logger", "callbacks", "metric")  # groups of which a run may have several options
+SWEEPER = ("hydra/sweeper", "hydra.sweeper", "hydra.sweeper._target_")
 FOLDERS = {"hydra.run.dir": ".", "hydra.job.chdir": "false", "hydra.output_subdir": "null"}
 HOME = re.compile(r"""(?<=[=\[,'"])~(?=/|$|[\]'",])""")  # at the start of a value
 
@@ -76,7 +79,15 @@ def _check_words(words: Sequence[str]) -> None:
     """
     for word in words:
         _check_flag(word)
-        key, _, value = word.lstrip("+").partition("=")
+        key, equals, value = word.lstrip("+").partition("=")
+        if not key.strip("~") and (equals or word):
+            raise UserError(f"{word} has no key: an override is key=value, or +key=value")
+        group = key.partition("@")[0]
+        if value.startswith("[") and group not in LISTED and (CONF / group).is_dir():
+            raise UserError(
+                f"{word}: give one option of {key}, without brackets; only {', '.join(LISTED)} "
+                "take a list"
+            )
         value = value.strip("'\"")  # Lightning quotes the folder of the processes that it starts
         if key in FOLDERS and value.lower() != FOLDERS[key]:
             raise UserError(
@@ -85,6 +96,10 @@ def _check_words(words: Sequence[str]) -> None:
             )
         if key == "hydra/launcher" and value != "ablate":
             raise refusal(word, value)
+        if key in SWEEPER and value != "ablate":
+            raise UserError(
+                f"{word}: other sweepers know no variants and tuned values; leave out {word}"
+            )
 
 
 def _check_flag(word: str) -> None:

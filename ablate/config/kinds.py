@@ -15,7 +15,7 @@ PLAIN = {
     type(None): "null",
 }
 LIST = "a list"
-LISTS = (list, Sequence, Iterable)
+LISTS = (list, tuple, Sequence, Iterable)
 MAPPINGS = (dict, Mapping)
 
 
@@ -38,8 +38,10 @@ def fits(value: Any, kind: Any) -> bool:
     if origin is Literal:
         return any(type(value) is type(word) and value == word for word in get_args(kind))
     if origin in LISTS:
-        (item,) = get_args(kind)
-        return isinstance(value, ListConfig) and all(_fits_any(each, item) for each in value)
+        items = get_args(kind)  # of a tuple, several
+        return isinstance(value, ListConfig) and all(
+            any(_fits_any(each, item) for item in items) for each in value
+        )
     if origin in MAPPINGS:
         item = get_args(kind)[1]
         return isinstance(value, DictConfig) and all(
@@ -48,7 +50,9 @@ def fits(value: Any, kind: Any) -> bool:
     if kind is float:
         return type(value) in (int, float)
     if isinstance(kind, type) and kind not in (Any, object):
-        return type(value) is kind if kind in PLAIN else type(value) not in PLAIN
+        if OmegaConf.is_dict(value) and not is_dataclass(kind):
+            return "_target_" in value
+        return type(value) is kind if kind in PLAIN else type(value) not in (*PLAIN, ListConfig)
     return True
 
 
@@ -59,11 +63,21 @@ def _fits_any(value: Any, annotation: Any) -> bool:
 def must_be(kinds: Sequence[Any], value: Any) -> str:
     """Return a phrase for an error message: what a value must be, instead of `value`."""
     form = describe(kinds)
-    if form != LIST:
-        return f"it must be {form}"
-    if isinstance(value, ListConfig):
+    if form == LIST and isinstance(value, ListConfig):
         return f"each item must be {describe(alternatives(get_args(kinds[0])[0]))}"
-    return f"it must be {form}, such as [{value}]"
+    example = (
+        f", such as [{value}]" if form == LIST and isinstance(value, str | int | float) else ""
+    )
+    return f"it must be {form}{example}"
+
+
+def shown(value: Any) -> str:
+    """Return a value as a user writes it in an override."""
+    return {None: "null", True: "true", False: "false"}[value] if _is_word(value) else str(value)
+
+
+def _is_word(value: Any) -> bool:
+    return value is None or isinstance(value, bool)
 
 
 def describe(kinds: Iterable[Any]) -> str:

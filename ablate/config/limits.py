@@ -94,6 +94,12 @@ def _are_devices(value: Any) -> bool:
     return distinct and all(0 <= number < DEVICES.most for number in value)
 
 
+def _are_betas(value: Any) -> bool:
+    if not isinstance(value, Sequence):
+        return True
+    return len(value) == 2 and all(0 <= beta < 1 for beta in value)
+
+
 def check_one_of(key: str, value: object, allowed: Collection[str]) -> None:
     """Raise UserError unless a value of a config key is one of the allowed words."""
     if value not in allowed:
@@ -114,7 +120,7 @@ Count = Annotated[int, Range(1)]
 Size = Annotated[int, COUNT]  # fits into 32 bits
 
 NOT_EMPTY = Rule("not be empty", lambda value: not isinstance(value, Collection) or len(value) > 0)
-PAIR = Rule("have 2 items", lambda value: not isinstance(value, Sequence) or len(value) == 2)
+BETAS = Rule("be 2 numbers, each at least 0 and below 1, such as [0.9,0.98]", _are_betas)
 POSITIVE_TIME = Rule(
     f"be longer than no time, as DD:HH:MM:SS or as {{{'|'.join(UNITS)}: NUMBER}}", _is_duration
 )
@@ -130,7 +136,7 @@ PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-t
 FOREIGN: tuple[tuple[str, Limit], ...] = (
     *((f"data.n_{split}", PAIRS) for split in ("train", "validation", "test", "test_long")),
     ("optimizer.lr", Range(0)),
-    ("optimizer.betas", PAIR),
+    ("optimizer.betas", BETAS),
     ("optimizer.eps", Range(0)),
     ("optimizer.weight_decay", Range(0)),
     ("callbacks.timer.duration", POSITIVE_TIME),

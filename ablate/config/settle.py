@@ -31,10 +31,11 @@ def settle(config: DictConfig) -> None:
     This function must be called before the identities (config digests) of runs are computed.
 
     Raises:
-        UserError: a screen is invalid, there is no GPU, or the command sets a warm-up longer than
-            the run.
+        UserError: a screen is invalid, there is no GPU, the command sets a warm-up longer than the
+            run, or an override changes nothing.
     """
     words = _overrides(config)
+    _refuse_empty(config, words)
     if GlobalHydra.instance().is_initialized():
         _announce_replaced(config, words)
     screen.expand(config)
@@ -53,11 +54,25 @@ def _hydra_node(config: DictConfig) -> Any:
 def _overrides(config: DictConfig) -> list[str]:
     """Return the overrides of a run, including those that a sweep sets for this run."""
     node = _hydra_node(config)
-    return [] if node is None else [*node.overrides.task]
+    if node is None:
+        return []
+    words: Any = OmegaConf.to_container(node.overrides.task, resolve=False)
+    return [*words]
 
 
 def _key(word: str) -> str:
     return word.lstrip("+~").partition("=")[0]
+
+
+def _refuse_empty(config: DictConfig, words: list[str]) -> None:
+    """Raise UserError for an override such as model.dropout={}, which changes nothing."""
+    for word in words:
+        key, _, value = word.partition("=")
+        if value.replace(" ", "") == "{}" and OmegaConf.select(config, key.lstrip("+"), default={}):
+            raise UserError(
+                f"{word} changes nothing, because keys in braces are added to the keys of {key}; "
+                f"leave it out, or set {key}.KEY=VALUE"
+            )
 
 
 def _announce_replaced(config: DictConfig, words: list[str]) -> None:

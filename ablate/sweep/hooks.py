@@ -11,17 +11,26 @@ from typing import Any
 from hydra.core.utils import JobReturn
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationResolutionError
 
 from ablate.config.check import check_groups
+from ablate.config.interpolations import explain_interpolation
 from ablate.errors import UserError
 
 
 @contextmanager
-def _exiting() -> Iterator[None]:
-    """End the process with status 2 after a UserError, and with status 3 after any other error."""
+def _exiting(config: DictConfig) -> Iterator[None]:
+    """End the process with status 2 after a UserError or an interpolation without a value, and with
+    status 3 after any other error.
+    """
     try:
         yield
+    except InterpolationResolutionError as error:
+        words: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
+        given = ", ".join(word for word in words if "${" in word) or error.full_key
+        print(f"ablate: {given}: {explain_interpolation(error)}", file=sys.stderr)
+        sys.exit(2)
     except UserError as error:
         print(f"ablate: {error}", file=sys.stderr)
         sys.exit(2)
@@ -41,7 +50,7 @@ class SweepHooks(Callback):
         The process exits with status 2 if the config or the study is invalid, and with status 3
         after an unexpected error.
         """
-        with _exiting():
+        with _exiting(config):
             check_groups(config)
             print(f"{config.name}: preparing the study", file=sys.stderr, flush=True)
             from ablate.sweep.begin import begin
@@ -72,7 +81,7 @@ class SweepHooks(Callback):
         from ablate.sweep.end import end, show
         from ablate.sweep.share import conclude
 
-        with _exiting():
+        with _exiting(config):
             works_here = construct(config.engine).works_here
             failed = conclude(config, end, None if works_here else show)
         if failed:

@@ -69,7 +69,7 @@ def complaint(*overrides, folder=None):
         ("checkpoint.tested=first", ["checkpoint.tested=first", "last or best or average"]),
         ("data.n_train=2e4", ["data.n_train=20000.0", "a whole number"]),
         ("model.attention.scale=3", ["model.attention.scale=3", "text"]),
-        ("search.size=null", ["search.size=None", "a whole number"]),
+        ("search.size=null", ["search.size=null", "a whole number"]),
         ("budget.steps=0", ["budget.steps=0", "at least 1"]),
         ("budget.test_sentences=0", ["budget.test_sentences=0", "at least 1"]),
         ("optimizer._target_=torch.optim.Adum", ["torch.optim.Adum", "cannot be loaded"]),
@@ -88,7 +88,46 @@ def complaint(*overrides, folder=None):
         ("data=toy,multi30k", ["data=toy,multi30k: only a sweep", "takes several values"]),
         ("seed", ["seed cannot be read: an override is key=value"]),
         ("adapt.maps=[1]", ["unknown key adapt.maps"]),
-        ("~trainer", ["trainer={", "choose an option", "set trainer._target_"]),
+        ("test_splits.7=3", ["test_splits.7=3: ", "a list with one item, test_splits.0"]),
+        ("test_splits.x=3", ["a list with one item, test_splits.0", "test_splits=[...]"]),
+        ("+test_splits.1=test", ["a list with one item, test_splits.0", "test_splits=[...]"]),
+        ("~test_splits.0", ["a list keeps its items; set test_splits=[...]"]),
+        ("optimizer.betas.x=1", ["a list with 2 items, optimizer.betas.0 to optimizer.betas.1"]),
+        ("trust.0=x", ["trust is an empty list, so it has no item 0; set trust=[...]"]),
+        ("test_splits={a:1}", ["test_splits={a:1}: it must be a list"]),
+        ("test_splits=[null]", ["test_splits.0 must be text"]),
+        ("without=[x]", ["without.0 must be keys with their values"]),
+        ("seed.x=3", ["seed is a single value, so it has no keys; set seed=VALUE"]),
+        ("+optimizer.lr.x=3", ["optimizer.lr={'x': 3}: it must be a number"]),
+        ("patience.x=3", ["patience is null in this config, so it has no keys"]),
+        ("study.claims.0.margin=3", ["study is null in this config, so it has no keys"]),
+        ("optimizer.betas=0.9", ["optimizer.betas=0.9: it must be a list"]),
+        ("optimizer.betas=[a,b]", ["optimizer.betas=['a', 'b']: each item must be a number"]),
+        ("optimizer.betas=[0.9,1]", ["be 2 numbers, each at least 0 and below 1"]),
+        ("optimizer.lr=[1]", ["optimizer.lr=[1]: it must be a number"]),
+        ("+seed=3", ["+seed=3: seed has a value already; leave out the plus: seed=3"]),
+        ("+scale=gpu", ["scale has an option already; leave out the plus: scale=gpu"]),
+        ("++model=tiny", ["++model=tiny: ", "two pluses; give model=tiny"]),
+        ("++experiment=aan", ["two pluses; give +experiment=aan"]),
+        ("nowhere@x=3", ["unknown key nowhere: allowed here is adapt, "]),
+        ("+model/norm@nowhere=none", ["+model/norm@nowhere=none: unknown key nowhere"]),
+        ("data/nowhere=x", ["unknown key data/nowhere: data has no groups of options"]),
+        (
+            "validation_search=nowhere",
+            ["search@validation_search=nowhere does not exist", "greedy"],
+        ),
+        ("~trainer.precision", ["trainer.precision has no value", "leave out ~trainer.precision"]),
+        ("~model.dropout.rate", ["model.dropout.residual: it refers to the key rate, which does"]),
+        ("seed=${nowhere}", ["seed: it refers to the key nowhere, which does not"]),
+        ("seed=${name}", ["it must be a whole number, but ${name} is run"]),
+        ("seed=${patience}", ["it must be a whole number, but ${patience} is null"]),
+        ("seed=${seed}", ["seed: the value refers to itself"]),
+        ("seed=${oc.env:NOWHERE}", ["the environment variable NOWHERE is not set"]),
+        ("seed=${nowhere:3}", ["there is no interpolation ${nowhere:...}"]),
+        ("budget=${seed}", ["budget is now a single value"]),
+        ("model.norm=${model}", ["model.norm: it refers to a group of keys"]),
+        ("model=${nowhere}", ["model=${nowhere}: ${nowhere} is no option of another group"]),
+        ("~trainer", ["trainer has no _target_", "choose an option", "set trainer._target_"]),
     ],
 )
 def test_what_the_user_is_told(override, words):
@@ -159,6 +198,38 @@ def test_a_name_that_a_module_lacks_is_named(tmp_path, monkeypatch):
 def test_a_key_that_the_command_removes_cannot_be_set():
     message = complaint("~paths", "paths.results=X")
     assert message == "paths.results cannot be set, because ~paths removes it; leave out ~paths"
+
+
+@pytest.mark.parametrize("key", ["9.margin", "x.margin", "margin", "4"])
+def test_an_item_that_the_claims_lack_is_named(key):
+    message = complaint("+experiment=preln_vs_postln", f"study.claims.{key}=3")
+    assert message.startswith(f"study.claims.{key}=3: study.claims is a list with 4 items, ")
+    assert "study.claims.0 to study.claims.3" in message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["~optimizer", "optimizer.lr=3"],
+        ["~optimizer.lr", "optimizer.lr=3"],
+        ["~budget", "budget.steps=3"],
+        ["~seed", "seed=3"],
+    ],
+)
+def test_an_override_that_removes_the_key_of_another_is_named(words):
+    removed, given = words
+    key = given.partition("=")[0]
+    assert complaint(*words).startswith(f"{key} cannot be set, because {removed} removes it")
+
+
+def test_the_arms_and_seeds_of_a_sweep_are_text():
+    message = complaint("+experiment=preln_vs_postln", "hydra.sweeper.params.seed=null")
+    assert message == "hydra.sweeper.params.seed=null: it must be text"
+
+
+def test_options_that_are_chosen_twice_are_all_named():
+    words = ["+experiment=preln_vs_postln", "+experiment=sinusoidal_vs_learned"]
+    assert complaint(*words).startswith(f"{' and '.join(words)} set one key twice")
 
 
 def test_an_item_of_a_list_has_the_type_of_the_items():
@@ -269,3 +340,46 @@ def test_a_class_that_lacks_an_argument_names_it(command, small, word, key):
 def test_of_several_wrong_overrides_one_is_named(command, words, named):
     status, _, error = command(*words)
     assert status == 2 and named in error
+
+
+@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
+@pytest.mark.parametrize(
+    ("word", "parts"),
+    [
+        ("=", ["= has no key"]),
+        ("+=3", ["+=3 has no key", "key=value"]),
+        ("model/norm=[none,rms_norm]", ["give one option of model/norm, without", "only logger"]),
+        ("+experiment=[aan,beam_size]", ["give one option of experiment, without"]),
+        ("model=[tiny]", ["model=[tiny]: give one option of model, without brackets; only logger"]),
+        ("hydra/sweeper=basic", ["hydra/sweeper=basic: other sweepers", "leave out hydra/sweeper"]),
+        ("model.dropout={}", ["model.dropout={} changes nothing", "set model.dropout.KEY=VALUE"]),
+        ("test_splits.7=3", ["test_splits.7=3: test_splits is a list with one item"]),
+    ],
+)
+def test_an_override_that_would_do_something_else_is_refused(command, small, word, parts, sweep):
+    status, _, error = command(*small, word, *sweep)
+    sentence = error.splitlines()[-1]
+    assert status == 2 and sentence.startswith("ablate")
+    assert all(part in sentence for part in parts), sentence
+
+
+def test_an_override_is_blamed_beside_one_with_several_values(command, small):
+    status, _, error = command(*small, "seed=0,1", "test_splits.x=3", "-m")
+    assert status == 2
+    assert error.splitlines()[-1].startswith("ablate: test_splits.x=3: ")
+
+
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [
+        ("seed=${nowhere},1", "seed=${nowhere},1"),
+        ("name=${nowhere}", "name=${nowhere}"),
+        ("paths.results=${nowhere}", "paths.results=${nowhere}"),
+    ],
+)
+def test_a_sweep_with_an_interpolation_of_nothing_ends_in_a_sentence(command, small, word, key):
+    status, _, error = command(*small, word, "-m")
+    assert status == 2 and "Traceback" not in error, error
+    assert error.splitlines()[-1] == (
+        f"ablate: {key}: it refers to the key nowhere, which does not exist"
+    )
