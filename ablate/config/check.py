@@ -62,6 +62,11 @@ def check_groups(config: DictConfig) -> None:
             _check_kind(key, config[key], annotation)
             _check_limits(key, config[key], annotation)
     _walk(config.budget, "budget")
+    for key in REQUIRED:
+        group, _, name = key.partition(".")
+        node = config[group]
+        if OmegaConf.is_dict(node) and "_target_" in node and name not in [*node]:
+            raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
 
 
 def _check_missing(node: DictConfig) -> None:
@@ -86,9 +91,6 @@ def check(config: DictConfig) -> None:
             raise UserError(f"trainer.{key} cannot be set: {instead}")
     check_groups(config)  # first, because values of other keys refer to the budget
     _walk(config, "")
-    for key in REQUIRED:
-        if OmegaConf.select(config, key) is None:
-            raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
     _check_steps(config)
     if not config.test_splits and not OmegaConf.select(config, "study.tune"):
         # only runs that tune are never tested; all other runs need a test for the claims' metrics

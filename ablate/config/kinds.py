@@ -50,10 +50,15 @@ def fits(value: Any, kind: Any) -> bool:
     if kind is float:
         return type(value) in (int, float)
     if isinstance(kind, type) and kind not in (Any, object):
-        if OmegaConf.is_dict(value) and not is_dataclass(kind):
-            return "_target_" in value
-        return type(value) is kind if kind in PLAIN else type(value) not in (*PLAIN, ListConfig)
+        return type(value) is kind if kind in PLAIN else _may_be_object(value, kind)
     return True
+
+
+def _may_be_object(value: Any, kind: type) -> bool:
+    """Return whether a config value may describe an object of a class."""
+    if OmegaConf.is_dict(value):
+        return "_target_" in value or is_dataclass(kind)
+    return type(value) not in (*PLAIN, ListConfig)
 
 
 def _fits_any(value: Any, annotation: Any) -> bool:

@@ -98,8 +98,8 @@ def n_jobs(config: DictConfig) -> int:
         return int(config.n_jobs)
     from ablate.record.identity import device_kind  # imports torch
 
-    if config.trainer.accelerator in ("gpu", "cuda") or device_kind(config) != "cpu":
+    if config.trainer.get("accelerator") in ("gpu", "cuda") or device_kind(config) != "cpu":
         return 1
-    devices = config.trainer.devices
+    devices = config.trainer.get("devices")
     processes = devices if isinstance(devices, int) and devices > 0 else 1
     return max(1, (os.cpu_count() or 1) // (config.threads * processes))
