@@ -65,8 +65,8 @@ def check_interface(key: str, node: DictConfig, annotation: Any) -> None:
         return
     if "_target_" not in node:
         raise UserError(
-            f"{key} has no _target_: choose an option (`ablate options` lists them), or set "
-            f"{key}._target_ to the class to construct"
+            f"{key}={node}: it has no _target_; choose an option (`ablate options` "
+            f"lists them), or set {key}._target_ to the class to construct"
         )
     if partial is not factory:
         raise UserError(f"{key}._partial_={partial}: it must be {str(factory).lower()} here")

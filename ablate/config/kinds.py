@@ -50,15 +50,8 @@ def fits(value: Any, kind: Any) -> bool:
     if kind is float:
         return type(value) in (int, float)
     if isinstance(kind, type) and kind not in (Any, object):
-        return type(value) is kind if kind in PLAIN else _may_be_object(value, kind)
+        return type(value) is kind if kind in PLAIN else type(value) not in (*PLAIN, ListConfig)
     return True
-
-
-def _may_be_object(value: Any, kind: type) -> bool:
-    """Return whether a config value may describe an object of a class."""
-    if OmegaConf.is_dict(value):
-        return "_target_" in value or is_dataclass(kind)
-    return type(value) not in (*PLAIN, ListConfig)
 
 
 def _fits_any(value: Any, annotation: Any) -> bool:
@@ -101,5 +94,7 @@ def _names(kind: Any) -> list[str]:
     if origin in LISTS:
         return [LIST]
     if origin in MAPPINGS or is_dataclass(kind):
-        return ["keys with their values, such as {KEY: VALUE}"]
+        item = describe(alternatives(get_args(kind)[1])) if origin in MAPPINGS else ""
+        each = f"each {item}, " if item else ""
+        return [f"keys with their values, {each}such as {{KEY: VALUE}}"]
     return [PLAIN[kind]] if isinstance(kind, type) and kind in PLAIN else []

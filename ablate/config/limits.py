@@ -97,7 +97,7 @@ def _are_devices(value: Any) -> bool:
 def _are_betas(value: Any) -> bool:
     if not isinstance(value, Sequence):
         return True
-    return len(value) == 2 and all(0 <= beta < 1 for beta in value)
+    return len(value) == 2 and not any(beta < 0 or beta >= 1 for beta in value)
 
 
 def check_one_of(key: str, value: object, allowed: Collection[str]) -> None:
@@ -120,7 +120,7 @@ Count = Annotated[int, Range(1)]
 Size = Annotated[int, COUNT]  # fits into 32 bits
 
 NOT_EMPTY = Rule("not be empty", lambda value: not isinstance(value, Collection) or len(value) > 0)
-BETAS = Rule("be 2 numbers, each at least 0 and below 1, such as [0.9,0.98]", _are_betas)
+BETAS = Rule("have 2 items, each at least 0 and below 1, such as [0.9,0.98]", _are_betas)
 POSITIVE_TIME = Rule(
     f"be longer than no time, as DD:HH:MM:SS or as {{{'|'.join(UNITS)}: NUMBER}}", _is_duration
 )

@@ -19,15 +19,15 @@ def obstacle(word: str, config: DictConfig) -> str:
     node: Any = config
     path = ""
     for name in key.split("."):
-        if node is None or node._is_interpolation() or node._is_missing():
-            break
         if end := _end(node, path, name):
             return f"{word}: {end}"
         if OmegaConf.is_list(node) and word.partition("=")[0] == f"~{path}.{name}":
             return f"{word}: a list keeps its items; set {path}=[...] with the items that remain"
-        if OmegaConf.is_dict(node) and name not in node:
+        part: Any = int(name) if OmegaConf.is_list(node) else name
+        absent = OmegaConf.is_dict(node) and name not in [*node]
+        if absent or OmegaConf.is_interpolation(node, part) or OmegaConf.is_missing(node, part):
             break
-        node = node._get_node(int(name) if OmegaConf.is_list(node) else name)
+        node = node[part]
         path = f"{path}.{name}" if path else name
     return ""
 
@@ -40,7 +40,7 @@ def _end(node: Any, path: str, name: str) -> str:
         path: full key of the node.
         name: key in the node, or number of an item.
     """
-    if node._is_none():
+    if node is None:
         return f"{path} is null in this config, so it has no keys"
     if OmegaConf.is_list(node):
         return _missing_item(path, name, len(node))

@@ -13,8 +13,8 @@ from ablate.train.resolve import resolve
     [
         ("trainer.precision=banana", ["trainer.precision=banana", "bf16-mixed"]),
         ("trainer.accelerator=hpu", ["trainer.accelerator=hpu"]),
-        ("optimizer.betas=[2,0.9]", ["optimizer.", "betas=[2, 0.9]", "Invalid beta"]),
-        ("optimizer.betas=3", ["optimizer.lr=", "optimizer.betas=3"]),
+        ("optimizer.betas=[2,0.9]", ["optimizer.betas=[2, 0.9]", "each at least 0 and below 1"]),
+        ("optimizer.betas=3", ["optimizer.betas=3: it must be a list"]),
         ("trainer.num_nodes=2", ["trainer.num_nodes=2", "NODE_RANK"]),
         ("trainer.num_nodes=64", ["trainer.num_nodes=64", "MASTER_ADDR"]),
         ("search.length_penalty=1e6", ["search.length_penalty", "at most 10"]),
