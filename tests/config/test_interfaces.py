@@ -42,5 +42,5 @@ def test_the_class_that_is_needed_is_named(compose):
 
 def test_an_empty_node_in_place_of_a_component_is_named(compose):
     for key in ("model.decoder.norm", "model.encoder.attention", "model.cross.projections"):
-        with pytest.raises(UserError, match=f"{key} has no _target_: choose an option"):
+        with pytest.raises(UserError, match=f"{key}=.* _target_"):
             check(compose(f"{key}={{}}"))
