@@ -94,7 +94,5 @@ def _names(kind: Any) -> list[str]:
     if origin in LISTS:
         return [LIST]
     if origin in MAPPINGS or is_dataclass(kind):
-        item = describe(alternatives(get_args(kind)[1])) if origin in MAPPINGS else ""
-        each = f"each {item}, " if item else ""
-        return [f"keys with their values, {each}such as {{KEY: VALUE}}"]
+        return ["keys with their values, such as {KEY: VALUE}"]
     return [PLAIN[kind]] if isinstance(kind, type) and kind in PLAIN else []

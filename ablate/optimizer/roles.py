@@ -64,7 +64,10 @@ def trained(module: nn.Module) -> list[Trained]:
 
 
 def _fan_in(module: nn.Module) -> dict[int, FanIn]:
-    """Return the number of inputs of the parameters for which a module declares it, by identity."""
+    """Return how the number of inputs of a parameter grows with the model, by id of the parameter.
+
+    Only parameters that a module lists in its attribute `fan_in` are returned.
+    """
     declared: dict[int, FanIn] = {}
     for part in module.modules():  # inner modules come later, and have the last word
         for name, inputs in getattr(part, "fan_in", {}).items():
@@ -89,9 +92,8 @@ def _of_maps(module: nn.Module) -> Iterator[tuple[Tensor, int]]:
         if isinstance(part, nn.RNNBase):
             matrices = (p for p in part.parameters(recurse=False) if p.dim() == 2)
             yield from ((matrix, GATES[part.mode]) for matrix in matrices)
-        elif isinstance(part, nn.MultiheadAttention):
-            if part.in_proj_weight is not None:
-                yield part.in_proj_weight, 3
+        elif isinstance(part, nn.MultiheadAttention) and part.in_proj_weight is not None:
+            yield part.in_proj_weight, 3
         elif isinstance(part, ParametrizationList):  # of a weight that is computed from others
             yield from ((p, 1) for p in part.parameters())
         elif isinstance(part, nn.Linear):

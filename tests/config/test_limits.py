@@ -58,7 +58,7 @@ def default():
         ("trainer.max_time", {"minutes": 0}, "longer than no time"),
         ("trainer.max_time", "0:0", "longer than no time"),
         ("trainer.max_time", {"hours": "x"}, "longer than no time"),
-        ("trainer.max_time", 3, "keys with their values, each a whole number, such as {KEY"),
+        ("trainer.max_time", 3, "text or keys with their values, such as {KEY: VALUE}"),
         ("budget.steps", 10**20, "at most 2147483647"),
         ("data.n_train", 10**12, "at most 10000000"),
         ("data.n_test", 10**40, "at most 10000000"),
