@@ -171,7 +171,7 @@ def draw_effects(claims: list[ReportedClaim]) -> Figure:
         else:
             groups.append([claim])
     labels = [folded(_axis(group[0]), LABEL) for group in groups]
-    rows = [_height([*map(_name, group)], 0.62, 0.05) * len(group) for group in groups]
+    rows = [_height([*map(_name, group)], 0.62, 0.14) * len(group) for group in groups]
     around = [0.75 + LINE * label.count("\n") for label in labels]
     figure, axes = stack([height + room for height, room in zip(rows, around, strict=True)])
     for panel, group, label in zip(axes, groups, labels, strict=True):
