@@ -98,7 +98,7 @@ def _check_words(words: Sequence[str]) -> None:
             raise refusal(word, value)
         if key in SWEEPER and value != "ablate":
             raise UserError(
-                f"{word}: other sweepers support neither variants nor tuning; leave out {word}"
+                f"{word}: this sweeper supports neither variants nor tuning; leave out {word}"
             )
 
 

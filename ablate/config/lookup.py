@@ -6,8 +6,8 @@ from omegaconf import DictConfig, OmegaConf
 
 
 def obstacle(word: str, config: DictConfig) -> str:
-    """Return a sentence that says why the key of an override does not exist: a part of the key is
-    null, is a single value, or is a list that lacks the item; "" if there is another reason.
+    """Return a sentence that names the first part of an override's key that has no such subkey: the
+    part is null, a single value, or a list without the item. Return "" if there is no such part.
 
     Args:
         word: the override.

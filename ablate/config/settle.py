@@ -70,7 +70,7 @@ def _refuse_empty(config: DictConfig, words: list[str]) -> None:
         key, _, value = word.partition("=")
         if value.replace(" ", "") == "{}" and OmegaConf.select(config, key.lstrip("+"), default={}):
             raise UserError(
-                f"{word} changes nothing, because keys in braces are added to the keys of {key}; "
+                f"{word} changes nothing, because braces add keys to {key} and remove none; "
                 f"leave it out, or set {key}.KEY=VALUE"
             )
 

@@ -81,9 +81,9 @@ def seeds_of(runs: Iterable[Run], claim: Claim) -> set[int]:
 
 
 def arms_of(claim: Claim) -> list[dict[str, object]]:
-    """Return the levels of every arm that a claim names: its two sides, for an interaction also
-    those that are subtracted, and the arm that shows its sensitivity, which differs from the
-    baseline in the levels of `loses`.
+    """Return the levels of each arm that a claim uses: its two sides; for an interaction, also the
+    two sides that are subtracted; and the positive control, which is the baseline with the levels
+    in `loses`.
     """
     sides = [claim["where"] | claim[side] for side in ("treatment", "baseline") if claim[side]]
     arms = sides + [arm | claim["minus"] for arm in sides if claim["minus"]]

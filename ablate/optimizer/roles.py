@@ -64,9 +64,8 @@ def trained(module: nn.Module) -> list[Trained]:
 
 
 def _fan_in(module: nn.Module) -> dict[int, FanIn]:
-    """Return how the number of inputs of a parameter grows with the model, by id of the parameter.
-
-    Only parameters that a module lists in its attribute `fan_in` are returned.
+    """Return a dictionary from id(parameter) to how its number of inputs grows with the model, for
+    the parameters that a module lists in its attribute `fan_in`.
     """
     declared: dict[int, FanIn] = {}
     for part in module.modules():  # inner modules come later, and have the last word

@@ -42,7 +42,8 @@ class PlannedSweep:
             matched.
         cells: the runs for the verdict.
         screening: the runs that tune a nuisance parameter.
-        seeds: for each seed of the verdict, the seed of its tuning runs; empty without tuning.
+        seeds: maps each seed of the verdict to the seed of its tuning runs; empty if nothing is
+            tuned.
         checked: the result of the checks; empty before they are made.
     """
 

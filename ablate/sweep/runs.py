@@ -32,8 +32,9 @@ from ablate.sweep.tuning import screening_jobs
 from ablate.verdict.sides import ContrastError, slope
 
 SAME_ARMS = (
-    "`ablate join` joins only parts with the same arms: give each part all arms and some of the "
-    "seeds, as in seed=0,1. To leave out an arm in every part, list it in `without`"
+    "`ablate join` joins only parts with the same arms. Divide a study by seeds: give each part "
+    "all arms and some of the seeds, as in seed=0,1. To leave out an arm in every part, list it in "
+    "`without`"
 )
 
 

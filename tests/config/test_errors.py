@@ -350,7 +350,7 @@ def test_of_several_wrong_overrides_one_is_named(command, words, named):
         ("model/norm=[none,rms_norm]", ["give one option of model/norm, without", "only logger"]),
         ("+experiment=[aan,beam_size]", ["give one option of experiment, without"]),
         ("model=[tiny]", ["model=[tiny]: give one option of model, without brackets; only logger"]),
-        ("hydra/sweeper=basic", ["hydra/sweeper=basic: other sweepers", "leave out hydra/sweeper"]),
+        ("hydra/sweeper=basic", ["hydra/sweeper=basic: this sweeper", "leave out hydra/sweeper"]),
         ("model.dropout={}", ["model.dropout={} changes nothing", "set model.dropout.KEY=VALUE"]),
         ("test_splits.7=3", ["test_splits.7=3: test_splits is a list with one item"]),
     ],

@@ -175,7 +175,7 @@ def test_a_part_with_some_of_the_arms_is_refused_before_any_run(
     """Its registration has other arms, so `ablate join` would refuse it after its training."""
     status, _, err = command(*start, *study("part", "part=true", "seed=0,1", arms))
     assert status == 2
-    assert f"{message}`ablate join` joins only parts with the same arms: give each part all" in err
+    assert f"{message}`ablate join` joins only parts with the same arms. Divide" in err
     assert "some of the seeds, as in seed=0,1." in err
     assert not [*(tmp_path / "part").glob("runs/*")]
 
@@ -265,7 +265,7 @@ def test_a_join_for_an_interim_analysis_says_which_folder_records_it(sweep, comm
     two = tmp_path / "two"
     status, out, err = command("join", str(first), f"to={two}")
     assert status == 0, err
-    assert f"join {two} with the new parts, and not the same parts again" in out
+    assert f"join {two} with the new parts. Do not join the parts again that it contains" in out
 
 
 @pytest.mark.slow

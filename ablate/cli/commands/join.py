@@ -68,6 +68,6 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"For its verdict, run: ablate judge {target}")
         if len({run["seed"] for run in evidence.runs}) < evidence.study["seeds"]:
             print(
-                "This verdict is an interim analysis, which only this folder records. To add runs, "
-                f"join {target} with the new parts, and not the same parts again"
+                f"This verdict is an interim analysis. Only {target} records it. To add runs, join "
+                f"{target} with the new parts. Do not join the parts again that it contains"
             )
