@@ -29,13 +29,22 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
 GROUPS = {
     "experiments and models": (
         *("plan", "judge", "reproduce", "ledger", "site", "options", "translate", "generate"),
-        *("evaluate", "upload", "clean", "doctor"),
+        *("evaluate", "upload", "clean"),
     ),
     "runs that were trained elsewhere, and several machines": (
         *("compare", "register", "power", "decide", "join"),
     ),
 }
 RENAMED = {"levels": "options", "contest": "reproduce"}  # former names, for one release
+# Commands that were removed, with what replaces them; this table goes with version 1.1.
+GONE = {
+    "clean": "remove folders that you no longer need, with rm -r results/runs/IDENTITY",
+    "decide": "ablate compare judges a candidate against a baseline",
+    "doctor": "python -m torch.utils.collect_env describes torch, devices and libraries",
+    "register": "commit the study file to git before the runs start",
+    "site": "run make site in a clone",
+    "upload": "wandb sync results/runs/*/wandb/offline-run-* uploads runs that were offline",
+}
 MOVED_TO_LAB = ("calibrate", "examples", "index", "noise", "toy")
 STATUSES = "exit status: 0 done, 1 the work failed, 2 the input is wrong, 130 Ctrl-C, 143 SIGTERM"
 
@@ -55,6 +64,8 @@ def _run(first: str, rest: list[str]) -> None:
         _about().read(sys.argv[1:])
     elif first in names():
         run_command(f"ablate {first}", f"{commands.__name__}.{first}", rest)
+    elif first in GONE:
+        raise UserError(f"the command {first} is gone: {GONE[first]}")
     elif first in MOVED_TO_LAB:
         raise UserError(f"{first} is for maintainers: run python -m lab.{first} in a clone")
     elif "=" in first or first.startswith(("-", "~")) or not first:

@@ -141,14 +141,6 @@ def digest(identity_parts: TrainingParts | EvaluationParts) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def outdated(made: TrainingParts) -> bool:
-    """Return whether a run was made with code or libraries that differ from the installed
-    versions.
-    """
-    libraries = (importlib.metadata.version(n) != v for n, v in made["libraries"].items())
-    return any(libraries) or any(_read(n).hash != v for n, v in made["modules"].items())
-
-
 def library_versions() -> dict[str, str]:
     """Return the versions of the numerical libraries, by the name of the library."""
     return {name: importlib.metadata.version(name) for name in LIBRARIES}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.cli.main import GROUPS, RENAMED, names
+from ablate.cli.main import GONE, GROUPS, RENAMED, names
 from ablate.cli.train import check_files
 from ablate.config.location import CONF
 from ablate.errors import UserError
@@ -79,6 +79,13 @@ def test_a_former_name_works_and_says_the_new_one(command, former, name):
     status, out, error = command(former, "--help")
     assert (status, error) == (0, f"ablate {former} is now ablate {name}\n")
     assert out.startswith(f"usage: ablate {name} ")
+
+
+@pytest.mark.parametrize("name", sorted({*GONE} - {*names()}))
+def test_a_command_that_is_gone_names_what_replaces_it(command, name):
+    status, out, error = command(name, "results")
+    assert (status, out) == (2, "")
+    assert error == f"ablate: the command {name} is gone: {GONE[name]}\n"
 
 
 def test_the_help_begins_with_what_users_need(command):

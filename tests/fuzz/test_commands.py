@@ -55,7 +55,6 @@ WORDS = {
     ],
     "reproduce": ["nowhere", "experiments=.", "results=/dev/null", ""],
     "decide": ["campaign.yaml", ".", "--candidate", "x", "--json"],
-    "doctor": ["results=nowhere", "cache=/dev/null", "results=/dev/null", "--json", "more"],
     "evaluate": ["checkpoint=nowhere", "checkpoint=.", "split=x", "data=toy", "data.test=[x]"],
     "generate": ["checkpoint=nowhere", "checkpoint=.", "tokens=5", "tokens=x", "seed=3"],
     "join": [EVIDENCE, "nowhere", "to=out", "to=/dev/null", "."],

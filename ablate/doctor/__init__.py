@@ -1,1 +1,0 @@
-"""The checks of `ablate doctor`: machine, libraries, folders and W&B."""
