@@ -29,7 +29,7 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
 GROUPS = {
     "experiments and models": (
         *("plan", "judge", "reproduce", "ledger", "site", "options", "translate", "generate"),
-        *("evaluate", "upload", "clean"),
+        *("evaluate", "upload"),
     ),
     "runs that were trained elsewhere, and several machines": (
         *("compare", "register", "power", "decide", "join"),
@@ -38,7 +38,7 @@ GROUPS = {
 RENAMED = {"levels": "options", "contest": "reproduce"}  # former names, for one release
 # Commands that were removed, with what replaces them; this table goes with version 1.1.
 GONE = {
-    "clean": "remove folders that you no longer need, with rm -r results/runs/IDENTITY",
+    "clean": "rm -r results/runs/IDENTITY removes a run, and rm -r cache the caches",
     "decide": "ablate compare judges a candidate against a baseline",
     "doctor": "python -m torch.utils.collect_env describes torch, devices and libraries",
     "register": "commit the study file to git before the runs start",

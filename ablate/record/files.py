@@ -158,12 +158,12 @@ def clear_unfinished(folder: Path, *, alone: bool = False) -> None:
     process is `alone` in the folder: then no other process is writing there.
     """
     for path in folder.glob(".*@*"):
-        if is_left_over(path, alone=alone):
+        if _is_left_over(path, alone=alone):
             with suppress(OSError):  # another process has removed it, or the folder is read-only
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def is_left_over(path: Path, *, alone: bool = False) -> bool:
+def _is_left_over(path: Path, *, alone: bool = False) -> bool:
     """Return whether a path is a temporary file of a process that no longer exists.
 
     Args:

@@ -41,7 +41,6 @@ WORDS = {
         "seed=x",
         f"+experiment={NAME}",
     ],
-    "clean": ["results=.", "results=nowhere", "cache=.", "what=x", "delete=true", "delete=x"],
     "compare": [
         "runs.csv",
         "--arm",
@@ -88,7 +87,6 @@ WORDS = {
 ALWAYS = {
     "": SMALL,
     "-m": (*SMALL, "seed=0"),
-    "clean": ("results=.",),
     "judge": (EVIDENCE,),
     "plan": (*SMALL, f"+experiment={NAME}"),
     "power": ("--sd=0.1", "--margin=0.2"),
