@@ -50,7 +50,7 @@ def check_groups(config: DictConfig) -> None:
 
     OmegaConf itself refuses `budget=1`, but accepts an interpolation whose value is 1.
     """
-    annotations = _annotations(config, "") or {}
+    annotations = allowed_keys(config, "") or {}
     for key in annotations:
         given = key in [*config] and (
             OmegaConf.is_interpolation(config, key) or not OmegaConf.is_missing(config, key)
@@ -135,7 +135,7 @@ def _walk(value: Any, path: str, annotation: Any = Any) -> None:
 
 
 def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
-    annotations = _annotations(node, path)
+    annotations = allowed_keys(node, path)
     check_interface(path, node, annotation)
     # values come before interpolations of them, so that an error names the key with the value
     for key in sorted(map(str, node), key=lambda key: OmegaConf.is_interpolation(node, key)):
@@ -150,7 +150,7 @@ def is_component(node: DictConfig, key: Any) -> bool:
     return OmegaConf.is_dict(node[key]) and "_target_" in node[key]
 
 
-def _annotations(node: DictConfig, path: str) -> dict[str, object] | None:
+def allowed_keys(node: DictConfig, path: str) -> dict[str, object] | None:
     """Return the allowed keys of a config node with their types; None if any key is allowed.
 
     Args:

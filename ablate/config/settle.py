@@ -14,7 +14,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, read_write
 
-from ablate.config import precision, screen
+from ablate.config import precision, scale, screen
 from ablate.config.leaves import leaves
 from ablate.config.notice import say_once
 from ablate.errors import UserError
@@ -38,6 +38,8 @@ def settle(config: DictConfig) -> None:
     _refuse_empty(config, words)
     if GlobalHydra.instance().is_initialized():
         _announce_replaced(config, words)
+        if words:
+            scale.drop_unused(config, _hydra_node(config))
     screen.expand(config)
     precision.settle(config)
     if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):

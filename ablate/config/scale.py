@@ -1,0 +1,104 @@
+"""Fit the values that an option of `scale` sets to the components that a run chooses.
+
+A scale sets keys of components, such as `optimizer.betas`. If the run has another component without
+this key, such as plain gradient descent, the key is dropped, with a message: the user did not write
+it. A key that the command, an experiment or the component's own file sets is never dropped, and
+`ablate.config.check` rejects it if it is unknown.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hydra._internal.defaults_list import create_defaults_list
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+
+from ablate.config.check import allowed_keys
+from ablate.config.leaves import leaves
+from ablate.config.notice import say_once
+
+GROUP = "scale"
+
+
+def drop_unused(config: DictConfig, hydra: Any) -> None:
+    """Remove every key that only the scale sets and that the chosen component lacks; print each
+    key once.
+
+    Args:
+        config: the config of a run, which is changed.
+        hydra: Hydra's node of the config.
+    """
+    if not hydra.runtime.choices.get(GROUP):
+        return
+    files = Files(hydra)
+    unknown = {*_unknown(config, files)}
+    set_elsewhere = [*files.keys_set()] if unknown else []
+    for key in sorted(unknown):
+        if any(f"{other}.".startswith(f"{key}.") for other in set_elsewhere):
+            continue
+        path, _, name = key.rpartition(".")
+        component = OmegaConf.select(config, path)
+        with read_write(config), open_dict(config):
+            del component[name]
+        scale = f"{GROUP}={files.choices[GROUP]}"
+        say_once(f"{key} of {scale} is left out, because {component['_target_']} has no {name}")
+
+
+def _unknown(config: DictConfig, files: "Files") -> Iterator[str]:
+    """Yield every key of the scale that a component of the config does not accept.
+
+    For `model.dropout.rate`, the result may be `model.dropout`.
+    """
+    for key in files.keys_of(f"{GROUP}/{files.choices[GROUP]}"):
+        if files.has_option_with(key):
+            continue  # the option accepts the key, so its class need not be imported
+        names = key.split(".")
+        for end, name in enumerate(names[1:], 1):
+            path = ".".join(names[:end])
+            node = OmegaConf.select(config, path)
+            allowed = allowed_keys(node, path) if OmegaConf.is_dict(node) and name in node else None
+            if allowed is not None and name not in allowed:
+                yield f"{path}.{name}"
+
+
+class Files:
+    """The config files of a run, and the keys that each of them sets; `hydra` is Hydra's node of
+    the config.
+    """
+
+    def __init__(self, hydra: Any) -> None:
+        self.choices = hydra.runtime.choices
+        self.main = hydra.job.config_name
+        self.words = [*hydra.overrides.hydra, *hydra.overrides.task]
+        loader: Any = GlobalHydra.instance().config_loader()
+        parse = loader._parse_overrides_and_create_caching_repo  # respects hydra.searchpath
+        self.overrides, self.repository = parse(self.main, self.words)
+
+    def keys_of(self, file: str) -> list[str]:
+        """Return the keys that a file sets, including the files of its folder on which it is
+        based.
+        """
+        loaded = self.repository.load_config(file)
+        folder = file.rpartition("/")[0]
+        bases = [entry.path for entry in loaded.defaults_list if hasattr(entry, "path")]
+        keys = [key for b in bases if b != "_self_" for key in self.keys_of(f"{folder}/{b}")]
+        return [*keys, *leaves(loaded.config)]
+
+    def has_option_with(self, key: str) -> bool:
+        """Return whether the option that was chosen for the node of a key sets this key itself."""
+        path, _, name = key.rpartition(".")
+        while path and not self.choices.get(path.replace(".", "/")):
+            path, _, end = path.rpartition(".")
+            name = f"{end}.{name}"
+        group = path.replace(".", "/")
+        return bool(path) and name in self.keys_of(f"{group}/{self.choices[group]}")
+
+    def keys_set(self) -> Iterator[str]:
+        """Yield every key that the command or a file sets, except the files of scales."""
+        yield from (word.lstrip("+~").partition("=")[0] for word in self.words)
+        for entry in create_defaults_list(
+            self.repository, self.main, self.overrides, prepend_hydra=True, skip_missing=True
+        ).defaults:
+            if not str(entry.config_path).startswith((f"{GROUP}/", "hydra/", "schema")):
+                keys = leaves(self.repository.load_config(entry.config_path).config)
+                yield from (f"{entry.package}.{key}".lstrip(".") for key in keys)
