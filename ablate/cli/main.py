@@ -29,7 +29,7 @@ Executable claims about the Transformer. `python -m ablate` is the same command.
 GROUPS = {
     "experiments and models": (
         *("plan", "judge", "reproduce", "ledger", "site", "options", "translate", "generate"),
-        *("evaluate", "upload"),
+        "evaluate",
     ),
     "runs that were trained elsewhere, and several machines": (
         *("compare", "register", "power", "decide", "join"),

@@ -3,19 +3,16 @@ store Hydra's choices and overrides of a run, so that the run's name can be deri
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hydra.conf import HydraConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.singleton import Singleton
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.record.label import place, say
-from ablate.record.types import Composition, Levels
+from ablate.record.types import Levels
 
 # Keys (with everything below them) that do not distinguish arms.
 NOT_A_LEVEL = (
@@ -116,35 +113,6 @@ def choices(node: Any = None) -> dict[str, str | None]:
         return {}
     chosen: dict[str, str | None] = dict((node or HydraConfig.get()).runtime.choices)
     return {group: level for group, level in chosen.items() if not group.startswith("hydra/")}
-
-
-def composition() -> Composition:
-    """Return Hydra's choices and overrides in this process, and whether the run is part of a sweep.
-
-    Choices and overrides are empty without Hydra.
-    """
-    task = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
-    return {"swept": is_swept(), "choices": choices(), "overrides": list(task)}
-
-
-@contextmanager
-def recomposed(kept: Composition) -> Iterator[None]:
-    """Restore Hydra's choices and overrides in a `with` block, so that a run gets its first name
-    again.
-
-    Args:
-        kept: the choices and overrides with which the run was composed.
-    """
-    config: Any = OmegaConf.create({"hydra": OmegaConf.structured(HydraConf)})
-    config.hydra.mode = RunMode.MULTIRUN if kept["swept"] else RunMode.RUN
-    config.hydra.overrides.task = kept["overrides"]
-    config.hydra.runtime.choices = kept["choices"]
-    before = Singleton.get_state()
-    HydraConfig.instance().set_config(config)
-    try:
-        yield
-    finally:
-        Singleton.set_state(before)
 
 
 def _overridden(node: Any) -> list[str]:

@@ -27,7 +27,6 @@ from torch import Tensor
 
 from ablate.errors import UserError
 from ablate.record import identity
-from ablate.record.arm import composition
 from ablate.record.environment import environment
 from ablate.record.files import (
     append_line,
@@ -151,7 +150,7 @@ class Record(RecordFolder):
             check_writable(self.evaluation.folder.parent)
         plain: Any = OmegaConf.to_container(self.config, resolve=True)
         self.describe(plain)
-        about = {**environment(), "composition": composition(), "corpus": self.corpus}
+        about = {**environment(), "corpus": self.corpus}
         write_json(self.folder / "environment.json", about)
 
     def __enter__(self) -> "Record":

@@ -10,14 +10,6 @@ from ablate.config.study import Levels as Levels
 Metrics = dict[str, int | float | None]  # by name; None means not finite
 
 
-class Composition(TypedDict):
-    """The choices and overrides with which Hydra composed a config."""
-
-    swept: bool  # whether the run is part of a sweep
-    choices: dict[str, str | None]  # the chosen option of every config group
-    overrides: list[str]
-
-
 class Fingerprints(NamedTuple):
     """Hashes of the text that a run reads.
 
@@ -61,7 +53,6 @@ class Environment(TypedDict):
     cores: int | None
     commit: str | None  # of this package's source (ablate.record.environment)
     packages: dict[str, str]  # versions
-    composition: NotRequired[Composition]  # not in older records
     corpus: NotRequired[str]  # files and size; not in older records
 
 

@@ -84,7 +84,7 @@ def read(runs: Any, wanted: Iterable[str]) -> Table:
     """
     if is_frame(runs) or not str(runs).startswith(WANDB):
         return source.read(runs, wanted)
-    from ablate.wandb.fetch import connect  # imports W&B
+    from ablate.wandb.connection import connect  # imports W&B
 
     place = str(runs).removeprefix(WANDB)
     place_of(place)

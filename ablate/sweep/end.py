@@ -23,7 +23,7 @@ from ablate.record.files import write_text
 from ablate.record.links import LOGGER_FAILURES, read_links
 from ablate.sweep.begin import is_part
 from ablate.verdict.decision import read_verdict
-from ablate.wandb.note import LOGGER, advise_upload
+from ablate.wandb.note import LOGGER, advise_sync
 
 VERDICT = "verdict.json"
 FILE_WIDTH = 140  # width of a table in a file or a pipe
@@ -74,10 +74,9 @@ def _end(config: DictConfig, judge: Callable[[DictConfig, Evidence], Verdict]) -
     for sentence in logger_failures(sweep):
         console.print(sentence, style="yellow", soft_wrap=True)
     logger = config.logger
-    if logger is not None and logger.get("_target_") == LOGGER:
-        group = logger.group or config.name
-        if advice := advise_upload(sweep, logger.project, group):
-            console.print(advice, soft_wrap=True)
+    logged = logger is not None and logger.get("_target_") == LOGGER
+    if logged and (advice := advise_sync(sweep)):
+        console.print(advice, soft_wrap=True)
     return len(failed)
 
 

@@ -31,21 +31,11 @@ ENDS_THE_RUN = (Interrupted, KeyboardInterrupt)
 class RunLogger(ABC):
     """A logger that follows a run from its start to its end, and logs more than metrics, such as
     sample texts and pictures.
-
-    The attribute `advice` is appended to the warning that is printed if the logger fails.
     """
-
-    advice = ""
 
     @abstractmethod
     def check(self) -> None:
         """Raise UserError for settings that cannot work; this is called before any work."""
-
-    @abstractmethod
-    def advise_reused(self, record: Record, result: CombinedResult) -> str:
-        """Return advice, as text, on how to log a run whose stored result was used again; "" if
-        the run was logged already.
-        """
 
     @abstractmethod
     def begin(self, record: Record) -> None:
@@ -145,19 +135,16 @@ class GuardedLogger:
         `DummyLogger`.
         """
         failed, self._logger = self._logger, DummyLogger()
-        follows = isinstance(failed, RunLogger)
         sentence = f"{self._name} failed ({class_and_line(error)})"
-        if not follows:  # a RunLogger reports its gaps itself
-            self._note(sentence)
-        advice = f"; {failed.advice}" if follows and failed.advice else ""
+        self._note(sentence)
         print(
             f"warning: {sentence}, so it logs nothing more of this run. The run goes on, and the "
-            f"run's folder will have all results{advice}.",
+            "run's folder will have all results.",
             file=sys.stderr,
             flush=True,
         )
         try:
-            failed.abandon() if follows else failed.finalize("failed")
+            failed.abandon() if isinstance(failed, RunLogger) else failed.finalize("failed")
         except ENDS_THE_RUN:
             raise
         except BaseException:

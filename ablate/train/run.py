@@ -29,7 +29,7 @@ from ablate.train.module import Training
 from ablate.train.prepare import make_model, parameters, prepare_data
 from ablate.train.resume import RunState, StateKeeper, last_saved, state_path
 from ablate.train.summary import announce, conclude, introduce
-from ablate.train.tracking import Tracking, advise_reused, check_loggers
+from ablate.train.tracking import Tracking, check_loggers
 from ablate.train.trainer import make_trainer
 from ablate.train.weights import WeightKeeper
 
@@ -65,7 +65,6 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
         link_by_name(record, short=longer is not None)
         short = run(job.short, Longer(job, record)) if job.short else None
         if not job.config.fresh and (earlier := record.stored_result()):
-            advise_reused(job.loggers, record, earlier)
             return conclude(record, earlier, short, reused=True, trained=False)
         model = make_model(job, data)
         check_lengths(job, model, data)

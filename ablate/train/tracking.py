@@ -145,15 +145,3 @@ def check_loggers(job: Job) -> None:
             logger: Any = make(save_dir=job.config.paths.results)
         if isinstance(logger, RunLogger):
             logger.check()
-
-
-def advise_reused(loggers: Loggers, record: Record, result: CombinedResult) -> None:
-    """Print advice on how to log a run whose stored result was used again, if the run has not been
-    logged.
-    """
-    for make in loggers.values() if record.writes else ():
-        kind = _kind(make)
-        if isinstance(kind, type) and issubclass(kind, RunLogger):
-            logger: Any = make(save_dir=str(record.folder))
-            if advice := logger.advise_reused(record, result):
-                print(advice, flush=True)

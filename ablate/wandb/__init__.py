@@ -1,3 +1,1 @@
-"""The connection to Weights & Biases: log runs during training, upload them later, and read them
-back.
-"""
+"""The connection to Weights & Biases: log runs during training, and the verdicts of a sweep."""

@@ -51,9 +51,7 @@ def log_analysis(config: DictConfig, evidence: Evidence, verdict: Verdict, folde
         print(f"W&B has no analysis of this sweep: {type(error).__name__}: {error}")
 
 
-def send_analysis(
-    logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path, *, quiet: bool = False
-) -> None:
+def send_analysis(logger: DictConfig, evidence: Evidence, verdict: Verdict, folder: Path) -> None:
     """Log the verdict of a sweep to W&B. A repeated call replaces the earlier W&B run.
 
     Args:
@@ -61,7 +59,6 @@ def send_analysis(
         evidence: results and study of the sweep.
         verdict: the verdict on the sweep's claims.
         folder: folder of the sweep.
-        quiet: whether to print no advice on how to upload an offline run.
 
     Raises:
         Exception: any error of W&B.
@@ -89,7 +86,7 @@ def send_analysis(
         run.log_artifact(bundle(evidence.name, folder))
         failed = False
     finally:
-        finish(run, failed=failed, quiet=quiet)
+        finish(run, failed=failed)
 
 
 def analysis_identity(evidence: Evidence, folder: Path) -> str:

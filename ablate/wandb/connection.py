@@ -1,5 +1,5 @@
-"""Determine whether W&B can be reached, without a prompt and without waiting, and start a W&B run,
-for a training run or for the verdict of a sweep.
+"""Determine whether W&B can be reached, without a prompt and without waiting, start a W&B run for a
+training run or for the verdict of a sweep, and connect to W&B's API.
 """
 
 import contextlib
@@ -156,6 +156,24 @@ def has_key() -> bool:
         return False
 
 
+def connect() -> Any:
+    """Return W&B's API client, without a prompt.
+
+    Raises:
+        UserError: there is no key or no connection, or W&B does not accept an environment variable.
+    """
+    check_environment()
+    url = wandb.setup(settings=wandb.Settings(silent=True)).settings.base_url
+    if not has_key():
+        raise UserError("W&B needs an API key: store one with `wandb login`")
+    if not reachable(url):
+        raise UserError(f"W&B cannot be reached at {url}: check the network and WANDB_BASE_URL")
+    try:
+        return wandb.Api()
+    except Exception as error:  # W&B's client raises many kinds of errors
+        raise UserError(f"W&B does not accept the API key: {error}") from None
+
+
 def reachable(url: str) -> bool:
     """Return whether a host answers within `SECONDS`, through a proxy if the environment sets one.
 
@@ -229,9 +247,9 @@ def _init(mode: Mode, about: dict[str, Any], *, goes_on: bool) -> Run:
     )
 
 
-def finish(run: Run, *, failed: bool, quiet: bool = False) -> None:
-    """Finish a W&B run; unless `quiet`, print how to upload an offline run."""
+def finish(run: Run, *, failed: bool) -> None:
+    """Finish a W&B run, and print how to upload an offline run."""
     folder = Path(run.dir).parent
     run.finish(exit_code=int(failed))
-    if run.offline and not quiet:
+    if run.offline:
         print(f"W&B is offline; to upload this run: wandb sync {folder}")

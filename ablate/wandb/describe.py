@@ -1,4 +1,4 @@
-"""Describe a run to W&B: from the logger during training, or afterwards from the run's folder."""
+"""Describe a run to W&B: its names, its config, its curves and its result."""
 
 import json
 from collections.abc import Mapping
@@ -13,11 +13,10 @@ from ablate.config.labels import arm_label
 from ablate.evidence.gather import LIBRARIES
 from ablate.metric.table import METRICS
 from ablate.record.arm import arm, choices, distinct_levels, is_swept, levels
-from ablate.record.files import write_json
 from ablate.record.label import cut
 from ablate.record.types import CombinedResult, Failure, TrainingParts
 from ablate.wandb.connection import as_tags, finish, start
-from ablate.wandb.note import LONGEST_NAME, LONGEST_TITLE, NOTE, STEP, Place
+from ablate.wandb.note import LONGEST_NAME, LONGEST_TITLE, STEP
 
 BEST = {"higher": "max", "lower": "min"}
 # How W&B summarises the curve of a metric, by the last part of the metric's key. Other metrics are
@@ -89,11 +88,6 @@ class LoggedRun:
     identity: str
     parts: TrainingParts
 
-    @property
-    def group(self) -> str:
-        """The group of the run in W&B, before it is cut to the length that W&B accepts."""
-        return self.names.group or str(self.config.name)
-
     def start(self, mode: str, *, goes_on: bool) -> Run:
         """Start the run in W&B, under its names; return the W&B run.
 
@@ -122,27 +116,14 @@ class LoggedRun:
             log_again(run, self.folder / "metrics.jsonl")
         return run
 
-    def conclude(self, run: Run, result: CombinedResult | Failure, *, quiet: bool = False) -> None:
-        """Write the result to the W&B summary, finish the W&B run, and save its location in the
-        folder of this run.
+    def conclude(self, run: Run, result: CombinedResult | Failure) -> None:
+        """Write the result to the W&B summary, and finish the W&B run.
 
-        The exit status of the W&B run is 0 for a result and 1 for a failure. Unless `quiet`, a
-        message explains how to upload an offline run.
-
-        Raises:
-            UserError: the location cannot be saved.
+        The exit status of the W&B run is 0 for a result and 1 for a failure. A message explains how
+        to upload an offline run.
         """
         run.summary.update({"training": self.training, **summary(result)})
-        finish(run, failed=result["status"] == "failed", quiet=quiet)
-        note = {
-            "id": run.id,
-            "url": run.url,  # None until the run is uploaded
-            "project": run.project,
-            "group": run.group,
-            "identity": self.identity,
-            "training": self.training,
-        }
-        write_json(Place.of(result, self.folder).result / NOTE, note)
+        finish(run, failed=result["status"] == "failed")
 
 
 def title(config: DictConfig, given: str | None) -> str:

@@ -7,7 +7,6 @@ metrics in the run's folder are logged again.
 """
 
 import os
-from contextlib import suppress
 from typing import Annotated
 
 import wandb
@@ -15,14 +14,12 @@ from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.config.limits import OneOf, Range
-from ablate.errors import UserError
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure
 from ablate.train.guard import RunLogger
 from ablate.train.module import Training
 from ablate.wandb.connection import MODES, check_environment, check_names, settle
 from ablate.wandb.describe import LoggedRun, Names
-from ablate.wandb.note import Place
 
 COLUMNS = ["line", "source", "reference", "hypothesis"]  # of the sample translations
 
@@ -60,7 +57,6 @@ class WandbRun(WandbLogger, RunLogger):
         self.names = Names.of({**named, "notes": notes, "tags": tags})
         self.samples = samples
         self.wanted = mode
-        self.advice = f"to send it to W&B: ablate upload {save_dir}"
 
     def check(self) -> None:
         """Check the environment variables of W&B, the names and the mode.
@@ -73,15 +69,6 @@ class WandbRun(WandbLogger, RunLogger):
         mode = os.environ.get("WANDB_MODE") or self.wanted
         if mode == "online":
             settle(mode)
-
-    def advise_reused(self, record: Record, result: CombinedResult) -> str:
-        """Return a sentence with the command that uploads a run whose stored result is used again;
-        "" if W&B has the run, or if the run waits on this disk to be uploaded.
-        """
-        place = Place.of(result, record.folder)
-        if place.state(self.names.project, self.names.group or record.config.name) != "missing":
-            return ""
-        return f"This run was done before, and W&B lacks it: ablate upload {record.folder}"
 
     @rank_zero_only
     def begin(self, record: Record) -> None:
@@ -113,8 +100,7 @@ class WandbRun(WandbLogger, RunLogger):
         """Write the result to the summary, and finish the W&B run with status 0, or 1 for a
         failure.
         """
-        with suppress(UserError):  # the result is already on disk
-            self._run.conclude(self.experiment, result)
+        self._run.conclude(self.experiment, result)
 
     @rank_zero_only
     def abandon(self) -> None:

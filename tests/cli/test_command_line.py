@@ -44,7 +44,6 @@ WORDS = {  # enough for a command to begin
     "reproduce": ["nothing", "experiments=."],
     "site": ["to=pages"],
     "translate": ["checkpoint=run"],
-    "upload": ["results"],
 }
 FIRST_LINE = """
 import os, sys

@@ -125,7 +125,7 @@ def test_what_a_killed_process_was_writing_goes_when_its_run_is_opened_again(go,
     names = [
         unfinished(part / name).with_suffix(".7@another-machine")
         for part in (folder, tests)
-        for name in ("result.json", "wandb.json")
+        for name in ("result.json", "identity.json")
     ]
     for path in names:
         path.touch()

@@ -416,8 +416,6 @@ COMMANDS = {  # by the words, what is named
     "judge": "SOURCE",
     "judge nowhere": "nowhere",
     "judge /dev/null": "/dev/null",
-    "judge wandb": "project=",
-    "judge wandb project=x": "group=",
     "judge here project=x": "project=",
     "translate": "checkpoint=",
     "translate checkpoint=": "checkpoint=",

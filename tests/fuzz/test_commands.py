@@ -57,7 +57,7 @@ WORDS = {
     "evaluate": ["checkpoint=nowhere", "checkpoint=.", "split=x", "data=toy", "data.test=[x]"],
     "generate": ["checkpoint=nowhere", "checkpoint=.", "tokens=5", "tokens=x", "seed=3"],
     "join": [EVIDENCE, "nowhere", "to=out", "to=/dev/null", "."],
-    "judge": [EVIDENCE, "to=out", "to=[x]", "wandb", "project=x", "group=y", "nowhere"],
+    "judge": [EVIDENCE, "to=out", "to=[x]", "nowhere"],
     "ledger": [
         "word=head",
         "word=[b]",
@@ -80,7 +80,6 @@ WORDS = {
     "register": [EVIDENCE, "nowhere.yaml", "/dev/null", "."],
     "site": ["to=pages", "to=pages", "to=/dev/null", "experiments=experiments", "results=."],
     "translate": ["checkpoint=nowhere", "checkpoint=.", "batch=2", "search.size=x", "device=y"],
-    "upload": ["nowhere", EVIDENCE, "mode=offline", "mode=x", "tags=a,b", "project=[b]"],
 }
 
 # What a command needs to have a chance; the words above come behind.

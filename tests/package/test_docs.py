@@ -108,14 +108,13 @@ def test_what_to_cite_is_this_version():
 
 # prose names them by their first words, without what they need
 NAMED = {
-    *("evaluate", "generate", "join", "judge", "judge wandb", "plan", "power --test corrected"),
-    *("reproduce", "site", "translate", "upload"),
+    *("evaluate", "generate", "join", "judge", "plan", "power --test corrected"),
+    *("reproduce", "site", "translate"),
 }
 # what each would take, and the test that has it instead
 ELSEWHERE = {
     "reproduce dot_products": ("minutes", "tests/sweep/test_contest.py"),
     "data=multi30k model=tiny batch.tokens=4096": ("a download", "tests/data/test_multi30k.py"),
-    "upload results": ("a W&B server", "tests/tracking/test_upload.py"),
     "judge runs.csv study.yaml": ("a study", "tests/referee/test_designs.py"),
     "register study.yaml": ("a study", "tests/referee/test_designs.py"),
     "--cfg job": ("Hydra's own", "tests/cli/test_command_line.py"),

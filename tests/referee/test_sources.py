@@ -295,7 +295,7 @@ class RecordedApi:
 @pytest.fixture
 def api(records, monkeypatch):
     recorded = RecordedApi(records)
-    monkeypatch.setattr("ablate.wandb.fetch.connect", lambda: recorded)
+    monkeypatch.setattr("ablate.wandb.connection.connect", lambda: recorded)
     return recorded
 
 
@@ -322,7 +322,7 @@ def test_numbers_that_wandb_writes_as_words_are_numbers(records):
 
 
 def test_without_a_key_of_wandb_the_command_says_what_to_do(ablate_command, monkeypatch, tmp_path):
-    monkeypatch.setattr("ablate.wandb.fetch.has_key", lambda: False)
+    monkeypatch.setattr("ablate.wandb.connection.has_key", lambda: False)
     words = ["--arm", "a", "--metric", "m", "--better", "lower", "--baseline", "b"]
     status, out, err = ablate_command("compare", "wandb://me/project", *words)
     assert (status, out) == (2, "")

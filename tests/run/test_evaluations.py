@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 from ablate.record.files import seal, write_json
 from ablate.record.identity import digest, evaluation_parts, parts
 from ablate.record.sealed import read_sealed
-from ablate.record.stored import with_evaluation
 from ablate.train.module import Training
 
 TESTING = (
@@ -48,21 +46,6 @@ def test_the_modules_of_a_search_count_where_it_runs(compose):
     assert "ablate.search.beam" not in parts(config, "text")["modules"]
     assert "ablate.search.greedy" in parts(config, "text")["modules"]
     assert "ablate.search.beam" in evaluation_parts(config, "training")["modules"]
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("search=beam", "search=greedy"),
-        ("measure=heads", "batch.test_padding=3"),
-        ("metric=exact_match", "measure=heads"),
-        ("weights=initial", "test_splits=[test,test_long]"),
-    ],
-)
-def test_the_config_of_an_evaluation_is_read_as_it_was_given(compose, first, second):
-    trained, tested = (compose("logger=none", override) for override in (first, second))
-    stored = OmegaConf.create(evaluation_parts(tested, "training")["config"])
-    assert with_evaluation(trained, stored) == tested
 
 
 @pytest.fixture

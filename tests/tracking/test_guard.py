@@ -135,11 +135,9 @@ def test_the_background_process_of_wandb_may_be_killed(go, monkeypatch, moment):
 
     monkeypatch.setattr(WandbRun, moment, killed)
     result, warnings = go("logger=wandb", "logger.mode=offline")
-    (warning,) = warnings
-    assert f"ablate upload {result['folder']}" in warning
+    assert len(warnings) == 1
     assert result["status"] in ("finished", "collapsed")
     assert [step for step, _ in measurements(result["folder"])] == [2, 4]
-    assert not (Path(result["evaluation"]) / "wandb.json").exists()
     monkeypatch.undo()
     _, warnings = go("logger=wandb", "logger.mode=offline", "probe=parameter_count")  # a new one
     assert not warnings

@@ -83,11 +83,3 @@ def test_a_sweep_says_it_once_and_before_its_runs(command, small, here, tmp_path
     assert status == 2
     assert error.count("WANDB_SILENT") == 2  # the value, and what to do
     assert not (tmp_path / "results" / "runs").exists()
-
-
-@pytest.mark.parametrize("words", [("judge", "wandb", "project=a/b", "group=c"), ("upload", ".")])
-@pytest.mark.parametrize("name", ["WANDB_SILENT", "WANDB_MODE", "WANDB_INIT_TIMEOUT"])
-def test_commands_that_speak_to_wandb_name_the_variable(command, monkeypatch, words, name):
-    monkeypatch.setenv(name, "perhaps")
-    status, _, error = command(*words)
-    assert status == 2 and f"{name}=perhaps" in error and error.count("\n") == 1

@@ -2,11 +2,9 @@
 
 import json
 import os
-import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from wandb.apis.public import Run
@@ -77,15 +75,15 @@ def offline(results, inspected):
 
 @pytest.fixture
 def uploaded(offline, monkeypatch, tmp_path):
-    """W&B after all of it is uploaded; a test may change what it has."""
+    """The runs of W&B after all of them are uploaded."""
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
-    return Api([StandIn(records) for records in offline])
+    return [StandIn(records) for records in offline]
 
 
 @pytest.fixture
 def analysis(uploaded):
     """The analysis run of the sweep."""
-    (analysis_run,) = (run for run in uploaded.all if run.job_type == "analysis")
+    (analysis_run,) = (run for run in uploaded if run.job_type == "analysis")
     return analysis_run
 
 
@@ -121,9 +119,6 @@ class StandIn(Run):
         self.media = records["folder"] / "files"
         self.artifacts = [Artifact(made) for made in records.get("artifact", [])]
 
-    def logged_artifacts(self):
-        return iter(self.artifacts)
-
 
 @dataclass
 class Artifact:
@@ -136,36 +131,3 @@ class Artifact:
     def __post_init__(self):
         self.name, self.type = f"{self.made['name']}:v0", self.made["type"]
         self.contents = self.made["manifest"]["contents"]
-
-    @property
-    def manifest(self):
-        return SimpleNamespace(entries={file["path"]: Entry(file) for file in self.contents})
-
-    def get_entry(self, name):
-        return self.manifest.entries[name]
-
-
-@dataclass
-class Entry:
-    """A file of an artifact; what W&B would write is written wherever the path leads."""
-
-    file: dict
-
-    @property
-    def ref(self):
-        return self.file.get("ref")
-
-    def download(self, root):
-        shutil.copyfile(self.file["local_path"], Path(root) / self.file["path"])
-
-
-@dataclass
-class Api:
-    """`wandb.Api` with one project."""
-
-    all: list
-
-    def runs(self, path, filters, lazy):
-        if path != PROJECT:
-            raise ValueError(f"Could not find project {path.rpartition('/')[2]}")
-        return (run for run in self.all if run.group == filters["group"])

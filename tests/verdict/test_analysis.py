@@ -9,8 +9,11 @@ from omegaconf import OmegaConf
 from PIL import Image
 
 from ablate.evidence.folder import Evidence
+from ablate.record.files import seal, write_json
+from ablate.record.label import cut
 from ablate.wandb import analysis as logged
-from ablate.wandb.analysis import log_analysis
+from ablate.wandb.analysis import log_analysis, send_analysis, summary
+from ablate.wandb.note import LONGEST_TITLE, advise_sync
 
 UNSAID = dict.fromkeys(("entity", "name", "group", "notes"))
 LOGGER = {"project": "ablate", **UNSAID, "tags": [], "mode": "offline", "_target_": logged.LOGGER}
@@ -113,3 +116,35 @@ def test_a_failure_of_wandb_costs_one_line(log, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert "W&B has no analysis of this sweep: OSError: no space left" in printed
     assert (folder / "verdict.json").exists()
+
+
+def test_the_analysis_has_the_group_of_its_runs(tmp_path, monkeypatch):
+    def start(*_, **about):
+        raise InterruptedError(about["group"])
+
+    monkeypatch.setattr(logged, "start", start)
+    name = "n" * 200
+    with pytest.raises(InterruptedError, match=f"^{cut(name, LONGEST_TITLE)}$"):
+        send_analysis(
+            OmegaConf.create(LOGGER), Evidence(name, {}, {}, {}, []), {"claims": []}, tmp_path
+        )
+
+
+def test_the_summary_has_every_reading_of_a_claim():
+    alike = {"id": "c", "effect": 1.0, "margin": 0.0, "interval": None}
+    verdicts = {"early": "supported", "late": "refuted"}
+    claims = [{**alike, "reading": name, "verdict": word} for name, word in verdicts.items()]
+    values = summary({"claims": claims})
+    assert {key: values[f"verdict/c ({key})"] for key in verdicts} == verdicts
+
+
+def test_a_sweep_says_how_to_upload_its_runs_until_they_are_uploaded(tmp_path):
+    sweep, run = tmp_path / "sweeps" / "mine" / "now", tmp_path / "runs" / "0123456789abcdef"
+    link = {"cell": 0, "levels": {}, "status": "finished", "folder": str(run)}
+    write_json(sweep / "cells" / "0000.json", seal(link))
+    assert advise_sync(sweep) == ""
+    offline = run / "wandb" / "offline-run-1-x"
+    offline.mkdir(parents=True)
+    assert f"wandb sync {tmp_path}/runs/*/wandb/offline-run-*" in advise_sync(sweep)
+    (offline / "run-x.wandb.synced").touch()
+    assert advise_sync(sweep) == ""

@@ -2,7 +2,7 @@
 
 SOURCE is the folder of a sweep, experiments/NAME, or, with a STUDY file, a table of runs that
 ablate did not train (docs/howto/referee.md). The report is written to the folder of the sweep,
-or to the folder to=; for runs from W&B it is written only with to=.
+or to the folder to=.
 
 example:
   ablate judge results/sweeps/preln_vs_postln/TIME
@@ -20,21 +20,15 @@ from ablate.errors import UserError
 if TYPE_CHECKING:
     from ablate.evidence.folder import Evidence
 
-WANDB = "wandb"
-
 FIRST = "reading the evidence"
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare the source of the runs, the study file of a table, the W&B project and group, and the
-    outputs: JSON, and the folders of the report and of the tables.
+    """Declare the source of the runs, the study file of a table, and the outputs: JSON, and the
+    folders of the report and of the tables.
     """
-    parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        help="folder of a sweep with a study, or experiments/NAME; or the word wandb: the latest "
-        "sweep whose runs and analysis W&B has in a project and group",
-    )
+    about = "folder of a sweep with a study, or experiments/NAME"
+    parser.add_argument("source", metavar="SOURCE", help=about)
     parser.add_argument(
         "study",
         metavar="STUDY",
@@ -42,8 +36,6 @@ def add_arguments(parser: Parser) -> None:
         help="YAML file with the question about a table; without it SOURCE is a sweep",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
-    parser.add_key("project", "project of the runs in W&B: ENTITY/PROJECT")
-    parser.add_key("group", "group of the runs in W&B")
     parser.add_key("to", "folder for the evidence, the verdict and the report", PATH)
     parser.add_key("tables", "folder for the tables, as Markdown, LaTeX and CSV", PATH)
 
@@ -69,16 +61,15 @@ def run(arguments: argparse.Namespace) -> None:
 
     evidence, target = _evidence(arguments)
     verdict = conclude(evidence)
-    if target:
-        check_links(target, target)
-        with writing(target):
-            if arguments.to:
-                evidence.save(target)
-                source = Path(arguments.source).expanduser()
-                copy_text(source / ANALYSIS_LOG, target / ANALYSIS_LOG)
-                copy_text(source / RESULT, target / RESULT)
-                keep(target, evidence, logged=(target / ANALYSIS_LOG).exists())
-            write_files(evidence, verdict, target)
+    check_links(target, target)
+    with writing(target):
+        if arguments.to:
+            evidence.save(target)
+            source = Path(arguments.source).expanduser()
+            copy_text(source / ANALYSIS_LOG, target / ANALYSIS_LOG)
+            copy_text(source / RESULT, target / RESULT)
+            keep(target, evidence, logged=(target / ANALYSIS_LOG).exists())
+        write_files(evidence, verdict, target)
     if arguments.tables:
         with writing(arguments.tables):
             write_tables(evidence, verdict, arguments.tables)
@@ -89,8 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
     if warning := slice_warning(verdict):
         console.print(warning, style="bold", soft_wrap=True)
     announce(console, verdict)
-    if target:
-        print(f"\nreport: {target / 'report.md'}, {target / 'report.html'}")
+    print(f"\nreport: {target / 'report.md'}, {target / 'report.html'}")
     if arguments.tables:
         print(f"tables: {arguments.tables}")
 
@@ -101,32 +91,16 @@ def _judge_table(arguments: argparse.Namespace) -> None:
 
     if arguments.tables:
         raise UserError("tables= works only for a sweep; use --json for a table of runs")
-    for key in ("project", "group"):
-        if getattr(arguments, key):
-            raise UserError(
-                f"{key}= was given, but the source is not `wandb`; to judge the runs of a W&B "
-                "project, name the project in the source, as wandb://ENTITY/PROJECT"
-            )
     judge(arguments.source, arguments.study).show(arguments.to, as_json=arguments.json)
 
 
-def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path | None]:
-    """Return the runs with their study, and the folder for the report; None if no report is to be
-    written.
-    """
+def _evidence(arguments: argparse.Namespace) -> tuple["Evidence", Path]:
+    """Return the runs with their study, and the folder for the report."""
     from ablate.config.smoke import NO_VERDICT, SMOKE
     from ablate.evidence.seal import ABOUT, read_parts
     from ablate.sweep.evidence import from_folder
 
-    source = arguments.source
-    for key in ("project", "group"):
-        if bool(getattr(arguments, key)) != (source == WANDB):
-            raise UserError(f"{source} {'needs' if source == WANDB else 'takes no'} {key}=")
-    if source == WANDB:
-        from ablate.wandb.fetch import connect, fetch  # imports W&B
-
-        return fetch(connect(), arguments.project, arguments.group), arguments.to
-    folder = Path(source).expanduser()
+    folder = Path(arguments.source).expanduser()
     if (folder / ABOUT).exists() and read_parts(folder)["regime"].get("scale") == SMOKE:
         raise UserError(f"{folder}: {NO_VERDICT}")
     evidence = from_folder(folder)
