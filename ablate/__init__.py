@@ -54,7 +54,7 @@ def compare(runs: Any, *, metric: str, better: str, **design: Any) -> "Verdict":
 
     Args:
         runs: a data frame of pandas, the path of a table (CSV, TSV, JSONL, Parquet), a folder of
-            TensorBoard, Lightning or offline W&B runs, or "wandb://ENTITY/PROJECT".
+            TensorBoard or Lightning, or "wandb://ENTITY/PROJECT".
         metric: the column with the result of a run.
         better: "lower" or "higher".
         **design: `arm`, the column (or columns) with the arm of a run; `treatment`, by default

@@ -1,7 +1,6 @@
 """Logs of programs that were started several times, wrote several files, or were killed."""
 
 import pytest
-import wandb
 
 from ablate.evidence.foreign import source
 
@@ -50,21 +49,3 @@ def test_links_to_folders_are_followed_once(write_events, tmp_path):
     table = source.read(tmp_path / "logs")
     assert table.numbers("loss", "metric").tolist() == [1, 2]
     assert table.column("run", "run").labels()[1] == ["again", "s0"]
-
-
-def test_a_resumed_run_of_wandb_is_a_single_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("WANDB_SILENT", "true")
-    settings = wandb.Settings(console="off", mode="offline", x_disable_stats=True)
-    for steps, better in ((range(5), 0), (range(3, 4), 2)):
-        run = wandb.init(project="p", dir=tmp_path, id="abc", settings=settings, reinit=True)
-        run.log({"first": 1.0} if not better else {}, step=steps[0])
-        for step in steps:
-            run.log({"loss": 10.0 - step - better}, step=step)
-        run.finish()
-        wandb.teardown()
-    table = source.read(tmp_path / "wandb")
-    assert [table.numbers(n, "metric").tolist() for n in ("loss", "first")] == [[5], [1]]
-    assert len(table.notes) == 1 and "continue the run of an earlier folder: 1." in table.notes[0]
-    curve = source.read(tmp_path / "wandb", ["_step"])
-    assert curve.numbers("_step", "step").tolist() == [0, 1, 2, 3]
-    assert curve.numbers("loss", "metric").tolist() == [10, 9, 8, 5]

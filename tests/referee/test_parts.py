@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import wandb
 from pytorch_lightning.loggers import CSVLogger
 from torch.utils.tensorboard import SummaryWriter
 
@@ -126,17 +125,3 @@ def test_a_config_key_of_wandb_is_no_metric_where_the_metric_is_missing(wanted):
     assert {*table.numbers("config.loss", "metric")} == {4.0}
     assert table.column("name", "arm").labels()[1] == ["run 0", "run 1"]
     assert table.column("config.name", "arm").labels()[1] == ["swiglu"]
-
-
-def test_an_offline_run_of_wandb_has_its_config_beside_its_metrics(tmp_path, monkeypatch):
-    monkeypatch.setenv("WANDB_SILENT", "true")
-    settings = wandb.Settings(console="off", mode="offline", x_disable_stats=True)
-    run = wandb.init(project="p", dir=tmp_path, config={"loss": 4.0}, settings=settings)
-    run.log({"acc": 0.5})
-    run.log({"loss": 2.5})
-    run.finish()
-    wandb.teardown()
-    table = source.read(tmp_path / "wandb", ["_step"])
-    assert table.numbers("loss", "metric").tolist()[1:] == [2.5]
-    assert table.numbers("config.loss", "metric").tolist() == [4.0, 4.0]
-    assert sum(table.numbers("loss", "metric") == 4.0) == 0

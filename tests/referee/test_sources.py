@@ -2,13 +2,10 @@
 
 import json
 import math
-import struct
 import sys
-import zlib
 
 import pandas as pd
 import pytest
-import wandb
 from pytorch_lightning.loggers import CSVLogger
 from torch.utils.tensorboard import SummaryWriter
 
@@ -16,7 +13,6 @@ import ablate
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
 from ablate.evidence.foreign.wandb_api import read_project
-from ablate.evidence.foreign.wandb_offline import HEADER
 from ablate.referee.campaign import read_campaign
 from ablate.referee.reading import read_question
 
@@ -215,57 +211,6 @@ def test_a_yaml_file_that_no_parser_takes_is_named(tmp_path, read, content, part
         read(path)
     assert path.name in str(error.value) and part in str(error.value)
     assert "\n" not in str(error.value)
-
-
-@pytest.fixture
-def offline(tmp_path, monkeypatch, records):
-    """Offline runs of W&B: two arms, with other keys beside."""
-    monkeypatch.setenv("WANDB_SILENT", "true")
-    chosen = [row for row in records if row["variant"] != "gelu" and row["seed"] < 3]
-    for row in chosen:
-        config = {"variant": row["variant"], "seed": row["seed"], "optimizer": {"lr": 0.1}}
-        settings = wandb.Settings(console="off", mode="offline", x_disable_stats=True)
-        run = wandb.init(project="p", dir=tmp_path, config=config, settings=settings, reinit=True)
-        run.log({"val_loss": 9.0})
-        run.log({"val_loss": row["val_loss"], "samples": "text"})
-        run.finish()
-    wandb.teardown()  # offline, `finish` returns before the file is written
-    return tmp_path / "wandb", chosen
-
-
-def test_offline_runs_of_wandb(offline):
-    folder, chosen = offline
-    expected = verdict_of(pd.DataFrame(chosen))
-    assert verdict_of(folder) == expected
-    assert verdict_of(f"wandb-offline://{folder}", run="run", step="_step") == expected
-    (path, *_) = sorted(folder.glob("offline-run-*/run-*.wandb"))
-    path.write_bytes(path.read_bytes()[:-40])
-    assert source.read(folder).rows == len(chosen)
-
-
-def test_a_summary_that_the_program_sets_counts(tmp_path, monkeypatch):
-    monkeypatch.setenv("WANDB_SILENT", "true")
-    settings = wandb.Settings(console="off", mode="offline", x_disable_stats=True)
-    run = wandb.init(project="p", dir=tmp_path, settings=settings, reinit=True)
-    for loss in (2.0, 1.0, 3.0):
-        run.log({"val_loss": loss})
-    run.summary["val_loss"] = 1.0  # the best value
-    run.finish()
-    wandb.teardown()
-    table = source.read(tmp_path / "wandb")
-    assert table.columns["val_loss"].numbers.tolist() == [1.0]
-
-
-def test_a_record_of_wandb_that_is_no_message_ends_the_file(offline):
-    folder, chosen = offline
-    (path, *_) = sorted(folder.glob("offline-run-*/run-*.wandb"))
-    content, record = path.read_bytes(), b"\xff" * 20
-    head = struct.pack("<IHB", zlib.crc32(b"\x01" + record), len(record), 1)
-    path.write_bytes(content[:HEADER] + head + record + content[HEADER:])
-    table = source.read(folder)
-    assert table.rows == len(chosen) - 1
-    (note,) = table.notes
-    assert note == (f"{path.name} is read up to its last whole record: a record is not one of W&B.")
 
 
 class RecordedRun:

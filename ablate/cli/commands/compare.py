@@ -1,7 +1,7 @@
 """Compare arms of runs that were trained elsewhere: a verdict from a table of runs.
 
-SOURCE is a CSV, TSV, JSONL or Parquet file; a folder of TensorBoard, Lightning or offline W&B runs;
-or wandb://ENTITY/PROJECT. docs/howto/referee.md explains how to compare runs of your own.
+SOURCE is a CSV, TSV, JSONL or Parquet file; a folder of TensorBoard or Lightning; or
+wandb://ENTITY/PROJECT. docs/howto/referee.md explains how to compare runs of your own.
 
 example:
   ablate compare runs.csv --arm variant --metric val_loss --better lower \\

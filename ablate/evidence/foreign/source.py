@@ -21,19 +21,15 @@ BY_ENDING = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
 }
 # files that identify a folder of each reader, in the order in which they are tried
-IN_FOLDER = {
-    "lightning": "metrics.csv",
-    "tensorboard": "*tfevents*",
-    "wandb_offline": "run-*.wandb",
-}
-SCHEMES = {reader.replace("_", "-"): reader for reader in reversed(IN_FOLDER)}
+IN_FOLDER = {"lightning": "metrics.csv", "tensorboard": "*tfevents*"}
+SCHEMES = ("tensorboard", "lightning")
 
 
 def read(source: Any, wanted: Iterable[str] = ()) -> Table:
     """Return the results of runs in a source as a table.
 
     Args:
-        source: a data frame; the path of a file; a folder of TensorBoard, Lightning or W&B; or
+        source: a data frame; the path of a file; a folder of TensorBoard or Lightning; or
             scheme://path with a scheme in `SCHEMES`. ablate.referee.compare adds wandb://.
         wanted: columns that are always kept. Other columns are dropped if they have too many
             different texts, such as run ids.
@@ -53,8 +49,8 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
     scheme, separator, place = str(source).partition("://")
     if separator:
         if scheme not in SCHEMES:
-            raise UserError(f"{source}: unknown scheme {scheme}://; {meant(scheme, [*SCHEMES])}")
-        return _read(SCHEMES[scheme], place, wanted)
+            raise UserError(f"{source}: unknown scheme {scheme}://; {meant(scheme, SCHEMES)}")
+        return _read(scheme, place, wanted)
     path = Path(source).expanduser()
     if path.is_dir():
         return _read(_reader_of_folder(path), path, wanted)
@@ -80,8 +76,8 @@ def _reader_of_folder(path: Path) -> str:
         if files_below(path, pattern):
             return reader
     raise UserError(
-        f"{path} is a folder without runs: give one with event files of TensorBoard, a "
-        "metrics.csv of Lightning, or offline runs of W&B"
+        f"{path} is a folder without runs: give one with event files of TensorBoard, or a "
+        "metrics.csv of Lightning"
     )
 
 

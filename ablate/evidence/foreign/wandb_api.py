@@ -1,7 +1,10 @@
 """Read the runs of a W&B project by the public API.
 
-The table has a row per run, or per step if the column `_step` is wanted. It has the same columns as
-the table of offline runs (ablate.evidence.foreign.wandb_offline).
+The table has a row per run, or per step if the column `_step` is wanted.
+
+Columns: `run` (the id of the run), `name`, `group`, `job_type`, `state`, `_started` in seconds
+since 1970; the keys of the config; the keys of the summary or, per step, of the history. A key of
+the config that has the name of another column gets the prefix `config.`.
 """
 
 from collections.abc import Iterable
@@ -9,9 +12,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.builder import RunLog, from_runs
+from ablate.evidence.foreign.builder import RunLog, flat, from_runs
 from ablate.evidence.foreign.table import Table
-from ablate.evidence.foreign.wandb_offline import STEP, log_of
+
+STEP = "_step"
 
 
 def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
@@ -56,7 +60,8 @@ def _log(run: Any, *, by_step: bool) -> RunLog:
     about = {"run": run.id, "name": run.name, "group": run.group, "job_type": run.job_type}
     about |= {"state": run.state, "_started": _seconds(run.created_at)}
     results = run.scan_history() if by_step else [dict(run.summary_metrics)]
-    return log_of(about, dict(run.config), results)
+    settings = {key: value for key, value in run.config.items() if not key.startswith("_wandb")}
+    return RunLog(about, settings, [flat(row) for row in results])
 
 
 def _seconds(moment: str | None) -> float | None:
