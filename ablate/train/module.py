@@ -108,7 +108,16 @@ class Training(pl.LightningModule):
             states, targets = states[counted], batch.targets[counted]
         objective, nll = self.model.head.score(self.loss, states, targets)
         self._log_step({"train/objective": objective, "train/nll": nll})
-        return objective
+        window = self.trainer.accumulate_grad_batches
+        batches = min(window, self._batches_in_epoch() - batch_idx // window * window)
+        # Lightning divides by `window`, also in the last step of an epoch, which may have fewer
+        return objective if batches == window else objective * (window / batches)
+
+    def _batches_in_epoch(self) -> int:
+        """Return the number of batches of the current epoch that this process trains on."""
+        loader: Any = self.trainer.train_dataloader
+        # Lightning fixes the first number at the start, but later epochs may have fewer batches
+        return min(int(self.trainer.num_training_batches), len(loader))
 
     def configure_gradient_clipping(
         self,

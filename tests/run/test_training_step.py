@@ -35,7 +35,11 @@ def batch():
 
 
 def objective(model, batch, loss, task):
-    training = SimpleNamespace(model=model, loss=loss, task=task, _log_step=lambda values: None)
+    trainer = SimpleNamespace(accumulate_grad_batches=1)
+    training = SimpleNamespace(
+        **{"model": model, "loss": loss, "task": task, "trainer": trainer},
+        **{"_log_step": lambda values: None, "_batches_in_epoch": lambda: 1},
+    )
     return Training.training_step(training, batch, 0)
 
 
