@@ -32,6 +32,7 @@ from ablate.config.location import CONF
 from ablate.ledger.places import Gone
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
+from ablate.stats.ties import at_most
 from ablate.verdict import replication
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 
@@ -184,7 +185,7 @@ def _holds(finding: Finding, tests: int) -> bool:
         finding: the verdict.
         tests: number of tests for which to correct.
     """
-    return not finding.p or finding.p[finding.verdict] * tests <= finding.alpha
+    return not finding.p or at_most(finding.p[finding.verdict] * tests, finding.alpha)
 
 
 def _settled(setting: Sequence[Finding]) -> str:

@@ -87,13 +87,16 @@ def _cases(claim: Claim, runs: Runs, arms: Arms) -> tuple[Exact, int]:
     the baseline's run in the same pair. Incomplete pairs are left out.
     """
     if claim.target is not None:
-        deviations, incomplete = arms[0].scores - claim.target, 0
+        pairs, incomplete = np.stack(np.broadcast_arrays(arms[0].scores, claim.target)), 0
     else:
         scores, present = pairs_of(runs, arms)
         whole = present.all(0)
-        treatment, baseline = scores[:, whole]
-        deviations, incomplete = treatment - baseline, int((~whole).sum())
-    cases = [Case(place, float(value), None) for place, value in enumerate(np.sort(deviations))]
+        pairs, incomplete = scores[:, whole], int((~whole).sum())
+    deviations, scales = pairs[0] - pairs[1], np.abs(pairs).max(0)
+    cases = [
+        Case(place, float(deviations[k]), None, float(scales[k]))
+        for place, k in enumerate(np.argsort(deviations))
+    ]
     return Exact(cases, claim.tolerance, claim.margin), incomplete
 
 

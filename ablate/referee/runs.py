@@ -35,6 +35,7 @@ from ablate.evidence.foreign.table import (
 )
 from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Claim, Design
 from ablate.stats.means import variance_of
+from ablate.stats.ties import above, at_most
 from ablate.verdict.floor import PLATEAU
 
 LARGEST = 1e150  # largest value of a metric, because its square must not overflow
@@ -332,7 +333,10 @@ def _arm(arm: Any, weight: float, runs: Runs, rows: Rows, key: str) -> Arm:
     if floor is not None:  # the rule of ablate.verdict.floor
         gained = runs.design.sign * (scores - floor)
         best = np.max(gained, initial=0.0, where=np.isfinite(gained))
-        scores = np.where((gained > 0) & (gained >= PLATEAU * best), scores, np.nan)
+        learned = [
+            above(gain, 0.0, abs(floor)) and at_most(PLATEAU * best, gain) for gain in gained
+        ]
+        scores = np.where(learned, scores, np.nan)
     return Arm(label(arm), weight, places, scores, rows)
 
 

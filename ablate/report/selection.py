@@ -12,6 +12,7 @@ from ablate.evidence.table import by_label
 from ablate.evidence.types import Claim, Entry, Question, ReportedClaim, Run, Screen, Verdict
 from ablate.metric.table import METRICS, Metric, metric_in_words, metric_of
 from ablate.phrases import grouped
+from ablate.stats.ties import at_most
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SMALL
 from ablate.verdict.kind import kind_of
 from ablate.verdict.wording.details import details
@@ -225,7 +226,7 @@ def _shows(claim: Entry, sign: int) -> str:
         small, excluded = claim["grade"] == SMALL, sign  # the side where no large effect can be
     else:  # a claim that nothing is lost is also supported if the gain is large
         least = min(map(abs, claim["interval"] or [0.0]))
-        small = kind_of(claim).controlled and least <= claim["margin"]
+        small = kind_of(claim).controlled and at_most(least, claim["margin"])
         excluded = -1 if claim["kind"] == "equivalence" else -sign
     if small:
         return NOT_BETTER if excluded > 0 else NOT_WORSE

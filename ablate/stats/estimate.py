@@ -23,11 +23,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy import optimize, special
 
-from ablate.stats.means import t_quantile
+from ablate.stats.means import largest, t_quantile
 from ablate.stats.skew import FURTHEST, corrected, correction, of_wider
 from ablate.stats.spending import ONCE, Fractions, nominal, repeated
+from ablate.stats.ties import above, at_most, difference
 
-TIED = 1e-12  # differences this close count as equal (rounding errors)
 SMALLEST = math.log(1e-100)  # logarithm of the smallest p-value
 LARGEST = 1e150  # largest quantile, so that its square is finite
 Spread = Any  # a number or an array
@@ -54,6 +54,7 @@ class Estimate:
     skewness: float | None = None  # skewness of the arm that varies more; None: no correction
     units: str = SENTENCES  # what `sentences` counts
     looks: Fractions = ONCE  # interim analyses, the current one last (ablate.stats.spending)
+    scale: float = 0.0  # largest number from which the effect was computed (ablate.stats.ties)
 
     @property
     def error(self) -> float:
@@ -97,13 +98,13 @@ class Estimate:
 
     def p_at_most(self, x: float) -> float:
         """Return the one-sided p-value against the hypothesis that the true effect is at most x."""
-        return repeated(self._tail(self.effect - x, -1), self.looks)
+        return repeated(self._tail(difference(self.effect, x, self.scale), -1), self.looks)
 
     def p_at_least(self, x: float) -> float:
         """Return the one-sided p-value against the hypothesis that the true
         effect is at least x.
         """
-        return repeated(self._tail(x - self.effect, 1), self.looks)
+        return repeated(self._tail(difference(x, self.effect, self.scale), 1), self.looks)
 
     def _tail(self, distance: float, sign: int) -> float:
         if self.pairs < 2:
@@ -125,7 +126,7 @@ class Estimate:
         are too few pairs.
         """
         tail = nominal((1 - level) / 2, self.looks)
-        if self.pairs < 2 or (self.error == 0 and 0.5**self.pairs > tail):
+        if self.pairs < 2 or (self.error == 0 and above(0.5**self.pairs, tail)):
             return -math.inf, math.inf
         return self.effect - self.half_width(tail, -1), self.effect + self.half_width(tail, 1)
 
@@ -163,6 +164,7 @@ def estimate(
     differences: Float[np.ndarray, " seeds"],
     parts: Float[np.ndarray, "seeds sentences"] | None = None,
     plus: Float[np.ndarray, " seeds"] | None = None,
+    scale: float = 0.0,
 ) -> Estimate:
     """Return the mean of paired differences, with the variances that make up its error.
 
@@ -172,18 +174,22 @@ def estimate(
             the sampling of sentences too.
         plus: scores from which the scores of the other arm were subtracted; with `plus`, the
             interval is corrected for skewness.
+        scale: largest number from which the differences were computed, if not one of `plus`.
     """
     n = len(differences)
-    effect = float(differences.mean()) if n else math.nan
+    computed_from = (differences,) if plus is None else (differences, plus, plus - differences)
+    scale = max(scale, *map(largest, computed_from))
+    effect = difference(float(differences.mean()), 0.0, scale) if n else math.nan
     if n < 2:
-        return Estimate(effect, n, 0, math.nan, math.nan)
-    if np.ptp(differences) <= TIED * max(1.0, abs(effect)):
-        return Estimate(effect, n, 0, 0.0, 0.0)
+        return Estimate(effect, n, 0, math.nan, math.nan, scale=scale)
+    if at_most(float(np.ptp(differences)), 0.0, scale):
+        return Estimate(effect, n, 0, 0.0, 0.0, scale=scale)
     spread = float(differences.var(ddof=1))
     skew = None if plus is None else of_wider(plus, plus - differences)
     if parts is None or parts.shape[1] < 2:
-        return Estimate(effect, n, 0, spread, 0.0, skew)
-    return Estimate(effect, n, parts.shape[1], spread, sentence_variance(parts), skew)
+        return Estimate(effect, n, 0, spread, 0.0, skew, scale=scale)
+    sentences = parts.shape[1], spread, sentence_variance(parts)
+    return Estimate(effect, n, *sentences, skew, scale=scale)
 
 
 def sentence_variance(parts: Float[np.ndarray, "seeds sentences"]) -> float:

@@ -22,8 +22,8 @@ from scipy import special
 
 from ablate.stats.skew import FURTHEST, corrected, correction, of_wider, skewness, uncorrected
 from ablate.stats.spending import ONCE, Fractions
+from ablate.stats.ties import TIED, above, at_most, difference
 
-TIED = 1e-12  # values this close (relative) count as equal (rounding errors)
 Values = Float[np.ndarray, " runs"]
 
 
@@ -86,6 +86,7 @@ class MeanDifference:
         skewness: skewness of the arm whose mean varies most, with the sign of its weight; None: no
             correction for skewness.
         skewed: number of runs of that arm.
+        scale: largest number from which the effect was computed (ablate.stats.ties).
     """
 
     effect: float
@@ -95,6 +96,7 @@ class MeanDifference:
     tied: float = 1.0
     skewness: float | None = None
     skewed: int = 0
+    scale: float = 0.0
 
     looks: Fractions = ONCE
     sentences = 0
@@ -131,13 +133,13 @@ class MeanDifference:
 
     def p_at_most(self, x: float) -> float:
         """Return the one-sided p-value against the hypothesis that the true effect is at most x."""
-        return self._tail(self.effect - x, -1)
+        return self._tail(difference(self.effect, x, self.scale), -1)
 
     def p_at_least(self, x: float) -> float:
         """Return the one-sided p-value against the hypothesis that the true
         effect is at least x.
         """
-        return self._tail(x - self.effect, 1)
+        return self._tail(difference(x, self.effect, self.scale), 1)
 
     def _tail(self, distance: float, sign: int) -> float:
         if not self.parts:
@@ -157,7 +159,7 @@ class MeanDifference:
         are too few runs.
         """
         tail = (1 - level) / 2
-        if not self.parts or (self.error == 0 and self.tied > tail):
+        if not self.parts or (self.error == 0 and above(self.tied, tail)):
             return -math.inf, math.inf
         return self.effect - self._half_width(tail, -1), self.effect + self._half_width(tail, 1)
 
@@ -201,7 +203,7 @@ def variance_of(values: Values, scale: float = 0.0) -> Variance | None:
     """
     if len(values) < 2:
         return None
-    if np.ptp(values) <= TIED * max(scale, largest(values)):
+    if at_most(float(np.ptp(values)), 0.0, max(scale, largest(values))):
         return Variance(0.0, float(len(values) - 1))
     return Variance(float(values.var(ddof=1)), float(len(values) - 1))
 
@@ -234,9 +236,11 @@ def contrast(
     counts = tuple(len(arm) for arm in arms)
     if not all(counts):
         return MeanDifference(math.nan, (), method, counts)
-    effect = sum(w * float(arm.mean()) for w, arm in zip(weights, arms, strict=True))
+    terms = [w * float(arm.mean()) for w, arm in zip(weights, arms, strict=True)]
+    scale = max(map(abs, terms))
+    effect = difference(sum(terms), 0.0, scale)
     if any(variance is None for variance in variances):
-        return MeanDifference(effect, (), method, counts)
+        return MeanDifference(effect, (), method, counts, scale=scale)
     shares: dict[tuple[Variance, int], list[tuple[float, int]]] = {}
     for place, (variance, weight, runs) in enumerate(zip(variances, weights, counts, strict=True)):
         assert variance is not None
@@ -244,7 +248,7 @@ def contrast(
         shares.setdefault(key, []).append((weight**2, runs))
     parts = tuple(_part(variance, arms) for (variance, _), arms in shares.items())
     orders = math.lgamma(sum(counts) + 1) - sum(math.lgamma(runs + 1) for runs in counts)
-    mean_difference = MeanDifference(effect, parts, method, counts, math.exp(-orders))
+    mean_difference = MeanDifference(effect, parts, method, counts, math.exp(-orders), scale=scale)
     if not skewed:
         return mean_difference
     spreads = [
@@ -281,12 +285,14 @@ def mean_of(
     n = len(values)
     if not n:
         return MeanDifference(math.nan, (), method, (0,))
+    scale = max(scale, largest(values))
     if plus is not None:
         scale = max(scale, largest(plus), largest(plus - values))
     variance = variance or variance_of(values, scale)
     parts = () if variance is None else (Part(variance, 1.0, float(n)),)
     skew = None if plus is None else of_wider(plus, plus - values)
-    return MeanDifference(float(values.mean()), parts, method, (n,), 0.5**n, skew, n)
+    effect = difference(float(values.mean()), 0.0, scale)
+    return MeanDifference(effect, parts, method, (n,), 0.5**n, skew, n, scale)
 
 
 def slope(x: Values, y: Values, method: str) -> MeanDifference:
@@ -298,16 +304,19 @@ def slope(x: Values, y: Values, method: str) -> MeanDifference:
     n, spread = len(x), float(((x - x.mean()) ** 2).sum()) if len(x) else 0.0
     if n < 2 or not spread:
         return MeanDifference(math.nan, (), method, (n,))
+    scale = float(np.abs(x - x.mean()).sum()) / spread * largest(y)
     effect = float(((x - x.mean()) * (y - y.mean())).sum()) / spread
+    effect = difference(effect, 0.0, scale)
     rest = y - y.mean() - effect * (x - x.mean())
     if n < 3:
-        return MeanDifference(effect, (), method, (n,))
-    exact = np.ptp(rest) <= TIED * largest(y)
+        return MeanDifference(effect, (), method, (n,), scale=scale)
+    exact = at_most(float(np.ptp(rest)), 0.0, largest(y))
     squares = 0.0 if exact else float((rest**2).sum())
     variance = Variance(squares / (n - 2) * n / spread, float(n - 2))
     _, counts = np.unique(x, return_counts=True)
     orders = math.lgamma(n + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
-    return MeanDifference(effect, (Part(variance, 1.0, float(n)),), method, (n,), math.exp(-orders))
+    parts = (Part(variance, 1.0, float(n)),)
+    return MeanDifference(effect, parts, method, (n,), math.exp(-orders), scale=scale)
 
 
 def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
@@ -315,12 +324,14 @@ def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
     if len(effects) == 1:
         return effects[0]
     whole = all(effect.parts for effect in effects)
+    scale = max(effect.scale for effect in effects)
     return MeanDifference(
-        sum(effect.effect for effect in effects),
+        difference(sum(effect.effect for effect in effects), 0.0, scale),
         tuple(part for effect in effects for part in effect.parts) if whole else (),
         method,
         tuple(count for effect in effects for count in effect.counts),
         max(effect.tied for effect in effects),
+        scale=scale,
     )
 
 

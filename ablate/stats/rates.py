@@ -20,6 +20,7 @@ from jaxtyping import Float
 from scipy import special
 
 from ablate.stats.spending import ONCE, Fractions, repeated
+from ablate.stats.ties import above
 
 GRID = 201
 LARGEST = 40_000  # largest number of tables that are enumerated
@@ -116,11 +117,11 @@ class Rates:
 
     def _lower(self, tail: float) -> float:
         low, high = -1.0, self.effect
-        if self.p_at_most(low) > tail:
+        if above(self.p_at_most(low), tail):
             return low
         for _ in range(STEPS):
             middle = (low + high) / 2
-            low, high = (low, middle) if self.p_at_most(middle) > tail else (middle, high)
+            low, high = (low, middle) if above(self.p_at_most(middle), tail) else (middle, high)
         return low
 
 

@@ -24,6 +24,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from ablate.stats.ties import at_most
+
 ALLOWANCE, FACTOR = 0.5, 3.0  # the constants of g = max(0, ALLOWANCE + FACTOR s)
 FURTHEST = 0.025  # tail up to which the correction grows with the quantile
 VISIBLE = 0.025  # one-sided probability below which a skewness is called visible
@@ -37,7 +39,7 @@ def skewness(values: Seeds) -> float:
     values.
     """
     n = len(values)
-    if n < 3 or not np.ptp(values):
+    if n < 3 or at_most(float(np.ptp(values)), 0.0, float(np.abs(values).max())):
         return 0.0
     distances = values - values.mean()
     distances = distances / np.abs(distances).max()  # so that powers cannot overflow

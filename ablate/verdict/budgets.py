@@ -38,6 +38,7 @@ from ablate.evidence.outcome import VAL_NLL, Number, first_at, value
 from ablate.evidence.table import steps_of
 from ablate.evidence.types import Answer, Claim, Entry, Learning, Run, Target
 from ablate.metric.table import metric_of
+from ablate.stats.ties import at_most
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
 from ablate.verdict.floor import nothing_learned
 from ablate.verdict.kind.base import Finding, Judged
@@ -65,7 +66,7 @@ def learning(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Learning
     sign = 1 if better == "higher" else -1
     by_arm = {arm_label(side.levels): _gains(side.every, metric) for side in arms}
     gains = {name: sign * statistics.fmean(of_arm) for name, of_arm in by_arm.items() if of_arm}
-    still = [name for name, gain in gains.items() if gain >= claim["margin"] / 2]
+    still = [name for name, gain in gains.items() if at_most(claim["margin"] / 2, gain)]
     return {"metric": metric, "gains": gains, "still": still}
 
 

@@ -21,6 +21,7 @@ from ablate.evidence.types import Asked, Claim, Question, Run
 from ablate.phrases import name_of
 from ablate.stats.estimate import GROUPS, Estimate, estimate
 from ablate.stats.spending import ONCE, Fractions
+from ablate.stats.ties import difference
 from ablate.verdict.floor import has_learned
 from ablate.verdict.sides import Side, ended_in, sides
 
@@ -139,7 +140,8 @@ def _weighted(claim: Claim, sides: list[Side], seed: int, evidence: Evidence) ->
     parts = [_parts(run, claim["metric"], evidence, log) for _, run in terms]
     shares = [w * part for (w, _), part in zip(terms, parts, strict=True) if part is not None]
     whole = len(shares) == len(terms) and len({*map(len, shares)}) == 1
-    return Pair(sum(scores), plus, np.sum(shares, axis=0) if whole else None)
+    total = difference(sum(scores), 0.0, max(map(abs, scores)))
+    return Pair(total, plus, np.sum(shares, axis=0) if whole else None)
 
 
 def _scaled(score: float, log: bool) -> float:

@@ -17,6 +17,7 @@ from ablate.evidence.outcome import value
 from ablate.evidence.types import Claim, ControlOutcome
 from ablate.metric.table import METRICS, Metric, metric_in_words
 from ablate.phrases import in_sentence
+from ablate.stats.ties import above, at_most
 from ablate.verdict.contrast import contrast
 from ablate.verdict.floor import nothing_learned, unlearned
 from ablate.verdict.sides import Side
@@ -89,7 +90,7 @@ def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -
     treatment, baseline = (abs(metric.best - mean) for mean in means)
     return (
         _less("below the best possible", claim, metric, baseline)
-        if treatment <= claim["margin"]
+        if at_most(treatment, claim["margin"])
         else ""
     )
 
@@ -103,7 +104,7 @@ def _nothing_to_lose(claim: Claim, metric: Metric, baseline: float) -> str:
 
 
 def _less(limit: str, claim: Claim, metric: Metric, room: float) -> str:
-    if room > claim["margin"]:
+    if above(room, claim["margin"]):
         return ""
     return (
         f"with {in_sentence(claim['baseline'])}, {metric.name} is only {metric.say(room)} {limit}, "
@@ -121,7 +122,7 @@ def _at_ceiling(
     if metric.best is None or not isinstance(metric.wrong, float):
         return ""
     near = AT_BEST * abs(metric.best - metric.wrong)
-    if any(abs(metric.best - mean) > near for mean in means):
+    if any(above(abs(metric.best - mean), near) for mean in means):
         return ""
     shown = control(claim, evidence)
     if shown and shown["loses"]:
@@ -149,7 +150,7 @@ def control(claim: Claim, evidence: Evidence) -> ControlOutcome | None:
         "arm": arm_label(loses),
         "effect": difference.effect,
         "interval": [low, high],
-        "loses": high < -claim["margin"],
+        "loses": above(-claim["margin"], high, difference.scale),
     }
 
 

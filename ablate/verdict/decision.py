@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 
 from ablate.errors import UserError
 from ablate.evidence.types import Entry, Verdict
+from ablate.stats.ties import above, at_most
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 SUPPORTED, REFUTED, INCONCLUSIVE = "supported", "refuted", "inconclusive"
@@ -50,9 +51,9 @@ def side(p: dict[str, float], alpha: float) -> str:
             p-value of a test at alpha / 2 is already doubled, so each is compared with alpha.
         alpha: the significance level.
     """
-    if p[REFUTED] <= alpha:
+    if at_most(p[REFUTED], alpha):
         return REFUTED
-    return SUPPORTED if p[SUPPORTED] <= alpha else INCONCLUSIVE
+    return SUPPORTED if at_most(p[SUPPORTED], alpha) else INCONCLUSIVE
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def thresholds(*turns: tuple[float, *tuple[str, ...]]) -> list[MarginThreshold]:
     return [
         MarginThreshold(max(0.0, margin), Decision(*words))
         for (margin, *words), end in zip(turns, ends, strict=True)
-        if end is None or end > max(0.0, margin)
+        if end is None or above(end, max(0.0, margin))
     ]
 
 

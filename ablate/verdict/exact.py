@@ -28,6 +28,7 @@ from ablate.record.label import run_key
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.holm import Tests
 from ablate.stats.spending import ONCE
+from ablate.stats.ties import at_most
 from ablate.verdict.contrast import CHANGED, differ, looks_of
 from ablate.verdict.decision import (
     INCONCLUSIVE,
@@ -55,6 +56,7 @@ class Case:
     seed: int
     value: float | None
     control: float | None  # response of the negative control; None if the claim has none
+    scale: float = 0.0  # largest number from which the value was computed (ablate.stats.ties)
 
     @property
     def counts(self) -> bool:
@@ -133,7 +135,7 @@ class Exact:
     @property
     def broken(self) -> int:
         """The number of cases that violate the claim; a value that is not finite violates it."""
-        return sum(not self.holds(self.distance(case)) for case in self.counted)
+        return sum(not self.holds(case) for case in self.counted)
 
     def signed(self, case: Case) -> float:
         """Return the value of a case: with its sign if negative values satisfy the claim, else its
@@ -150,11 +152,12 @@ class Exact:
         distance = self.signed(case)
         return distance if math.isnan(distance) else max(distance, 0.0)
 
-    def holds(self, distance: float) -> bool:
-        """Return whether a value at this distance from 0 satisfies the claim."""
+    def holds(self, case: Case) -> bool:
+        """Return whether the value of a case satisfies the claim."""
+        distance = self.distance(case)
         if self.margin:
-            return self.margin <= distance < math.inf
-        return distance <= self.tolerance
+            return at_most(self.margin, distance, case.scale) and distance < math.inf
+        return at_most(distance, self.tolerance, case.scale)
 
     @property
     def control(self) -> float | None:
@@ -189,7 +192,7 @@ def examine(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Exact:
     measured: Sequence[Runs] = [*pairs(*arms)] if claim["treatment"] else alone
     runs = [run for arm in arms for run in arm.every]
     cases = [
-        Case(of_case[0]["seed"], _value(claim, of_case, evidence), _moved(claim, of_case))
+        _case(claim, of_case, evidence)
         for of_case in measured
         if all(run["status"] != "failed" for run in of_case)
     ]
@@ -227,12 +230,11 @@ def _fault(
         partner = by_key.get(run_key(run["levels"] | claim["baseline"], run["seed"]))
         if run["cell"] in inside or partner is None or not has(run, claim["treatment"]):
             continue
-        value = _value(claim, (run, partner) if claim["treatment"] else (run,), evidence)
-        if value is None or not math.isfinite(value):
+        case = _case(claim, (run, partner) if claim["treatment"] else (run,), evidence)
+        if case.value is None or not math.isfinite(case.value):
             continue
-        distance = cases.distance(Case(run["seed"], value, None))
-        if not cases.holds(distance):
-            return in_sentence(_new_levels(run, runs) or run["levels"]), distance
+        if not cases.holds(case):
+            return in_sentence(_new_levels(run, runs) or run["levels"]), cases.distance(case)
     return None
 
 
@@ -251,6 +253,13 @@ def _measured(run: Run, metric: str) -> float | None:
         return None
     score = run["metrics"][metric]
     return math.nan if score is None else float(score)
+
+
+def _case(claim: Claim, runs: Runs, evidence: Evidence) -> Case:
+    """Return a run, or a pair of runs, as a case of an exact claim."""
+    scores = (_measured(run, claim["metric"]) or 0.0 for run in runs)
+    value, control = _value(claim, runs, evidence), _moved(claim, runs)
+    return Case(runs[0]["seed"], value, control, max(map(abs, scores)))
 
 
 def _value(claim: Claim, runs: Runs, evidence: Evidence) -> float | None:
@@ -318,7 +327,9 @@ def trained_value(
     if constructed or identical or not trained:
         return None
     worst = _worst_by_seed(cases)
-    mean_distance = estimate(np.array([*worst.values()], dtype=np.float64))
+    values = np.array([cases.signed(case) for case in worst.values()], dtype=np.float64)
+    scale = max((case.scale for case in worst.values()), default=0.0)
+    mean_distance = estimate(values, scale=scale)
     return TrainedValue(
         mean_distance.effect,
         mean_distance.pairs,
@@ -326,19 +337,19 @@ def trained_value(
         mean_distance.seed_variance,
         0.0,
         looks=looks_of(claim, evidence, {*worst}),
+        scale=mean_distance.scale,
         away=bool(claim["margin"]),
-        holding=sum(cases.holds(distance) for distance in worst.values()),
+        holding=sum(map(cases.holds, worst.values())),
     )
 
 
-def _worst_by_seed(cases: Exact) -> dict[int, float]:
-    """Return the worst distance from 0 for every seed, ignoring values that are not finite.
-
-    If negative values satisfy the claim, the result has the signed values instead of distances.
+def _worst_by_seed(cases: Exact) -> dict[int, Case]:
+    """Return for every seed the case with the worst distance from 0, ignoring values that are not
+    finite. If negative values satisfy the claim, the values are compared with their signs.
     """
     pick = min if cases.margin else max
-    by_seed: dict[int, list[float]] = {}
+    by_seed: dict[int, list[Case]] = {}
     for case in cases.counted:
         if case.value is not None and math.isfinite(case.value):
-            by_seed.setdefault(case.seed, []).append(cases.signed(case))
-    return {seed: pick(values) for seed, values in by_seed.items()}
+            by_seed.setdefault(case.seed, []).append(case)
+    return {seed: pick(of_seed, key=cases.signed) for seed, of_seed in by_seed.items()}

@@ -24,6 +24,7 @@ from ablate.evidence.types import Claim, Failures, Run
 from ablate.metric.table import METRICS, metric_in_words
 from ablate.stats.rates import Rates, share_interval
 from ablate.stats.spending import Fractions
+from ablate.stats.ties import above, at_most, difference
 from ablate.verdict.decision import UNTRAINED
 from ablate.verdict.sides import Side
 
@@ -127,13 +128,13 @@ def has_learned(run: Run, metric: str, arm: Side) -> bool:
     if run["status"] != "finished":
         return False
     indicator = _indicator_of(metric) if place != "gap" else ""
-    above = _above(run, f"{metric.rpartition('/')[0]}/{indicator}") if indicator else None
-    return (above is None or above > 0) and not _is_stuck(run, metric, arm)
+    gain = _above(run, f"{metric.rpartition('/')[0]}/{indicator}") if indicator else None
+    return (gain is None or gain > 0) and not _is_stuck(run, metric, arm)
 
 
 def _knows_training(run: Run) -> bool:
     nll, unigram = (run["metrics"].get(key) for key in ("train/nll", "unigram_nll"))
-    return nll is not None and unigram is not None and nll < PLATEAU * unigram
+    return nll is not None and unigram is not None and above(PLATEAU * unigram, nll)
 
 
 def _is_stuck(run: Run, metric: str, arm: Side) -> bool:
@@ -144,7 +145,7 @@ def _is_stuck(run: Run, metric: str, arm: Side) -> bool:
     peers = [peer for of_seed in arm.runs.values() for peer in of_seed]
     alike = [peer for peer in peers if peer["levels"] == run["levels"]]
     finished = [_above(peer, nll) or 0.0 for peer in alike if peer["status"] == "finished"]
-    return gained < PLATEAU * max(finished)
+    return above(PLATEAU * max(finished), gained)
 
 
 def _indicator_of(metric: str) -> str:
@@ -158,8 +159,8 @@ def _at_floor(arm: Side, metric: str) -> bool:
     if not indicator:
         return bool(arm.ended) and all(run["status"] in NOT_LEARNED for run in arm.ended)
     heights = (_above(run, f"{metric.rpartition('/')[0]}/{indicator}") for run in arm.ended)
-    above = [height for height in heights if height is not None]
-    return bool(above) and statistics.fmean(above) <= 0
+    gains = [height for height in heights if height is not None]
+    return bool(gains) and at_most(statistics.fmean(gains), 0.0, max(map(abs, gains)))
 
 
 def _above(run: Run, metric: str) -> float | None:
@@ -172,11 +173,11 @@ def _above(run: Run, metric: str) -> float | None:
     try:
         score = value(run, metric)
         if metric.endswith("bleu"):
-            return score - UNTRAINED_BLEU
+            return difference(score, UNTRAINED_BLEU)
         unigram = run["metrics"]["unigram_nll"]
     except KeyError:
         return None
-    return None if unigram is None else unigram - score
+    return None if unigram is None else difference(unigram, score)
 
 
 def failures(claim: Claim, arms: Sequence[Side]) -> dict[str, Failures]:

@@ -19,6 +19,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import ENOUGH, planned_looks
 from ablate.evidence.types import Claim, Levels, Study
 from ablate.stats.spending import nominal
+from ablate.stats.ties import at_most
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, Decision
 from ablate.verdict.floor import FEWEST
 from ablate.verdict.judge import decide
@@ -72,7 +73,7 @@ def conditional_power(p: float, share: float, level: float) -> float:
         level: one-sided level of the last analysis.
     """
     if share >= 1:
-        return float(p <= level)
+        return float(at_most(p, level))
     trend = -float(ndtri(p)) / share**0.5
     return float(ndtr((trend + float(ndtri(level))) / (1 - share) ** 0.5))
 

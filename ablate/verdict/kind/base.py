@@ -21,6 +21,7 @@ from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
 from ablate.stats.power import Values, half_widths, has_spread, planned_error
 from ablate.stats.rates import Rates
+from ablate.stats.ties import at_most
 from ablate.verdict.contrast import Contrast, contrast
 from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import REFUTED, SUPPORTED, Decision, MarginThreshold, side
@@ -134,7 +135,7 @@ class Kind(ABC):
         neither test is significant.
         """
         tests = halved(self.of_failures(rates.p_at_most(0.0), rates.p_at_least(0.0)))
-        return tests if min(self.scaled(tests).values()) <= alpha else None
+        return tests if at_most(min(self.scaled(tests).values()), alpha) else None
 
     def could_decide(self, rates: Rates, alpha: float) -> bool:
         """Return whether the failure rates could be significant with the same total of failed runs.

@@ -17,6 +17,7 @@ import numpy as np
 from ablate.evidence.types import Claim
 from ablate.stats.holm import Tests
 from ablate.stats.power import Values
+from ablate.stats.ties import at_most
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -60,10 +61,10 @@ class Superiority(Kind):
         """Return the decision for p-values by the rule in the docstring of this module."""
         status = side(p, alpha)
         if status == REFUTED:
-            return Decision(status, OPPOSITE if p.get(OPPOSITE, 0.0) <= alpha else SMALL)
+            return Decision(status, OPPOSITE if at_most(p.get(OPPOSITE, 0.0), alpha) else SMALL)
         if status == INCONCLUSIVE:
             return Decision(status)
-        return Decision(status, LARGE if p.get(LARGE, 1.0) <= alpha else DIRECTION)
+        return Decision(status, LARGE if at_most(p.get(LARGE, 1.0), alpha) else DIRECTION)
 
     def turns(self, estimate: Any, alpha: float) -> list[MarginThreshold]:
         """Return the margins at which the decision changes: 0, and the ends of the confidence

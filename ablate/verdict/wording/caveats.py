@@ -20,6 +20,7 @@ from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Claim, Entry, Levels, Run
 from ablate.metric.table import metric_of
 from ablate.phrases import counted, grouped, listed, name_of, number_of, quoted
+from ablate.stats.ties import at_most
 from ablate.verdict.budgets import WITHOUT
 from ablate.verdict.kind.base import Judged
 from ablate.verdict.stages import FUTILE, needed
@@ -141,7 +142,10 @@ def _apart_by_value(runs: list[Run], metric: str, margin: float) -> list[str]:
         with suppress(KeyError):  # the run lacks the metric, or its value is not finite
             results.setdefault(run["tuned"]["value"], []).append(value(run, metric))
     means = {x: mean(group) for x, group in results.items() if len(group) > 1}
-    if len(means) < 2 or max(means.values()) - min(means.values()) <= margin:
+    if len(means) < 2:
+        return []
+    low, high = min(means.values()), max(means.values())
+    if at_most(high - low, margin, max(-low, high)):
         return []
     say = metric_of(metric).say
     return [f"{say(means[x])} with {x} in {len(results[x])} runs" for x in sorted(means)]

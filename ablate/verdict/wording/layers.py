@@ -12,6 +12,7 @@ from typing import cast
 from ablate.config.labels import option_label
 from ablate.evidence.types import Answer, Claim, Entry, Question, Short, Verdict
 from ablate.phrases import grouped, listed
+from ablate.stats.ties import above
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
@@ -56,9 +57,10 @@ def opening(claim: Question, answer: Answer | Entry | Short) -> str:
       margin, or its whole interval is below 0.
     """
     grade, ends, margin = answer["grade"], answer["interval"], claim["margin"]
-    if grade == SMALL and ends is not None and ((answer["effect"] or 0) < -margin or ends[1] < 0):
+    opposite = ends is not None and (above(-margin, answer["effect"] or 0.0) or ends[1] < 0)
+    if grade == SMALL and opposite:
         return PERHAPS_OPPOSITE
-    if grade == OPPOSITE and ends is not None and ends[0] > -margin:
+    if grade == OPPOSITE and ends is not None and above(ends[0], -margin):
         return SMALL_OPPOSITE
     if grade == DIRECTION and not margin:
         grade = ""

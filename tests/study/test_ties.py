@@ -1,0 +1,102 @@
+"""Differences that only rounding errors separate from a margin, a tolerance or 0 are ties."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ablate
+from ablate.verdict.conclude import conclude
+
+MARGIN, SEEDS = 0.3, 8
+# the second number minus the first is 0.3, or a little more or less in floating-point arithmetic
+PAIRS = [(0.0, 0.3), (0.1, 0.4), (0.4, 0.7), (0.5, 0.8), (1e6, 1e6 + 0.3), (-0.4, -0.1)]
+KINDS = {
+    "superiority": ("supported", "direction only"),
+    "equivalence": ("inconclusive", ""),
+    "non_inferiority": ("supported", ""),
+}
+COLUMNS = {"arm": "arm", "metric": "x", "better": "higher", "treatment": "b", "margin": MARGIN}
+
+
+@pytest.fixture(params=PAIRS, ids=str)
+def pair(request):
+    return request.param
+
+
+def answer(entry):
+    return entry["verdict"], entry["grade"]
+
+
+def arm(name, value, seeds=SEEDS):
+    return [{"arm": name, "seed": seed, "x": value} for seed in range(seeds)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_eight_equal_pairs_at_the_margin_have_one_verdict(claim, arms, evidence, pair, kind):
+    runs = arms([pair[1]] * SEEDS, [pair[0]] * SEEDS, "test/x")
+    asked = claim(kind=kind, metric="test/x", margin=MARGIN)
+    assert answer(conclude(evidence(runs, asked))["claims"][0]) == KINDS[kind]
+
+
+def test_a_loss_of_the_margin_is_neither_excluded_nor_shown(claim, arms, evidence, pair):
+    runs = arms([pair[0]] * SEEDS, [pair[1]] * SEEDS, "test/x")
+    for kind in ("equivalence", "non_inferiority"):
+        asked = claim(kind=kind, metric="test/x", margin=MARGIN)
+        (entry,) = conclude(evidence(runs, asked))["claims"]
+        assert entry["verdict"] == "inconclusive"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("design", [{"pair": "seed"}, {}, {"target": True}], ids=str)
+def test_a_table_is_judged_alike(pair, kind, design):
+    against = {"target": pair[0]} if "target" in design else {"baseline": "a", **design}
+    frame = pd.DataFrame([*arm("a", pair[0]), *arm("b", pair[1])])
+    verdict = ablate.compare(frame, kind=kind, **COLUMNS, **against)
+    assert answer(verdict.to_dict()["claims"][0]) == KINDS[kind]
+
+
+@pytest.mark.parametrize("limit", ["tolerance", "margin"])
+def test_exact_claims_count_a_tie_as_within_the_limit(claim, arms, evidence, pair, limit):
+    asked = {"kind": "exact", "margin": 0.0, limit: MARGIN}
+    runs = arms([pair[1]] * 2, [pair[0]] * 2, "test/x")
+    (entry,) = conclude(evidence(runs, claim(metric="test/x", **asked)))["claims"]
+    assert entry["verdict"] == "supported"
+    frame = pd.DataFrame([*arm("a", pair[0], 2), *arm("b", pair[1], 2)])
+    columns = {**COLUMNS, **asked, "baseline": "a", "pair": "seed"}
+    assert ablate.compare(frame, **columns).to_dict()["claims"][0]["verdict"] == "supported"
+
+
+def test_a_sum_of_parts_is_no_better_than_the_whole(claim, arms, evidence):
+    runs = arms([0.1 + 0.2] * SEEDS, [0.3] * SEEDS, "test/x")
+    (entry,) = conclude(evidence(runs, claim(metric="test/x", margin=0.0)))["claims"]
+    assert entry["verdict"] == "inconclusive" and "same value" in entry["evidence"]
+    frame = pd.DataFrame([*arm("a", 0.3), *arm("b", 0.1 + 0.2)])
+    asked = {**COLUMNS, "baseline": "a", "margin": 0.0}
+    assert ablate.compare(frame, **asked).to_dict()["claims"][0]["verdict"] == "inconclusive"
+
+
+def test_small_numbers_are_not_ties(claim, arms, evidence):
+    runs = arms([2e-13] * SEEDS, [1e-13] * SEEDS, "test/x")
+    (entry,) = conclude(evidence(runs, claim(metric="test/x", margin=0.0)))["claims"]
+    assert entry["verdict"] == "supported"
+    random = np.random.default_rng(0).normal(0, 1e-14, (2, SEEDS))
+    noisy = arms([*(1e-13 + random[0])], [*(1e-13 + random[1])], "test/x")
+    (entry,) = conclude(evidence(noisy, claim(metric="test/x", margin=0.0)))["claims"]
+    assert entry["p"]["supported"] not in (1.0, 0.5**SEEDS)
+
+
+def test_a_p_value_of_alpha_is_significant():
+    """Two of the 70 orders of eight runs are the most extreme, and alpha is 2 / 70."""
+    frame = pd.DataFrame([*arm("a", 0.1, 4), *arm("b", 0.4, 4)])
+    asked = {**COLUMNS, "margin": 0.0, "baseline": "a", "alpha": 2 / 70}
+    (claim,) = json.loads(json.dumps(ablate.compare(frame, **asked).to_dict()["claims"]))
+    assert claim["verdict"] == "supported" and claim["interval"]
+
+
+def test_a_run_as_good_as_no_learning_has_not_learned():
+    rows = [*arm("a", 0.1 + 0.2), *arm("b", 0.9)]
+    asked = {**COLUMNS, "margin": 0.0, "baseline": "a", "floor": 0.3}
+    (claim,) = ablate.compare(pd.DataFrame(rows), **asked).to_dict()["claims"]
+    assert [a["without_value"] for a in claim["arms"]] == [0, SEEDS]
