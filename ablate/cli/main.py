@@ -32,7 +32,7 @@ GROUPS = {
         "evaluate",
     ),
     "runs that were trained elsewhere, and several machines": (
-        *("compare", "register", "power", "decide", "join"),
+        *("compare", "register", "power", "join"),
     ),
 }
 RENAMED = {"levels": "options", "contest": "reproduce"}  # former names, for one release

@@ -43,28 +43,15 @@ def read_question(path: Path) -> Question:
     Raises:
         UserError: the file is missing or malformed, or no statistical rule can decide a claim.
     """
-    given = read_mapping(path, "study", "arm, metric and claims")
+    given = read_yaml(path)
+    if not isinstance(given, dict):
+        raise UserError(
+            f"{path} is not a study: write a mapping with keys such as arm, metric and claims"
+        )
     try:
         return question({"name": path.stem, **given})
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-
-
-def read_mapping(path: Path, what: str, keys: str) -> Row:
-    """Return the mapping in a YAML file.
-
-    Args:
-        path: path of the file.
-        what: the name of such a file, for the message.
-        keys: keys that the file must have, for the message.
-
-    Raises:
-        UserError: the file is missing or malformed.
-    """
-    given = read_yaml(path)
-    if not isinstance(given, dict):
-        raise UserError(f"{path} is not a {what}: write a mapping with keys such as {keys}")
-    return given
 
 
 def question(given: Mapping[str, object]) -> Question:
@@ -266,17 +253,6 @@ def _word(*words: str) -> Rule:
     return check
 
 
-def whole(least: int) -> Rule:
-    """Return the check for whole numbers of at least `least`."""
-
-    def check(key: str, value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UserError(f"{key}={value}: it must be a whole number of {least} or more")
-        return value
-
-    return check
-
-
 def _list(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
@@ -348,11 +324,11 @@ RULES: dict[str, Rule] = {
 }
 
 
-def checked(given: Row, rules: Mapping[str, Rule] = RULES) -> Row:
+def checked(given: Row) -> Row:
     """Return the values of a study as the types that they must have; a value without a rule is
     unchanged.
 
     Raises:
         UserError: a value is not allowed.
     """
-    return {**given, **{key: rules[key](key, given[key]) for key in rules if key in given}}
+    return {**given, **{key: RULES[key](key, given[key]) for key in RULES if key in given}}

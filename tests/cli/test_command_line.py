@@ -34,7 +34,6 @@ main()
 
 WORDS = {  # enough for a command to begin
     "compare": ["runs.csv"],
-    "decide": ["campaign.yaml"],
     "evaluate": ["checkpoint=run"],
     "generate": ["checkpoint=run"],
     "join": ["piece", "to=joined"],

@@ -53,7 +53,6 @@ WORDS = {
         "nowhere.csv",
     ],
     "reproduce": ["nowhere", "experiments=.", "results=/dev/null", ""],
-    "decide": ["campaign.yaml", ".", "--candidate", "x", "--json"],
     "evaluate": ["checkpoint=nowhere", "checkpoint=.", "split=x", "data=toy", "data.test=[x]"],
     "generate": ["checkpoint=nowhere", "checkpoint=.", "tokens=5", "tokens=x", "seed=3"],
     "join": [EVIDENCE, "nowhere", "to=out", "to=/dev/null", "."],

@@ -8,7 +8,6 @@ import pytest
 import ablate
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
-from ablate.referee.campaign import decide
 
 ASKED = {"arm": "version", "metric": "loss", "better": "lower", "baseline": "1.1"}
 VALUES = {"1.1": [3.0, 3.1, 3.2], "1.10": [2.0, 2.1, 2.2], "1.2": [1.0, 1.1, 1.2]}
@@ -73,14 +72,3 @@ def test_a_name_with_a_zero_at_its_end_is_found_without_its_twin(tmp_path):
     for treatment in ("1.10", "1.1", 1.1):
         (claim,) = ablate.compare(runs, treatment=treatment, **asked).to_dict()["claims"]
         assert claim["arms"][0]["runs"] == 3
-
-
-def test_candidates_whose_names_are_one_number_are_different(tmp_path):
-    rows = [f"main,{k / 10}" for k in range(6)] + ["1.1,5"] * 4 + ["1.10,-50"] * 4
-    (tmp_path / "runs.csv").write_text("\n".join(["arm,loss", *rows]) + "\n")
-    path = tmp_path / "campaign.yaml"
-    path.write_text(
-        "runs: runs.csv\narm: arm\nmetric: loss\nbetter: lower\nbaseline: main\nbaseline_runs: 6\n"
-    )
-    decisions = {name: decide(path, name)["decision"] for name in ("1.1", "1.10")}
-    assert decisions == {"1.1": "discard", "1.10": "keep"}

@@ -13,7 +13,6 @@ import ablate
 from ablate.errors import UserError
 from ablate.evidence.foreign import source
 from ablate.evidence.foreign.wandb_api import read_project
-from ablate.referee.campaign import read_campaign
 from ablate.referee.reading import read_question
 
 ASKED = {"metric": "val_loss", "better": "lower", "baseline": "relu", "margin": 0.004}
@@ -194,7 +193,6 @@ def test_lines_that_no_parser_takes_are_named(tmp_path, name, content, part):
     assert name in str(error.value) and part in str(error.value)
 
 
-@pytest.mark.parametrize("read", [read_question, read_campaign])
 @pytest.mark.parametrize(
     ("content", "part"),
     [
@@ -204,11 +202,11 @@ def test_lines_that_no_parser_takes_are_named(tmp_path, name, content, part):
         (b"metric: [\n", "YAML"),
     ],
 )
-def test_a_yaml_file_that_no_parser_takes_is_named(tmp_path, read, content, part):
+def test_a_yaml_file_that_no_parser_takes_is_named(tmp_path, content, part):
     path = tmp_path / "question.yaml"
     path.write_bytes(content)
     with pytest.raises(UserError) as error:
-        read(path)
+        read_question(path)
     assert path.name in str(error.value) and part in str(error.value)
     assert "\n" not in str(error.value)
 
