@@ -26,9 +26,9 @@ from typing import (
 import yaml
 
 from ablate.cli.parser import PATH, Parser
+from ablate.config.catalogue import catalogue, option_folders, search_catalogue
 from ablate.config.kinds import alternatives, describe
 from ablate.config.limits import FOREIGN, Limit
-from ablate.config.location import CONF
 from lab.command import main
 
 FIRST = "reading the config"
@@ -236,8 +236,10 @@ def _of_form(
 
 def options() -> Iterator[tuple[str, str, list[Key]]]:
     """Yield the group, the name and the keys of each option that is a component and has keys."""
-    for path in sorted(CONF.rglob("*.yaml"), key=lambda path: (path.parent, path.name)):
-        group = path.relative_to(CONF).parent.as_posix()
+    search_catalogue()
+    files = [(path.relative_to(f), path) for f in option_folders() for path in f.rglob("*.yaml")]
+    for name, path in sorted(files, key=lambda file: (file[0].parent, file[0].name)):
+        group = name.parent.as_posix()
         text = path.read_text(encoding="utf-8")
         node = yaml.safe_load(text) or {}
         if group == "." or group.startswith("experiment") or "# @package _global_" in text:
@@ -283,8 +285,9 @@ def _constructor(target: str) -> tuple[dict[str, Any], dict[str, str]]:
     kinds = {name: p.annotation for name, p in inspect.signature(made).parameters.items()}
     classes = inspect.getmro(made) if inspect.isclass(made) else [made]
     comments: dict[str, str] = {}
+    project = ("ablate.", *([f"{home.name}."] if (home := catalogue()) else []))
     for base in classes:
-        if base.__module__.startswith("ablate."):
+        if base.__module__.startswith(project):
             comments = _args(inspect.getdoc(base) or "") | comments
             comments = _args(inspect.getdoc(base.__init__) or "") | comments
     return kinds, comments

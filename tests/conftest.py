@@ -205,9 +205,10 @@ def pytest_collection_finish():
 
 def ours(repo):
     """Return whether all configs of a repository of Hydra are those of the project."""
-    from ablate.config.location import CONF
+    from ablate.config.catalogue import option_folders
 
-    return all(s.scheme() != "file" or s.path == str(CONF) for s in repo.get_sources())
+    places = {*map(str, option_folders())}
+    return all(s.scheme() != "file" or s.path in places for s in repo.get_sources())
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -360,8 +361,14 @@ def text_made_once():
 
 @pytest.fixture(scope="session", autouse=True)
 def schema():
-    """Let Hydra know the schema, which every composition needs, whoever asks for it first."""
+    """Let Hydra know the schema, which every composition needs, whoever asks for it first.
+
+    The process also finds its catalogue, before tests enter other folders.
+    """
     import ablate.config.schema  # noqa: F401
+    from ablate.config.catalogue import catalogue_folders
+
+    catalogue_folders()
 
 
 @functools.lru_cache(maxsize=512)  # several files go through all experiments

@@ -131,9 +131,9 @@ def _no_command(word: str) -> str:
 
     If the word is the name of an experiment, the message has the command that runs it.
     """
-    from ablate.config.location import CONF  # imports Hydra
+    from ablate.config.catalogue import option_file
 
-    if (CONF / "experiment" / f"{word}.yaml").is_file():
+    if option_file("experiment", word):
         return f"{word} is an experiment: run ablate +experiment={word} -m"
     return f"{unknown('command', word, names())}; training takes key=value alone, without spaces"
 

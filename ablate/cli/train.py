@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ablate.cli.folders import config_folders
 from ablate.cli.streams import exit_statuses
+from ablate.config.catalogue import catalogue_folders
 from ablate.config.check import check_groups
 from ablate.config.explain import explain
 from ablate.config.hydras import read_words
@@ -83,30 +84,43 @@ def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterato
 
 
 def check_files(folders: Sequence[str]) -> None:
-    """Raise UserError if Hydra would misread or ignore a YAML file of the user.
+    """Raise UserError if Hydra would misread or ignore a YAML file of the catalogue or of the user.
 
     After a byte-order mark, Hydra does not recognise the line `# @package _global_`. Of two files
-    with the same name, it uses the file of `ablate`.
+    with the same name, it uses the file of `ablate` or of the catalogue.
 
     Raises:
         UserError: a file is not UTF-8, begins with a byte-order mark, or has the name but not the
-            content of a file of `ablate`.
+            content of another file.
     """
+    places = {path: folder for folder in catalogue_folders() for path in folder.rglob("*.yaml")}
+    options: dict[Path, Path] = {}  # the files that Hydra uses
+    for path, folder in places.items():
+        name = path.relative_to(folder)
+        options.setdefault(name, CONF / name if (CONF / name).is_file() else path)
+        _check_name(path, options[name])
     if not folders:
         return
     from ablate.data.text import MARK, read_raw_text  # imports NumPy
 
-    groups = sorted({path.parent.relative_to(CONF) for path in CONF.rglob("*.yaml")})
-    places = ((Path(folder), group) for folder in folders for group in groups)
-    for folder, file in ((place, f) for place, g in places for f in (place / g).glob("*.yaml")):
-        if read_raw_text(file).startswith(MARK):
-            raise UserError(f"{file} begins with a byte-order mark: save it as UTF-8 without one")
-        path = CONF / file.relative_to(folder)
-        if path.parent != CONF and path.is_file() and file.read_bytes() != path.read_bytes():
-            raise UserError(
-                f"{file} has the same name as a file of ablate, and Hydra would use the file of "
-                f"ablate, {path}, and ignore yours. Choose another file name"
-            )
+    options |= {path.relative_to(CONF): path for path in CONF.rglob("*.yaml")}
+    groups = sorted({name.parent for name in options})
+    for place in map(Path, folders):
+        for file in (file for group in groups for file in (place / group).glob("*.yaml")):
+            if read_raw_text(file).startswith(MARK):
+                raise UserError(
+                    f"{file} begins with a byte-order mark: save it as UTF-8 without one"
+                )
+            if file.parent != place:
+                _check_name(file, options.get(file.relative_to(place), file))
+
+
+def _check_name(path: Path, used: Path) -> None:
+    if path != used and path.read_bytes() != used.read_bytes():
+        raise UserError(
+            f"{path} has the same name as {used}, which Hydra would use in its place. Choose "
+            "another file name"
+        )
 
 
 def _chosen(config: DictConfig) -> str:

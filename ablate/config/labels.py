@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ablate.config.location import CONF
+from ablate.config.catalogue import option_file, option_folders
 
 LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
 VALUE_LABEL = re.compile(r"^# label (\w+)=(\w+): (.+)$", re.MULTILINE)
@@ -55,8 +55,8 @@ def option_label(group: str, option: str) -> str:
         group: the config group, without a package such as @model.encoder.norm.
         option: the name of the YAML file, without its ending.
     """
-    path = CONF / group / f"{option}.yaml"
-    label = LABEL.search(path.read_text(encoding="utf-8")) if path.is_file() else None
+    path = option_file(group, option)
+    label = LABEL.search(path.read_text(encoding="utf-8")) if path else None
     return label[1].strip() if label else spelled(option)
 
 
@@ -96,7 +96,7 @@ def _labels_of_values() -> dict[str, dict[Any, str]]:
         for key, entry in LABELS.items()
         if isinstance(entry, dict)
     }
-    for path in sorted((CONF / "probe").glob("*.yaml")):
+    for path in [path for folder in option_folders() for path in folder.glob("probe/*.yaml")]:
         for key, value, label in VALUE_LABEL.findall(path.read_text(encoding="utf-8")):
             by_key.setdefault(f"probe.{key}", {})[value] = label
     return by_key
@@ -105,7 +105,8 @@ def _labels_of_values() -> dict[str, dict[Any, str]]:
 def option_name(factor: str, level: Any) -> str:
     """Return the label of a level if the factor is a config group; "" if the factor is a key."""
     group = factor.partition("@")[0]
-    return option_label(group, level) if isinstance(level, str) and (CONF / group).is_dir() else ""
+    is_group = any((folder / group).is_dir() for folder in option_folders())
+    return option_label(group, level) if isinstance(level, str) and is_group else ""
 
 
 def arm_label(levels: Mapping[str, object]) -> str:
@@ -187,12 +188,11 @@ def experiment_title(name: str) -> Title:
     """Return the title and the purpose of an experiment.
 
     Args:
-        name: the name of a YAML file, without its ending, in conf/experiment of the package or of
-            the current folder.
+        name: the name of an option of the group `experiment`, or of a YAML file in
+            conf/experiment of the current folder.
     """
     if not FILE.fullmatch(name):
         return Title()
-    paths = (folder / "experiment" / f"{name}.yaml" for folder in (CONF, Path("conf")))
-    path = next((path for path in paths if path.is_file()), None)
-    lines = TITLE.findall(path.read_text(encoding="utf-8")) if path else []
+    path = option_file("experiment", name) or Path("conf", "experiment", f"{name}.yaml")
+    lines = TITLE.findall(path.read_text(encoding="utf-8")) if path.is_file() else []
     return Title(**dict(lines))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import yaml
 
+from ablate.config.catalogue import catalogue, catalogue_folders
 from ablate.config.location import CONF, PACKAGE
 from ablate.errors import UserError
 
@@ -33,17 +34,21 @@ class Option(NamedTuple):
 
 
 def options(folders: Iterable[str] = ()) -> list[Option]:
-    """Return all options, sorted by group; in each group, the options of ablate come before the
-    options in the user's folders.
+    """Return all options, sorted by group; in each group, the options of ablate come first, then
+    the options of the catalogue, and then the options in the user's folders.
 
-    The experiments of ablate are left out.
+    The experiments of ablate and of the catalogue are left out.
     """
-    ours = _options(CONF, without="experiment")
-    of_user = [
+    listed = _options(CONF, without="experiment")
+    if home := catalogue():
+        for path in catalogue_folders():
+            place = path.relative_to(home.parent).as_posix()
+            listed += [o._replace(folder=place) for o in _options(path, without="experiment")]
+    listed += [
         option._replace(folder=place) for place in folders for option in _options(Path(place))
     ]
-    groups = sorted({option.group for option in (*ours, *of_user)})
-    return [option for group in groups for option in (*ours, *of_user) if option.group == group]
+    groups = sorted({option.group for option in listed})
+    return [option for group in groups for option in listed if option.group == group]
 
 
 def _options(folder: Path, without: str = ".") -> list[Option]:
@@ -89,15 +94,16 @@ def _summary(path: Path) -> str:
 
 
 def _docstring(target: str) -> str:
-    """Return the first line of the docstring of the module that defines a class of ablate, without
-    its full stop.
+    """Return the first line of the docstring of the module that defines a class of ablate or of
+    the catalogue, without its full stop.
 
-    `target` is the full name of the class. If the class is not in ablate, or has no such module,
-    `target` itself is returned.
+    `target` is the full name of the class. If the class is elsewhere, `target` itself is returned.
     """
-    if not target.startswith("ablate."):
+    package, *names = target.split(".")
+    homes = {path.name: path for path in (catalogue(), PACKAGE) if path}
+    if package not in homes or not names:
         return target
-    source = PACKAGE.joinpath(*target.split(".")[1:-1]).with_suffix(".py")
+    source = homes[package].joinpath(*names[:-1]).with_suffix(".py")
     if not source.is_file():
         return target
     docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""

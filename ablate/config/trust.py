@@ -1,19 +1,22 @@
 """Restrict which objects the config of a run from elsewhere may construct.
 
 Hydra calls the function that a `_target_` names, so such a config could start any program. A node
-is accepted only if an option of the installed config constructs a node under the same key in the
-same way. For any other node, the user must trust the full name of a class, or a package. A class of
-a trusted package must also have the interface that its key requires. All names are checked before
-any of them is imported.
+is accepted only if an option of `ablate`, or of an importable catalogue, constructs a node under
+the same key in the same way. A catalogue is not importable merely because the command was typed in
+its project, since that folder may come from elsewhere, too. For any other node, the user must trust
+the full name of a class, or a package. A class of a trusted package must also have the interface
+that its key requires. All names are checked before any of them is imported.
 """
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
 from hydra.utils import get_object
 
+from ablate.config.catalogue import is_importable, option_folders
 from ablate.config.check import INSTANTIATE_KEYS, load
 from ablate.config.location import CONF
 from ablate.errors import UserError
@@ -70,12 +73,12 @@ def _check_kind(key: str, words: Words, trust: Sequence[str]) -> None:
 
 
 def _levels(key: str) -> list[Words]:
-    return _tree().get(key, [])
+    return _tree(option_folders() if is_importable() else (CONF,)).get(key, [])
 
 
 @functools.cache
-def _tree() -> dict[str, list[Words]]:
-    """Return, by config key, the nodes of the installed config that construct an object.
+def _tree(folders: tuple[Path, ...]) -> dict[str, list[Words]]:
+    """Return, by config key, the nodes of all options in config folders that construct an object.
 
     A key has several nodes if one of several options of a config group can be chosen for the key.
     Of each node, only the keys that Hydra's instantiate interprets, such as `_target_` and
@@ -83,8 +86,9 @@ def _tree() -> dict[str, list[Words]]:
     """
     by_key: dict[str, list[Words]] = {}
     elsewhere: dict[str, str] = {}  # groups that are used under another key
-    for path in sorted(CONF.rglob("*.yaml")):
-        group = ".".join(path.relative_to(CONF).parent.parts)
+    paths = [(folder, path) for folder in folders for path in folder.rglob("*.yaml")]
+    for folder, path in sorted(paths):
+        group = ".".join(path.relative_to(folder).parent.parts)
         plain = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         elsewhere |= _moved(plain.get("defaults", []), group)
         for key, words in _nodes(plain, group):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ablate.config.catalogue import catalogue
 from ablate.config.location import CONF, PACKAGE
 from ablate.record.types import Environment
 
@@ -57,7 +58,11 @@ def source_commit() -> str | None:
     """
     if not _git("ls-files", "__init__.py"):
         return None
-    changed = _git("status", "--porcelain", "--", str(PACKAGE), str(CONF))
+    home = catalogue()
+    inside = home is not None and home.is_relative_to(_git("rev-parse", "--show-toplevel"))
+    # evidence in the catalogue may be new
+    code = [f":(glob){home}/**/*.{ending}" for ending in ("py", "yaml")] if inside else []
+    changed = _git("status", "--porcelain", "--", str(PACKAGE), str(CONF), *code)
     commit = _git("rev-parse", "HEAD")
     return commit and commit + CHANGED * bool(changed)
 

@@ -1,1 +1,1 @@
-"""The launcher and the sweeper of `ablate`, in the namespace that Hydra searches for plugins."""
+"""Plugins of `ablate`, in the namespace that Hydra searches: launcher, sweeper, catalogue."""

@@ -39,22 +39,22 @@ def test_options_of_the_user_in_a_group_are_listed_and_marked(command, own_folde
     for words in ([group, "--config-dir", own_folder], ["--config-dir", own_folder, group]):
         status, out, error = command("options", *words)
         assert status == 0, error
-        assert f"{LISTED[group]} (yours, in {own_folder})" in " ".join(out.split())
+        assert f"{LISTED[group]} (in {own_folder})" in " ".join(out.split())
 
 
 def test_all_options_of_the_user_are_listed_and_marked(command, own_folder, place):
     status, out, error = command("options", *place)
     assert status == 0, error
     lines = {" ".join(text.split()) for text in out.splitlines()}
-    assert lines >= {f"{line} (yours, in {own_folder})" for line in LISTED.values()}
-    marked = [text for text in out.splitlines() if "(yours" in text]
+    assert lines >= {f"{line} (in {own_folder})" for line in LISTED.values()}
+    marked = [text for text in out.splitlines() if f"(in {own_folder})" in text]
     assert len(marked) == 4 and not any("rotary" in text for text in marked)
 
 
 @pytest.mark.parametrize("word", ["--config-dir=~/own", "hydra.searchpath=[~/own]"])
 def test_a_folder_may_lie_below_the_home_folder(command, own_folder, monkeypatch, word):
     monkeypatch.setenv("HOME", str(own_folder.parent))
-    assert f"(yours, in {own_folder})" in command("options", "flavour", word)[1]
+    assert f"(in {own_folder})" in command("options", "flavour", word)[1]
     shown = command("plan", "+flavour=sweet", word, "--cfg", "job")
     assert shown[0] == 0 and "name: sweet" in shown[1]
 
@@ -62,7 +62,7 @@ def test_a_folder_may_lie_below_the_home_folder(command, own_folder, monkeypatch
 def test_a_package_on_the_search_path_is_listed(command, own_folder, monkeypatch):
     (own_folder / "__init__.py").touch()
     monkeypatch.setattr("sys.path", [str(own_folder.parent), *__import__("sys").path])
-    assert "yours" in command("options", "flavour", "hydra.searchpath=[pkg://own]")[1]
+    assert "(in " in command("options", "flavour", "hydra.searchpath=[pkg://own]")[1]
 
 
 @pytest.mark.parametrize(

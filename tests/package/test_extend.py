@@ -38,7 +38,7 @@ def test_every_example_trains(folder, command, small):
 def test_options_of_the_page_are_listed_as_those_of_the_user(folder, command):
     status, out, _ = command("options", "model/attention", "--config-dir", "conf")
     assert status == 0
-    assert re.search(r"mine +.*\(yours", out)
+    assert re.search(r"mine +.*\(in ", out)
 
 
 def test_a_metric_without_its_package_line_is_named(folder, command, small):

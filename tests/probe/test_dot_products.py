@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ablate.claims.probe.attention.dot_products import trace
 from ablate.errors import UserError
+from experiments.dot_products.probe import trace
 
 
 @pytest.mark.parametrize("width", [4, 64])

@@ -1,6 +1,7 @@
 """List the options of every config group, with a line about each option.
 
-With the name of a group, only the options of that group are listed. Your own options are marked.
+With the name of a group, only the options of that group are listed. An option of a catalogue, or of
+a folder of your own, is listed with its folder.
 
 example:
   ablate options model/position
@@ -66,13 +67,17 @@ def run(arguments: argparse.Namespace) -> None:
     for group, members in groupby(listed, lambda option: option.group):
         print(f"{group}:")
         for option in members:
-            mark = f" (yours, in {option.folder})" if option.folder else ""
-            print(f"  {option.name:24} {option.summary}{mark}".rstrip())
+            print(f"  {option.name:24} {_described(option)}".rstrip())
     if arguments.group in (None, EXPERIMENT):
         print(
-            f"{EXPERIMENT}: the files in conf/experiment, such as {EXAMPLE}; experiments/README.md "
-            "describes them"
+            f"{EXPERIMENT}: the files in conf/experiment of ablate, such as {EXAMPLE}, and in "
+            "conf/experiment of a catalogue"
         )
+
+
+def _described(option: "Option") -> str:
+    place = f" (in {option.folder})" if option.folder else ""
+    return f"{option.summary}{place}"
 
 
 def _of(group: str, listed: "list[Option]") -> "list[Option]":
@@ -95,6 +100,6 @@ def markdown(listed: "Iterable[Option]") -> str:
     parts = [HEAD]
     for group, members in groupby(listed, lambda option: option.group):
         parts.append(f"## {group}\n\n| option | what it is |\n|---|---|")
-        parts += [f"| `{o.name}` | {o.summary.replace('|', chr(92) + '|')} |" for o in members]
+        parts += [f"| `{o.name}` | {_described(o).replace('|', chr(92) + '|')} |" for o in members]
         parts.append("")
     return "\n".join(parts)

@@ -1,0 +1,91 @@
+"""Find the catalogue of a project: its experiments, with the options and the code that they need.
+
+A project names its catalogue in pyproject.toml: `catalogue = "experiments"` below `[tool.ablate]`.
+The nearest such file counts, from the working folder upwards. `conf` in the catalogue, and `conf`
+in each of its folders, have config groups like the folder `conf` of ablate. Their classes are named
+from the folder that contains the catalogue: `experiments.dot_products.probe.DotProducts`.
+"""
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+
+from ablate.config.location import CONF
+from ablate.errors import UserError
+
+PROJECT = "pyproject.toml"
+
+
+@cache
+def catalogue() -> Path | None:
+    """Return the folder of the project's catalogue; None if no project names one.
+
+    A process looks for the catalogue once.
+
+    Raises:
+        UserError: a pyproject.toml is not TOML, or names a folder that does not exist.
+    """
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder no longer exists
+        return None
+    for folder in (here, *here.parents):
+        if (name := _named_in(folder / PROJECT)) is None:
+            continue
+        if not (path := (folder / name).resolve()).is_dir():
+            raise UserError(f"{folder / PROJECT} names the catalogue {name}, which is no folder")
+        return path
+    return None
+
+
+def _named_in(project: Path) -> str | None:
+    if not project.is_file():
+        return None
+    import tomllib
+
+    try:
+        tool = tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, ValueError) as error:
+        raise UserError(f"{project} cannot be read: {error}") from None
+    name = tool.get("ablate", {}).get("catalogue")
+    return None if name is None else str(name)
+
+
+@cache
+def catalogue_folders() -> tuple[Path, ...]:
+    """Return the config folders of the catalogue; the folder for all experiments comes first."""
+    if (folder := catalogue()) is None:
+        return ()
+    places = [folder / "conf", *sorted(folder.glob("*/conf"))]
+    return tuple(place for place in places if place.is_dir())
+
+
+def search_catalogue() -> None:
+    """Make this process and its child processes search the folder that contains the catalogue last
+    for imports.
+    """
+    folder = catalogue()
+    if folder and not sys.flags.safe_path and str(folder.parent) not in sys.path:
+        sys.path.append(str(folder.parent))
+
+
+def is_importable() -> bool:
+    """Return whether Python finds the catalogue: its project is installed, or this process searches
+    the folder that contains the catalogue.
+    """
+    folder = catalogue()
+    spec = importlib.util.find_spec(folder.name) if folder else None
+    places = (spec and spec.submodule_search_locations) or ()
+    return any(Path(place).resolve() == folder for place in places)
+
+
+def option_folders() -> tuple[Path, ...]:
+    """Return all config folders: the folder of ablate, and the folders of the catalogue."""
+    return (CONF, *catalogue_folders())
+
+
+def option_file(group: str, name: str) -> Path | None:
+    """Return the YAML file of an option of ablate or of the catalogue; None if there is none."""
+    paths = (folder / group / f"{name}.yaml" for folder in option_folders())
+    return next((path for path in paths if path.is_file()), None)

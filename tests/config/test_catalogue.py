@@ -1,0 +1,140 @@
+"""The catalogue of a project: where it is found, and what it gives and does not give."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ablate.config import catalogue as module
+from ablate.config.catalogue import catalogue, catalogue_folders, option_file
+from ablate.config.trust import check_targets
+from ablate.errors import UserError
+
+SHIFTED = """
+from ablate.model.position.base import Position
+
+
+class Shifted(Position):
+    '''Adds a number to the embeddings.'''
+
+    def __init__(self, *, d_model: int, by: float) -> None:
+        super().__init__()
+        self.by = by
+
+    def embed(self, x, positions):
+        return x + self.by
+
+
+class Undeclared(Shifted):
+    pass
+"""
+OPTION = "_target_: their_work.first.shifted.Shifted\n_partial_: true\nby: 0.5\n"
+EXPERIMENT = """# @package _global_
+# title: A shift against nothing
+defaults:
+  - override /model/position: shifted
+name: shifts
+"""
+
+
+def forget():
+    for function in (module.catalogue, module.catalogue_folders):
+        function.cache_clear()
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with a catalogue, as the folder in which somebody works."""
+    folder = tmp_path / "project"
+    files = {
+        "pyproject.toml": '[tool.ablate]\ncatalogue = "their_work"\n',
+        "their_work/first/shifted.py": SHIFTED,
+        "their_work/first/conf/model/position/shifted.yaml": OPTION,
+        "their_work/conf/experiment/shifts.yaml": EXPERIMENT,
+        "notes/pyproject.toml": "[tool.ruff]\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    forget()
+    yield folder
+    monkeypatch.undo()  # back to the folder in which the catalogue of this repository is found
+    forget()
+    catalogue_folders()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "their_work"]:
+        del sys.modules[name]
+
+
+def test_it_is_found_from_every_folder_of_the_project(project, monkeypatch):
+    monkeypatch.chdir(project / "notes")  # whose pyproject.toml says nothing of ablate
+    assert catalogue() == project / "their_work"
+    assert catalogue_folders() == tuple(project / "their_work" / f for f in ("conf", "first/conf"))
+    forget()
+    monkeypatch.chdir(project.parent)
+    assert catalogue() is None and catalogue_folders() == ()
+
+
+@pytest.mark.parametrize("text", ["[tool.ablate]\ncatalogue = 'nowhere'\n", "[tool.ablate\n"])
+def test_a_project_file_that_names_no_catalogue_is_refused(project, text):
+    (project / "pyproject.toml").write_text(text)
+    with pytest.raises(UserError, match=r"pyproject\.toml"):
+        catalogue()
+
+
+def test_an_experiment_of_it_runs_with_an_option_of_it(project, command, small):
+    status, out, error = command("+experiment=shifts", *small)
+    assert status == 0, error
+    (identity,) = project.parent.glob("results/runs/*/identity.json")
+    assert '"their_work.first.shifted": "' in identity.read_text()
+    assert option_file("experiment", "shifts")
+
+
+def test_its_options_are_listed_with_their_folder(project, command):
+    listed = " ".join(command("options", "model/position")[1].split())
+    assert "shifted by 0.5 (in their_work/first/conf)" in listed
+
+
+@pytest.mark.parametrize("name", ["second/conf/model/position/shifted", "conf/data/toy"])
+def test_two_options_with_one_name_are_refused(project, command, name):
+    path = project / "their_work" / f"{name}.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("by: 0.7\n")
+    status, _, error = command("--cfg", "job")
+    assert status == 2 and f"{path.stem}.yaml has the same name" in error
+
+
+def position(name):
+    node = {"_target_": f"their_work.first.shifted.{name}", "_partial_": True, "by": 0.5}
+    return {"model": {"position": node}}
+
+
+def test_a_config_from_elsewhere_constructs_what_an_importable_catalogue_declares(project):
+    module.search_catalogue()
+    check_targets(position("Shifted"), [])
+    with pytest.raises(UserError, match="not trusted"):
+        check_targets(position("Undeclared"), [])
+    check_targets(position("Undeclared"), ["their_work"])
+
+
+@pytest.mark.parametrize("words", [["translate", "checkpoint=run"], ["judge", "."]])
+def test_the_working_folder_alone_lets_no_config_construct_anything(project, command, words):
+    command(*words)
+    assert str(project) not in sys.path
+    with pytest.raises(UserError, match="not trusted"):
+        check_targets(position("Shifted"), [])
+    assert not [name for name in sys.modules if name.startswith("their_work")]
+
+
+def test_pythons_own_switch_keeps_the_project_out(project, monkeypatch):
+    from types import SimpleNamespace
+
+    monkeypatch.setattr(module.sys, "flags", SimpleNamespace(safe_path=True))
+    module.search_catalogue()
+    assert str(project) not in sys.path
+
+
+def test_this_repository_has_one():
+    forget()
+    assert catalogue() == Path(__file__).resolve().parents[2] / "experiments"
