@@ -10,8 +10,8 @@ MULTI30K ?= null
 RUN ?= null
 
 # what make experiments runs: what has committed evidence, and needs no corpus of its own
-EXPERIMENTS ?= $(filter-out %_multi30k speedrun, $(notdir $(patsubst %/, %, $(wildcard experiments/*/))))
-ALL = $(filter-out %_multi30k, $(notdir $(basename $(wildcard conf/experiment/*.yaml))))
+EXPERIMENTS ?= $(filter-out %_multi30k speedrun, $(patsubst experiments/%/study.json, %, $(wildcard experiments/*/study.json)))
+ALL = $(filter-out %_multi30k, $(notdir $(basename $(wildcard conf/experiment/*.yaml experiments/conf/experiment/*.yaml))))
 
 REPORTS = tests/report/test_committed.py
 FAST = tests/package/test_structure.py tests/config/test_limits.py tests/config/test_errors.py \

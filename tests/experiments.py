@@ -1,12 +1,20 @@
 """The experiments that the fast tests compose; the slow tests compose all of them."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "conf" / "experiment"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+from ablate.config.catalogue import option_folders
+
+
+def option_files(group):
+    """Return the YAML files of a config group, of ablate and of the catalogue, by their names."""
+    paths = (path for folder in option_folders() for path in folder.glob(f"{group}/*.yaml"))
+    return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
+
+
+EXPERIMENTS = option_files("experiment")
+NAMES = [*EXPERIMENTS]
 # a group of which the experiment chooses an option, a kind of claim, a section
 PART = re.compile(r"override (/[\w/]+)(?=[@:])|^ {6}(kind: \w+)|^ {2}(\w+):", re.MULTILINE)
 
@@ -15,7 +23,7 @@ def _quick():
     """Yield every tenth experiment, and each with a part that no experiment before it has."""
     covered = set()
     for number, name in enumerate(NAMES):
-        parts = {*PART.findall((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))}
+        parts = {*PART.findall(EXPERIMENTS[name].read_text(encoding="utf-8"))}
         if number % 10 == 0 or not parts <= covered:
             covered |= parts
             yield name

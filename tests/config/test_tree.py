@@ -10,6 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
+from ablate.config.catalogue import option_file, option_folders
 from ablate.config.check import check
 from ablate.config.location import CONF
 from ablate.config.screen import changed_keys, expand, variants
@@ -17,11 +18,12 @@ from ablate.record.label import place
 from ablate.sweep.variants import with_changes
 from ablate.verdict.study_checks import check_study
 
-from ..experiments import FOLDER, NAMES, case
+from ..experiments import EXPERIMENTS, NAMES, case
 
 LEAVES = sorted(
-    path.relative_to(CONF)
-    for path in CONF.rglob("*.yaml")
+    path.relative_to(folder)
+    for folder in option_folders()
+    for path in folder.rglob("*.yaml")
     if path.parent != CONF and path.parent.name != "experiment"
 )
 # Corpora and tokenizers that need something from the user.
@@ -96,7 +98,7 @@ def experiment(request, compose):
 def test_every_experiment_names_itself_and_options_that_exist():
     """Read the files of all experiments; the tests below compose a part of them."""
     for name in NAMES:
-        text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+        text = EXPERIMENTS[name].read_text(encoding="utf-8")
         config = yaml.load(text, yaml.CSafeLoader)
         assert config["name"] == name
         defaults = [item for item in config.get("defaults", ()) if isinstance(item, dict)]
@@ -104,22 +106,22 @@ def test_every_experiment_names_itself_and_options_that_exist():
         chosen = [(key.removeprefix("override /"), [option]) for key, option in named]
         params = config.get("hydra", {}).get("sweeper", {}).get("params", {})
         for key, options in (*chosen, *_swept(params).items()):
-            folder = CONF / key.partition("@")[0]
-            missing = [o for o in options if folder.is_dir() and not _exists(folder, o)]
+            group = key.partition("@")[0]
+            missing = [o for o in options if _is_group(group) and not option_file(group, o)]
             assert not missing, (name, key, missing)
 
 
-def _exists(folder, option):
-    return (folder / f"{option}.yaml").is_file()
+def _is_group(name):
+    return any((folder / name).is_dir() for folder in option_folders())
 
 
 def test_every_experiment_composes_and_sweeps_what_exists(experiment):
     _, config, swept = experiment
     check(config)
     for key, values in swept.items():
-        folder = CONF / key.partition("@")[0]
-        if folder.is_dir():
-            assert all(_exists(folder, value) for value in values), key
+        group = key.partition("@")[0]
+        if _is_group(group):
+            assert all(option_file(group, value) for value in values), key
         else:
             parent, _, leaf = key.rpartition(".")
             assert leaf in (OmegaConf.select(config, parent) if parent else config), key

@@ -9,12 +9,13 @@ from omegaconf import OmegaConf
 
 from ablate.config.check import check
 from ablate.config.construct import construct
-from ablate.config.location import CONF
 from ablate.errors import UserError
 
+from ..experiments import option_files
+
 CONFIGS = {
-    path.stem: node
-    for path in sorted(CONF.glob("data/*.yaml"))
+    name: node
+    for name, path in option_files("data").items()
     if "ablate.claims.corpus." in (node := OmegaConf.load(path)).get("_target_", "")
 }
 SIZES = {"n_train": 300, "n_validation": 60, "n_test": 60}

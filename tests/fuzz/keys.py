@@ -4,7 +4,7 @@ An option brings keys of its own: `model/position=rotary` has other ones than th
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,12 +79,12 @@ def write_text(folder: Path) -> None:
     (folder / "vectors.txt").write_text("".join(f"{word}{vector}\n" for word in "abc"))
 
 
-def every_key(compose, conf: Path, sizes: list[str], text: Path) -> list[Key]:
+def every_key(compose, folders: Sequence[Path], sizes: list[str], text: Path) -> list[Key]:
     """Return the keys of the default run, then those that each option adds or changes."""
-    comments = _words(conf)
+    comments = _words(folders)
     default = nodes(compose(*sizes))
     keys = [Key(tuple(sizes), *node, comments(node[0])) for node in default.items()]
-    for option in options(conf):
+    for option in options(folders):
         choices = (option, *(word.format(text=text) for word in NEEDS.get(option, ())))
         present = nodes(compose(*choices))
         fitting = [size for size in sizes if size.partition("=")[0] in present]
@@ -95,9 +95,9 @@ def every_key(compose, conf: Path, sizes: list[str], text: Path) -> list[Key]:
     return keys
 
 
-def options(conf: Path) -> list[str]:
+def options(folders: Sequence[Path]) -> list[str]:
     """Return `group=option` for the files of the config tree, experiments excepted."""
-    paths = [path.relative_to(conf) for path in sorted(conf.glob("*/**/*.yaml"))]
+    paths = sorted(path.relative_to(f) for f in folders for path in f.glob("*/**/*.yaml"))
     names = [f"{path.parent}={path.stem}" for path in paths if path.parts[0] != "experiment"]
     return [name for name in names if name not in LEFT_OUT]
 
@@ -114,9 +114,10 @@ def nodes(config: DictConfig, parent: str = "") -> dict[str, Any]:
     return values
 
 
-def _words(conf: Path) -> Callable[[str], tuple[str, ...]]:
+def _words(folders: Sequence[Path]) -> Callable[[str], tuple[str, ...]]:
     """Return what gives the words of a key, where a comment lists them: `# normal | uniform`."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in conf.rglob("*.yaml"))
+    paths = [path for folder in folders for path in folder.rglob("*.yaml")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     lists = re.findall(r"^ *(\w+): .*# (\w+(?: \| \w+)+)", text, re.MULTILINE)
     words = {key: tuple(allowed.split(" | ")) for key, allowed in lists}
     words["_target_"] = tuple(sorted(set(re.findall(r"_target_: ([\w.]+)", text))))

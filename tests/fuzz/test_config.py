@@ -29,7 +29,7 @@ def little_memory():
 @pytest.fixture(scope="module")
 def groups(compose, small_in, tmp_path_factory):
     """The keys of the default run, and those that each option brings."""
-    from ablate.config.location import CONF
+    from ablate.config.catalogue import option_folders
     from ablate.config.schema import Config
 
     assert Config  # which the config tree names: Hydra knows it by now
@@ -37,7 +37,7 @@ def groups(compose, small_in, tmp_path_factory):
     write_text(folder)
     sizes = [word for word in small_in(folder) if not word.startswith("paths.")]
     # as many pieces as the text gives: a drawn text may give few
-    keys = every_key(compose, CONF, [*sizes, "tokenizer.vocab_size=null"], folder)
+    keys = every_key(compose, option_folders(), [*sizes, "tokenizer.vocab_size=null"], folder)
     return [list(members) for _, members in groupby(keys, lambda key: key.choices)]
 
 

@@ -1,15 +1,15 @@
-"""The data of the ledger, and that the studies of conf/experiment keep to it."""
+"""The data of the ledger, and that the studies of all experiments keep to it."""
 
 import dataclasses
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
 from ablate.ledger.claims import KINDS, read_claims, read_documents
 
-CONF = Path(__file__).parents[2] / "conf" / "experiment"
+from ..experiments import EXPERIMENTS
+
 # Claims that studies add to those of the documents. An id that is neither here nor in the ledger
 # is a slip of the pen.
 ADDED = {
@@ -77,8 +77,8 @@ def claims_of(study):
 
 
 STUDIED = [
-    (path.stem, claim)
-    for path in sorted(CONF.glob("*.yaml"))
+    (name, claim)
+    for name, path in EXPERIMENTS.items()
     for claim in claims_of(yaml.safe_load(path.read_text()).get("study") or {})
 ]
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ablate.config.location import CONF
 from ablate.ledger.claims import Reading, read_claims, read_real_text, read_unasked
 from ablate.ledger.entries import Entry, read_entries
 from ablate.ledger.headline import Headline, distance, headline, is_artificial
 from ablate.ledger.places import PROJECT
 from ablate.ledger.text import bounds, detail, limits, marked
 from ablate.ledger.verdicts import Finding, collect
+
+from ..experiments import EXPERIMENTS
 
 PLAIN = "Pre-LN translates better than Post-LN."
 FINDING = Finding(
@@ -371,7 +372,7 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
 def test_a_missing_reading_is_asked_by_an_experiment_and_has_no_verdict():
     entries, _ = read_entries(PROJECT, PROJECT / "none")
     asked = {(verdict.claim, verdict.reading) for entry in entries for verdict in entry.findings}
-    texts = [path.read_text(encoding="utf-8") for path in (CONF / "experiment").glob("*.yaml")]
+    texts = [path.read_text(encoding="utf-8") for path in EXPERIMENTS.values()]
     for claim, readings in read_unasked().items():
         for reading, sentence in readings.items():
             assert (claim, reading) not in asked, "it has a verdict now: leave it out"

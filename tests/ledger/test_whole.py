@@ -5,6 +5,8 @@ from pathlib import Path
 from ablate.ledger.entries import read_entries
 from ablate.ledger.headline import NOT_TESTED
 
+from ..experiments import EXPERIMENTS
+
 UNDER_WAY = (
     "The modern Transformer"  # its screen has begun; docs/explanation/modern.md says what asks each
 )
@@ -16,6 +18,5 @@ def test_no_claim_is_left_untested():
     assert len(entries) >= 249 and not warnings
     untested = [entry.claim for entry in entries if entry.verdict == NOT_TESTED]
     assert [claim.id for claim in untested if claim.document != UNDER_WAY] == []
-    experiments = (path.read_text() for path in (ROOT / "conf" / "experiment").glob("*.yaml"))
-    asked = " ".join(experiments)
+    asked = " ".join(path.read_text() for path in EXPERIMENTS.values())
     assert [claim.id for claim in untested if claim.id not in asked] == []

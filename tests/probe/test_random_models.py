@@ -5,8 +5,9 @@ import torch
 from omegaconf import OmegaConf
 
 from ablate.claims.probe.draws import each_replaced
-from ablate.config.location import CONF
 from ablate.errors import UserError
+
+from ..experiments import option_files
 
 NOTHING = 1e-12
 SOMETHING = 1e-3
@@ -101,9 +102,7 @@ def test_another_set_of_seeds_draws_anew(measure):
     assert first["trace"] != fresh["trace"]
 
 
-@pytest.mark.parametrize(
-    "path", sorted((CONF / "probe").glob("*.yaml")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", option_files("probe").values(), ids=lambda path: path.stem)
 def test_no_probe_draws_by_the_seed_alone(path):
     assert (
         OmegaConf.to_container(OmegaConf.load(path)).get("seed", "${run_seed:}") == "${run_seed:}"

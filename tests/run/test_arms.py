@@ -12,6 +12,8 @@ from ablate.config.location import CONF
 from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
 
+from ..experiments import EXPERIMENTS
+
 # Probes train nothing; arms of other corpora, batches, beginnings or architectures share less; and
 # those of aa_null differ in their random numbers alone.
 OTHERS = re.compile(r"override /((probe|data|model|tokenizer):|scale: language)")
@@ -27,7 +29,7 @@ def experiments():
     That the options of a model share their initial values is a law, which tests/laws check for all.
     """
     covered = set()
-    for path in sorted((CONF / "experiment").glob("*.yaml")):
+    for path in EXPERIMENTS.values():
         keys = set(OmegaConf.select(OmegaConf.load(path), "hydra.sweeper.params") or {})
         if OTHERS.search(path.read_text()) or path.stem == "aa_null":
             continue

@@ -1,4 +1,4 @@
-"""Committed evidence belongs to the studies in conf/experiment, whatever the code is now."""
+"""Committed evidence belongs to the studies of the experiments, whatever the code is now."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from ablate.evidence.seal import read_about
 from lab.calibration.noise import noise
 from lab.calibration.simulate import MEASURED
 
-from ..experiments import case
+from ..experiments import EXPERIMENTS, case
 
 ROOT = Path(__file__).resolve().parents[2]
 # a path from the root, not part of a word, a relative path or an address
@@ -40,7 +40,7 @@ def test_claims_are_those_of_the_runs(folder, compose):
 
 def test_what_is_held_fixed_holds_for_a_sweep_with_another_number_of_seeds():
     counted = re.compile(r"there are (only )?\w+ seeds|with \w+ seeds each")
-    for path in (ROOT / "conf" / "experiment").glob("*.yaml"):
+    for path in EXPERIMENTS.values():
         study = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader).get("study") or {}
         for line in study.get("fixed") or []:
             assert not counted.search(line), (path.name, line)
