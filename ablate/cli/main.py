@@ -31,9 +31,7 @@ GROUPS = {
         *("plan", "judge", "reproduce", "ledger", "site", "options", "translate", "generate"),
         "evaluate",
     ),
-    "runs that were trained elsewhere, and several machines": (
-        *("compare", "register", "power", "join"),
-    ),
+    "runs that were trained elsewhere, and several machines": (*("compare", "power", "join"),),
 }
 RENAMED = {"levels": "options", "contest": "reproduce"}  # former names, for one release
 # Commands that were removed, with what replaces them; this table goes with version 1.1.

@@ -16,7 +16,6 @@ from ablate.evidence.foreign.wandb_api import place_of, read_project
 from ablate.referee.decide import judge_runs
 from ablate.referee.question import Question
 from ablate.referee.reading import design_of, question, read_question
-from ablate.referee.registration import registration
 from ablate.referee.runs import runs_of
 from ablate.referee.trust import steps
 from ablate.referee.verdict import Verdict, verdict
@@ -27,7 +26,7 @@ WANDB = "wandb://"
 
 def compare(runs: Any, **asked: Any) -> Verdict:
     """Return the verdict on a source of runs; `ablate.compare` documents the arguments."""
-    return _verdict(runs, question(asked), None)
+    return _verdict(runs, question(asked))
 
 
 def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Verdict:
@@ -35,9 +34,8 @@ def judge(runs: Any, study: str | PathLike[str] | Mapping[str, object]) -> Verdi
     arguments.
     """
     if isinstance(study, Mapping):
-        return _verdict(runs, question(study), None)
-    path = Path(study).expanduser()
-    return _verdict(runs, read_question(path), path)
+        return _verdict(runs, question(study))
+    return _verdict(runs, read_question(Path(study).expanduser()))
 
 
 def spread(
@@ -91,7 +89,5 @@ def read(runs: Any, wanted: Iterable[str]) -> Table:
     return read_project(connect(), place, wanted)
 
 
-def _verdict(runs: Any, asked: Question, study: Path | None) -> Verdict:
-    table = read(runs, asked.columns)
-    counted, judged = judge_runs(asked, table)
-    return verdict(asked, counted, judged, registration(study, asked, counted))
+def _verdict(runs: Any, asked: Question) -> Verdict:
+    return verdict(asked, *judge_runs(asked, read(runs, asked.columns)))

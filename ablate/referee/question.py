@@ -42,7 +42,6 @@ class Design:
         by: column by which the best row is chosen, in the direction of `better`; default: the
             metric.
         reach: a value of the metric; the steps until a run reaches it are compared.
-        started: column with the start time of a run.
         where: rows that are selected: for each column, the values that a row may have.
         failed: values by column that mark a failed run.
         floor: metric of a model that has learned nothing. A run fails if its metric is not better
@@ -65,7 +64,6 @@ class Design:
     take: str = "last"
     by: str = ""
     reach: float | None = None
-    started: str = ""
     where: Mapping[str, object] = field(default_factory=dict)
     failed: Mapping[str, object] = field(default_factory=dict)
     floor: float | None = None
@@ -94,7 +92,7 @@ class Design:
     def columns(self) -> list[str]:
         """The names of all columns that the design needs."""
         named = [*self.arm, self.metric, self.pair, self.group, self.run, self.step, self.by]
-        named += [self.started, *self.where, *self.failed]
+        named += [*self.where, *self.failed]
         return [name for name in dict.fromkeys(named) if name]
 
 

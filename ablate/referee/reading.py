@@ -318,7 +318,7 @@ RULES: dict[str, Rule] = {
     "arm": lambda _, value: tuple(map(str, _list(value))),
     **dict.fromkeys(("where", "failed", "minus"), _mapping),
     **dict.fromkeys(
-        ("metric", "pair", "group", "run", "step", "by", "started", "over", "id", "name"),
+        ("metric", "pair", "group", "run", "step", "by", "over", "id", "name"),
         lambda _, value: str(value),
     ),
 }

@@ -15,7 +15,6 @@ from ablate.evidence.foreign.table import Numbers
 from ablate.phrases import text
 from ablate.record.files import check_writable, seal, write_json, write_text
 from ablate.referee.runs import Arm
-from ablate.referee.trust import UNKNOWN
 from ablate.referee.wording import number
 from ablate.report.draw.style import folded, looks, name_rows, style, svg
 from ablate.report.marks import INK
@@ -61,9 +60,7 @@ def _report(verdict: "Verdict") -> Iterator[str]:
         yield from _claim(claim)
     yield f"![Every run, and the effects](figures/{FIGURE}.svg)\n"
     yield "## How far to trust this\n"
-    yield f"- {text(verdict.registered.sentence)}"
-    yield from (f"- {text(sentence)}" for sentence in verdict.trust if sentence != UNKNOWN)
-    yield f"- {UNKNOWN}"
+    yield from (f"- {text(sentence)}" for sentence in verdict.trust)
 
 
 def _claim(claim: "ClaimVerdict") -> Iterator[str]:

@@ -18,8 +18,9 @@ from ablate.stats.means import p_equal_variances, variance_of
 from ablate.stats.skew import is_visible, skewness
 
 UNKNOWN = (
-    "Not known of foreign runs: whether runs were dropped before the table was written, how often "
-    "the question was asked before, and whether the arms were tuned alike."
+    "Not known of foreign runs: whether the question is older than the runs, whether runs were "
+    "dropped before the table was written, how often the question was asked before, and whether "
+    "the arms were tuned alike."
 )
 DOUBT = 0.05  # p-value below which stated or borrowed noise is called doubtful
 # names of columns that tell that a row may be a step of a run

@@ -17,7 +17,6 @@ from ablate.record.files import finite
 from ablate.referee import trust
 from ablate.referee.decide import Judged
 from ablate.referee.question import Design, Question
-from ablate.referee.registration import Registered
 from ablate.referee.runs import Runs
 from ablate.referee.wording import Wording, level_of
 from ablate.stats.means import MeanDifference
@@ -109,14 +108,13 @@ class Verdict:
     """The verdicts on all claims of a question about one table of runs.
 
     `claims` has a verdict for each claim. `trust` has sentences on how far to trust the table, and
-    so all verdicts. `registered` says whether the question was registered before the runs.
+    so all verdicts.
     """
 
     question: Question
     runs: Runs
     claims: list[ClaimVerdict]
     trust: list[str]
-    registered: Registered
 
     @property
     def headline(self) -> str:
@@ -150,10 +148,9 @@ class Verdict:
 
     def _doubts(self) -> Iterator[str]:
         """Yield the reasons to doubt the verdict that are printed with every verdict."""
-        yield f"Trust: {self.registered.sentence}"
-        shared = [sentence for sentence in self.trust if sentence != trust.UNKNOWN]
-        for sentence in dict.fromkeys([*shared, *(s for c in self.claims for s in c.trust)]):
-            yield f"  {sentence}"
+        sentences = [*self.trust, *(s for claim in self.claims for s in claim.trust)]
+        for sentence in dict.fromkeys(sentences):
+            yield f"Trust: {sentence}" if sentence == sentences[0] else f"  {sentence}"
 
     def to_dict(self) -> Row:
         """Return the whole verdict as plain data, as in verdict.json."""
@@ -163,10 +160,9 @@ class Verdict:
             "source": self.runs.table.source,
             "metric": design.metric,
             "better": design.better,
-            "registered": {"holds": self.registered.holds, "time": self.registered.time},
             "headline": self.headline,
             "counts": dict(self.runs.counts),
-            "trust": [self.registered.sentence, *self.trust],
+            "trust": self.trust,
             "claims": [claim.to_dict() for claim in self.claims],
         }
 
@@ -218,19 +214,16 @@ def _bounded(ends: tuple[float, float]) -> list[float] | None:
     return list(ends) if all(map(math.isfinite, ends)) else None
 
 
-def verdict(
-    question: Question, runs: Runs, judged: list[Judged], registered: Registered
-) -> Verdict:
+def verdict(question: Question, runs: Runs, judged: list[Judged]) -> Verdict:
     """Return the verdict: the decisions on all claims with their sentences.
 
     Args:
         question: the claims, and the design, that is, how the table of runs is read.
         runs: the runs of the table that the design selects, with one result each.
         judged: the decision on each claim.
-        registered: whether the question was registered before the runs.
     """
     claims = [
         ClaimVerdict(claim, question.design, len(judged), [*trust.of_claim(claim, runs)])
         for claim in judged
     ]
-    return Verdict(question, runs, claims, list(trust.of_table(question, runs)), registered)
+    return Verdict(question, runs, claims, list(trust.of_table(question, runs)))

@@ -39,7 +39,6 @@ WORDS = {  # enough for a command to begin
     "join": ["piece", "to=joined"],
     "judge": ["sweep"],
     "power": ["runs.csv", "--margin", "1"],
-    "register": ["study.yaml"],
     "reproduce": ["nothing", "experiments=."],
     "site": ["to=pages"],
     "translate": ["checkpoint=run"],

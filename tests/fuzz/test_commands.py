@@ -76,7 +76,6 @@ WORDS = {
         "sample=x",
     ],
     "power": ["--sd", "0.1", "--sd=0.1", "--margin=0.2", "--margin=x", "--kind=x", "nowhere.csv"],
-    "register": [EVIDENCE, "nowhere.yaml", "/dev/null", "."],
     "site": ["to=pages", "to=pages", "to=/dev/null", "experiments=experiments", "results=."],
     "translate": ["checkpoint=nowhere", "checkpoint=.", "batch=2", "search.size=x", "device=y"],
 }
@@ -88,7 +87,6 @@ ALWAYS = {
     "judge": (EVIDENCE,),
     "plan": (*SMALL, f"+experiment={NAME}"),
     "power": ("--sd=0.1", "--margin=0.2"),
-    "register": (),
     "site": ("experiments=experiments",),
 }
 

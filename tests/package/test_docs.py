@@ -116,7 +116,6 @@ ELSEWHERE = {
     "reproduce dot_products": ("minutes", "tests/sweep/test_contest.py"),
     "data=multi30k model=tiny batch.tokens=4096": ("a download", "tests/data/test_multi30k.py"),
     "judge runs.csv study.yaml": ("a study", "tests/referee/test_designs.py"),
-    "register study.yaml": ("a study", "tests/referee/test_designs.py"),
     "--cfg job": ("Hydra's own", "tests/cli/test_command_line.py"),
     "scale=language data=huggingface data.path=json": (
         "more of its line",

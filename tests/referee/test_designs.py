@@ -1,4 +1,4 @@
-"""Designs of a study: datasets, interactions, trends, borrowed noise, failures, registration."""
+"""Designs of a study: datasets, interactions, trends, borrowed noise, failures."""
 
 import json
 import math
@@ -10,7 +10,6 @@ from scipy import stats
 
 import ablate
 from ablate.errors import UserError
-from ablate.referee.registration import register
 from ablate.stats.estimate import estimate
 
 
@@ -312,37 +311,10 @@ def test_copies_other_columns_and_equal_values_are_named():
 def study(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(
-        "arm: arm\nmetric: loss\nbetter: lower\nstarted: at\n"
+        "arm: arm\nmetric: loss\nbetter: lower\n"
         "claims:\n- {id: b, treatment: b, baseline: a, margin: 0.1}\n"
     )
     return path
-
-
-@pytest.mark.parametrize(("start", "holds"), [
-    (2000.0, True), (999.0, False), ("1970-01-01T01:00:00Z", True), ("1970-01-01", False),
-    ("1970-01-01T01:00:00", False), ("1970-01-01T15:00:00", True), (None, False),
-])  # fmt: skip
-def test_a_question_is_registered_if_it_is_older_than_every_run(study, start, holds):
-    register(study, now=1000.0)
-    runs = drawn({"a": 1.0, "b": 0.5}).assign(at=[3000.0] * 11 + [start])
-    assert ablate.judge(runs, study).registered.holds is holds
-
-
-def test_a_changed_question_is_not_registered_and_wording_may_change(study):
-    register(study, now=1000.0)
-    runs = drawn({"a": 1.0, "b": 0.5}).assign(at=3000.0)
-    text = study.read_text()
-    study.write_text(text.replace("id: b,", "id: b, statement: A better sentence.,"))
-    assert ablate.judge(runs, study).registered.holds
-    study.write_text(text.replace("0.1", "0.2"))
-    assert not ablate.judge(runs, study).registered.holds
-
-
-def test_start_times_in_milliseconds_register_nothing(study):
-    register(study, now=1000.0)
-    runs = drawn({"a": 1.0, "b": 0.5}).assign(at=1.7e12)
-    with pytest.raises(UserError, match=r"started=at: 1700000000000 is no time in seconds"):
-        ablate.judge(runs, study)
 
 
 def test_a_row_of_the_file_is_named_after_where_has_selected_rows(tmp_path):
@@ -380,16 +352,12 @@ def test_evidence_counts_pairs_and_datasets_that_do_not_enter():
     assert "; 9 of 12 pairs, paired t" in paired["evidence"]
 
 
-def test_the_commands_register_and_judge(ablate_command, study, tmp_path):
+def test_the_command_judges_the_claims_of_a_study(ablate_command, study, tmp_path):
     runs = tmp_path / "runs.csv"
-    drawn({"a": 1.0, "b": 0.5}).assign(at=9e9).to_csv(runs, index=False)
-    assert ablate_command("register", study)[0] == 0
-    assert ablate_command("register", study)[0] == 2
+    drawn({"a": 1.0, "b": 0.5}).to_csv(runs, index=False)
     status, out, _ = ablate_command("judge", runs, study, "--json")
-    assert status == 0 and json.loads(out)["registered"]["holds"]
-    copy = tmp_path / "study.registered.json"
-    copy.write_text(copy.read_text().replace("0.1", "0.3"))
-    assert ablate_command("judge", runs, study)[0] == 2
+    assert status == 0
+    assert [claim["verdict"] for claim in json.loads(out)["claims"]] == ["supported"]
 
 
 @pytest.mark.parametrize("failed", [1, 500, 20_000])

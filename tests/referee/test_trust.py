@@ -6,9 +6,6 @@ import pytest
 
 import ablate
 from ablate.errors import UserError
-from ablate.record.files import seal, write_json
-from ablate.record.sealed import read_sealed
-from ablate.referee.registration import register
 
 ASKED = {"arm": "arm", "metric": "loss", "better": "lower", "treatment": "b", "baseline": "a"}
 
@@ -29,35 +26,6 @@ def test_runs_that_did_not_end_by_themselves_are_named(column):
     assert f"`failed: {{{column}: [RUNNING]}}`" in sentence
     for missing in ("rate", 9.0):
         assert not doubts(failed={column: ["crashed", "RUNNING"]}, missing=missing)
-
-
-@pytest.mark.parametrize(("start", "reason"), [
-    ("1970-01-01T01:00", "but 12 runs may have been started before, because their start times"),
-    ("1969-12-30", "12 runs were started before"),
-    (None, "12 runs have no start time"),
-])  # fmt: skip
-def test_a_question_that_is_not_registered_says_why(tmp_path, start, reason):
-    path = tmp_path / "study.yaml"
-    path.write_text("arm: arm\nmetric: loss\nbetter: lower\nstarted: at\nbaseline: a\n")
-    register(path, now=7200.0)
-    runs = pd.DataFrame({"arm": [*"ab"] * 6, "loss": range(12), "at": start})
-    registered = ablate.judge(runs, path).registered
-    assert reason in registered.sentence and not registered.holds
-
-
-@pytest.mark.parametrize(("changed", "holds"), [({}, True), ({"margin": 0.5}, False)])
-def test_a_question_that_an_older_version_registered_has_not_changed(tmp_path, changed, holds):
-    path = tmp_path / "study.yaml"
-    path.write_text("arm: arm\nmetric: loss\nbetter: lower\nstarted: at\nbaseline: a\n")
-    copy = register(path, now=7200.0)
-    decides = read_sealed(copy)["decides"]
-    for fields, key in ((decides, "floor"), (decides, "test"), (decides["claims"][0], "tolerance")):
-        del fields[key]
-    decides["claims"][0] |= changed
-    write_json(copy, seal({"registered": 7200.0, "decides": decides}))
-    runs = pd.DataFrame({"arm": [*"ab"] * 6, "loss": range(12), "at": "2026-05-01"})
-    registered = ablate.judge(runs, path).registered
-    assert registered.holds == holds, registered.sentence
 
 
 def test_arms_of_equal_values_differ_by_zero_without_a_sign():

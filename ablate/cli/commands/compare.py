@@ -34,7 +34,6 @@ OPTIONS = {
     "reach": "compare the steps until the metric reaches this value",
     "over": "numeric column of a trend",
     "scale": "scale of a trend: linear (default), log or log_log",
-    "started": "column with the start time of a run",
     "floor": "metric of a model that has learned nothing; runs there or on a plateau failed",
     "missing": "runs without a value: rate (default), leave_out, refuse, or a number for them",
     "sd": "stated standard deviation of the runs of an arm; needs --sd-source",
