@@ -76,13 +76,15 @@ def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:
 
 def check_callbacks(job: Job) -> None:
     """Raise UserError for a callback that cannot work here, or that monitors a metric which
-    training does not log.
+    neither training nor a callback of the user logs.
     """
     validated = [f"val/{name}" for name, m in job.task.metrics.items() if m.split == "val"]
+    modules = [type(callback).__module__ for callback in job.callbacks.values()]
+    all_of_lightning = all(module.startswith("pytorch_lightning.") for module in modules)
     for key, callback in job.callbacks.items():
         check_callback(job.config, key, callback)
         monitor = getattr(callback, "monitor", None)
-        if monitor is not None and monitor not in (*validated, *STEPS):
+        if monitor not in (None, *validated, *STEPS) and all_of_lightning:
             raise UserError(
                 f"callbacks.{key}.monitor={monitor} is not measured in training; allowed is "
                 f"{', '.join((*validated, *STEPS))}"

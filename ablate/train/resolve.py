@@ -63,7 +63,8 @@ def construct_loggers(node: DictConfig | None) -> Loggers:
     """Return a function that makes a logger, for each logger in the config node `logger`, by key.
 
     The settings of W&B are directly in this node, and every other logger has a node below it. So
-    `logger=[wandb,csv]` means both loggers.
+    `logger=[wandb,csv]` means both loggers. A node without `_partial_: true` is read in the same
+    way, because a logger is made only when the folder of its run exists.
     """
     if node is None:
         return {}
@@ -72,7 +73,7 @@ def construct_loggers(node: DictConfig | None) -> Loggers:
     alone = OmegaConf.masked_copy(node, [name for name in names if name not in beside])
     nodes = {"logger": alone} if "_target_" in alone else {}
     nodes |= {f"logger.{name}": node[name] for name in beside}
-    return {key: construct(logger) for key, logger in nodes.items()}
+    return {key: construct(logger, _partial_=True) for key, logger in nodes.items()}
 
 
 def shorten(config: DictConfig) -> DictConfig | None:

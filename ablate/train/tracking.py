@@ -2,6 +2,7 @@
 names.
 """
 
+import inspect
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -73,7 +74,7 @@ class Tracking(Callback):
         guarded: list[Any] = [
             GuardedLogger(
                 _label(key, make),
-                partial(make, save_dir=str(record.folder)),
+                partial(make_logger, make, str(record.folder)),
                 record.note_logger_failure,
                 self.steps_done,
             )
@@ -119,6 +120,17 @@ class Tracking(Callback):
             logger.end(result)
 
 
+def make_logger(make: Callable[..., Logger], folder: str) -> Logger:
+    """Return a new logger, which writes into a folder as its `save_dir`.
+
+    A logger whose config names another folder, or whose constructor takes no `save_dir`, is made
+    without this argument.
+    """
+    takes_folder = "save_dir" in inspect.signature(make).parameters
+    named = "save_dir" in getattr(make, "keywords", {})
+    return make(save_dir=folder) if takes_folder and not named else make()
+
+
 def _kind(make: Callable[..., Logger]) -> Any:
     """Return the class or function that a nested `functools.partial` calls."""
     return getattr(make, "func", make)
@@ -142,6 +154,6 @@ def check_loggers(job: Job) -> None:
         if isinstance(kind, type) and not issubclass(kind, RunLogger):
             continue
         with building(key, OmegaConf.select(job.config, key)):
-            logger: Any = make(save_dir=job.config.paths.results)
+            logger: Any = make_logger(make, job.config.paths.results)
         if isinstance(logger, RunLogger):
             logger.check()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from pytorch_lightning.callbacks import Callback
+from pytorch_lightning.loggers.logger import Logger
 
 from ablate.errors import UserError
 from ablate.record.identity import digest, evaluation_parts, parts
@@ -43,6 +44,49 @@ def test_lightnings_callbacks_act(go):
     result = go("callbacks=[early_stopping,lr_monitor]", *stops, "budget.steps=8", *every)
     assert result["metrics"]["steps"] == 4  # the second validation is not 100 nats better
     assert "lr-Adam" in Path(result["folder"], "metrics.jsonl").read_text()
+
+
+class Counts(Callback):
+    """Logs the number of training steps."""
+
+    def on_validation_epoch_end(self, trainer, pl_module):
+        pl_module.log("mine/steps", float(trainer.global_step))
+
+
+def test_early_stopping_on_the_metric_of_an_own_callback(go):
+    mine = f"+callbacks.mine._target_={__name__}.Counts"
+    stops = [f"callbacks.early_stopping.{word}" for word in ("monitor=mine/steps", "patience=1")]
+    result = go("callbacks=early_stopping", mine, *stops, "budget.steps=8")
+    assert result["metrics"]["steps"] == 4  # the number is larger at the second validation
+    assert '"mine/steps": 4.0' in Path(result["folder"], "metrics.jsonl").read_text()
+
+
+class Prints(Logger):
+    """A logger without a folder."""
+
+    name, version = "prints", 0
+
+    def __init__(self, mark: str):
+        super().__init__()
+        self.mark = mark
+
+    def log_hyperparams(self, params):
+        pass
+
+    def log_metrics(self, metrics, step=None):
+        print(self.mark, *metrics)
+
+
+def test_several_loggers_of_lightning_and_of_the_user(go, tmp_path, capsys):
+    prints = [f"+logger.prints.{word}" for word in (f"_target_={__name__}.Prints", "mark=logged")]
+    target = "_target_=pytorch_lightning.loggers.CSVLogger"
+    elsewhere = [f"+logger.two.{word}" for word in (target, f"save_dir={tmp_path / 'logs'}")]
+    result = go("logger=csv", *prints, *elsewhere)
+    for folder in (Path(result["folder"]), tmp_path / "logs"):  # a folder that is named is used
+        (table,) = folder.rglob("metrics.csv")
+        assert "val/nll" in table.read_text()
+    printed = capsys.readouterr()
+    assert "logged val/nll" in printed.out and "warning" not in printed.err
 
 
 @pytest.mark.parametrize(
