@@ -3,7 +3,7 @@ margins and corrections that sweeps use.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,14 +14,13 @@ from ablate.referee.effects import Effect, effect_of, failure_rates
 from ablate.referee.question import LEAVE_OUT, Claim, Question
 from ablate.referee.runs import Arm, Runs, arms_of, runs_of
 from ablate.stats.holm import Tests, adjust
-from ablate.stats.means import MeanDifference, mean_of
+from ablate.stats.means import MeanDifference
 from ablate.stats.rates import Rates
 from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, Decision, MarginThreshold, side
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import KINDS
 from ablate.verdict.kind.base import Plan, halved
 
-OVER_ALL = "over all"  # the group of a verdict on all datasets together
 OF_MEANS = ("superiority", "equivalence", "non_inferiority")  # kinds that failure rates may decide
 MOST_NAMED = 12  # largest number of arms in a message
 
@@ -32,18 +31,15 @@ class Measured:
 
     Args:
         claim: the claim.
-        group: the dataset, or `OVER_ALL`; "" if there is only one.
+        group: the dataset; "" if there is only one.
         arms: the arms of the claim.
         effect: the estimate, positive if the treatment is better.
         p: one-sided p-value of each decision, not adjusted for other claims.
         problem: the reason why the claim cannot be judged; "" if it can.
-        incomplete: number of pairs that lack an arm or a value; for a verdict over all, number of
-            datasets without an estimate.
+        incomplete: number of pairs that lack an arm or a value.
         failures: rates of failed runs, if they decide the claim.
         shared: whether the test of the mean has only half of alpha, because the failure rates
             could have decided too.
-        spread: standard deviation of the true effects between datasets, for a verdict over all.
-        groups: number of datasets, for a verdict over all.
         p_textbook: p-values without a correction for skewness, for claims about means.
         p_corrected: p-values with a correction for skewness, for claims about means.
     """
@@ -57,8 +53,6 @@ class Measured:
     incomplete: int = 0
     failures: Rates | None = None
     shared: bool = False
-    spread: float | None = None
-    groups: int = 0
     p_textbook: dict[str, float] = field(default_factory=dict)
     p_corrected: dict[str, float] = field(default_factory=dict)
 
@@ -208,7 +202,7 @@ def _is_number(value: object) -> bool:
 
 
 def measure(claim: Claim, runs: Runs) -> list[Measured]:
-    """Return the effect of a claim on each dataset in the table, and over all datasets.
+    """Return the effect of a claim on each dataset in the table.
 
     Raises:
         UserError: an arm has no runs, or two runs of an arm share a pair.
@@ -216,8 +210,7 @@ def measure(claim: Claim, runs: Runs) -> list[Measured]:
     if not runs.design.group:
         return [_measure(claim, runs, np.ones(runs.table.rows, dtype=bool), "")]
     places, labels = runs.table.column(runs.design.group, "group").labels()
-    effects = [_measure(claim, runs, places == k, label) for k, label in enumerate(labels)]
-    return [*effects, _over_all(claim, effects, runs)] if len(effects) > 1 else effects
+    return [_measure(claim, runs, places == k, label) for k, label in enumerate(labels)]
 
 
 def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
@@ -235,21 +228,18 @@ def _measure(claim: Claim, runs: Runs, rows: Rows, group: str) -> Measured:
         p_textbook=textbook,
         p_corrected=corrected,
     )
-    return _with_failures(measured, arms, runs)
+    return _with_failures(measured, runs)
 
 
 def _problem(claim: Claim, arms: tuple[Arm, ...], effect: Effect) -> str:
-    """Return the reason why a claim cannot be judged; "" if it can.
-
-    `arms` is empty for a verdict over all datasets.
-    """
+    """Return the reason why a claim cannot be judged; "" if it can."""
     if isinstance(effect, Rates):
         return "" if effect.known else "an arm has no runs here"
     if math.isnan(effect.effect):
         return _absence(claim, arms)
     if isinstance(effect, MeanDifference) and not effect.parts:
         single = any(len(arm.values) == 1 for arm in arms)
-        if arms and not single and 1 in effect.counts:
+        if not single and 1 in effect.counts:
             return "a single pair shows no variation between pairs"
         return "a single run shows no run-to-run variation" if single else "too few runs"
     return ""
@@ -259,80 +249,25 @@ def _absence(claim: Claim, arms: tuple[Arm, ...]) -> str:
     """Return the reason why there is no estimate."""
     if not all(len(arm.values) for arm in arms):
         return "an arm has no run with a value here"
-    if not arms:
-        return "no dataset has an estimate"
     if claim.kind == "trend":
         return "a trend needs runs at two values of its column, in each pair if runs are paired"
     return "no pair has a value in every arm"
 
 
-def _with_failures(measured: Measured, arms: Sequence[Arm], runs: Runs) -> Measured:
+def _with_failures(measured: Measured, runs: Runs) -> Measured:
     """Return the measured effect with the p-values that decide the claim.
 
     A claim about means can also be decided by the proportions of failed runs in its arms. If the
     test of these proportions is significant, the result has its p-values. Otherwise the result has
     the p-values of the test of means. They are multiplied by 2 if the test of proportions could
     have decided, because the two tests then share alpha.
-
-    `arms` are the compared arms; for a verdict over all datasets, those of every dataset.
     """
-    kind, alpha, rates = KINDS[measured.claim.kind], measured.claim.alpha, failure_rates(arms)
+    claim = measured.claim
+    kind, alpha, rates = KINDS[claim.kind], claim.alpha, failure_rates(measured.arms)
     failed = rates.known and rates.first + rates.second
-    if not (_count_failures(measured.claim, runs) and failed and kind.could_decide(rates, alpha)):
+    counted = claim.kind in OF_MEANS and runs.design.missing != LEAVE_OUT
+    if not (counted and failed and kind.could_decide(rates, alpha)):
         return measured
     if tests := kind.by_failures(rates, alpha):
         return replace(measured, p=tests, failures=rates, problem="")
     return replace(measured, p=halved(measured.p), shared=True)
-
-
-def _count_failures(claim: Claim, runs: Runs) -> bool:
-    """Return whether the rates of failed runs may decide a claim."""
-    return claim.kind in OF_MEANS and runs.design.missing != LEAVE_OUT
-
-
-def _over_all(claim: Claim, by_dataset: Sequence[Measured], runs: Runs) -> Measured:
-    """Return the effect of a claim over all datasets.
-
-    It is the mean of the effects on the datasets, which are treated as a sample of similar
-    datasets. Exceptions are stability, for which the numbers of runs are summed, and exact claims,
-    for which the cases of all datasets are checked. Failed runs count as on each dataset, and if
-    they leave a dataset without an estimate, the mean decides nothing.
-    """
-    arms = [arm for dataset in by_dataset for arm in dataset.arms]
-    effects = [dataset.effect for dataset in by_dataset if not math.isnan(dataset.effect.effect)]
-    empty = [dataset.arms for dataset in by_dataset if math.isnan(dataset.effect.effect)]
-    effect, spread = _joined(claim, effects)
-    problem = _problem(claim, (), effect)
-    lost = sum(all(a.runs for a in group) and any(a.without for a in group) for group in empty)
-    if lost and _count_failures(claim, runs) and isinstance(effect, MeanDifference):
-        problem = f"failed runs leave {lost} of {len(by_dataset)} datasets without an estimate"
-        effect = replace(effect, parts=())
-    measured = Measured(
-        *(claim, OVER_ALL, (), effect, KINDS[claim.kind].tests(effect, claim.margin)),
-        problem=problem,
-        incomplete=len(empty),
-        spread=spread,
-        groups=len(effects),
-    )
-    return _with_failures(measured, arms, runs)
-
-
-def _joined(claim: Claim, effects: Sequence[Effect]) -> tuple[Effect, float | None]:
-    """Return the effect over all datasets, and the standard deviation of the true effects between
-    datasets; None if it cannot be estimated.
-    """
-    if claim.kind == "stability":
-        counts = [
-            (e.first, e.of_first, e.second, e.of_second) for e in effects if isinstance(e, Rates)
-        ]
-        first, of_first, second, of_second = map(sum, zip(*counts, (0, 0, 0, 0), strict=True))
-        return Rates(first, of_first, second, of_second), None
-    if claim.kind == "exact":
-        cases = [case for e in effects if isinstance(e, Exact) for case in e.cases]
-        return Exact(cases, claim.tolerance, claim.margin), None
-    values = np.array([effect.effect for effect in effects])
-    errors = np.array([e.error for e in effects if isinstance(e, MeanDifference)])
-    spread = None
-    if len(values) > 1 and np.isfinite(errors).all():
-        spread = math.sqrt(max(0.0, float(values.var(ddof=1) - np.square(errors).mean())))
-    return mean_of(values, "t over datasets"), spread

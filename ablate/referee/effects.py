@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.table import Numbers
-from ablate.referee.question import FEW, Claim, Noise
+from ablate.referee.question import Claim, Noise
 from ablate.referee.runs import Arm, Runs, in_order, pairs_of
 from ablate.stats.means import (
     MeanDifference,
@@ -25,7 +25,6 @@ from ablate.stats.means import (
     contrast,
     largest,
     mean_of,
-    pooled,
     slope,
     sum_of,
     variance_of,
@@ -34,7 +33,7 @@ from ablate.stats.rates import Rates
 from ablate.verdict.exact import Case, Exact
 
 PAIRED, WELCH, TARGET, CONTRAST = "paired t", "Welch's t", "one-sample t", "t of a contrast"
-LENT, STATED = "t, noise not its own", "z or t, stated noise"
+STATED = "z or t, stated noise"
 SLOPE, SLOPES = "least squares", "t over the slopes of pairs"
 LEAST_LEVELS = 2
 Arms = tuple[Arm, ...]
@@ -104,17 +103,20 @@ def _of_means(
     claim: Claim, runs: Runs, arms: Arms, weights: Numbers, ending: str
 ) -> MeanDifference:
     """Return the mean difference of independent arms, or of an arm and a number."""
-    variances = [_variance(arm, runs) for arm in arms]
-    lent = any(variance and variance.source for variance in variances)
+    noise = runs.design.noise
+    stated = None if noise.sd is None else Variance(noise.sd**2, noise.df, noise.source)
     if claim.target is not None:
         values = weights[0] * (arms[0].values - claim.target)
-        if lent:
-            return mean_of(values, STATED, variances[0])
+        if stated:
+            return mean_of(values, STATED, stated)
         scale = max(abs(claim.target), largest(arms[0].values))
         return mean_of(values, TARGET + ending, plus=values, scale=scale)
-    method = LENT if lent else (WELCH if len(arms) == 2 else CONTRAST) + ending
     values_of = [arm.values for arm in arms]
-    return contrast(values_of, weights.tolist(), variances, method, skewed=not lent)
+    if stated:
+        return contrast(values_of, weights.tolist(), [stated] * len(arms), STATED)
+    method = (WELCH if len(arms) == 2 else CONTRAST) + ending
+    variances = [variance_of(values) for values in values_of]
+    return contrast(values_of, weights.tolist(), variances, method, skewed=True)
 
 
 def _paired(runs: Runs, arms: Arms, weights: Numbers, ending: str) -> tuple[MeanDifference, int]:
@@ -137,28 +139,6 @@ def _mean_of_pairs(sums: Slopes, method: str) -> MeanDifference:
     """
     differences, plus = in_order(sums[np.isfinite(sums).all(1)]).T
     return mean_of(differences, method, plus=plus)
-
-
-def _variance(arm: Arm, runs: Runs) -> Variance | None:
-    """Return the variance of an arm's runs: stated by the user, measured, or pooled from other arms
-    if the arm has few runs.
-    """
-    noise = runs.design.noise
-    if noise.sd is not None:
-        return Variance(noise.sd**2, noise.df, noise.source)
-    if not noise.arms or len(arm.values) > FEW:
-        return variance_of(arm.values)
-    return pooled(noise_arm_values(arm, runs))
-
-
-def noise_arm_values(few: Arm, runs: Runs) -> list[Numbers]:
-    """Return the finite results of each arm in `noise.arms`, for the dataset and the settings of an
-    arm.
-
-    The pooled variance of these results replaces the variance of the arm `few`.
-    """
-    arms = [runs.of_arm(arm, "noise.arms") & few.comparable for arm in runs.design.noise.arms]
-    return [runs.values[rows & np.isfinite(runs.values)] for rows in arms]
 
 
 def _trend(

@@ -7,24 +7,21 @@ from typing import Any
 
 RATE, LEAVE_OUT, REFUSE = "rate", "leave_out", "refuse"
 CORRECTED, TEXTBOOK = "corrected", "textbook"
-FEW = 4  # an arm with at most this number of runs takes its noise from the arms in `noise.arms`
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Run-to-run variation that is stated by the user, or taken from other arms.
+    """Run-to-run variation that is stated by the user.
 
     Args:
-        sd: a stated standard deviation of the runs of an arm; None if it is taken from other arms.
+        sd: standard deviation of the runs of an arm; None if it is measured.
         source: where the stated value comes from.
         df: degrees of freedom of the stated value; infinite if it is exact.
-        arms: arms whose pooled standard deviation is used for arms with few runs (at most 4).
     """
 
     sd: float | None = None
     source: str = ""
     df: float = math.inf
-    arms: tuple[str | float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class Design:
         floor: metric of a model that has learned nothing. A run fails if its metric is not better
             than this value, or if its gain over it is less than half of the best gain in its arm.
         missing: rate | leave_out | refuse, or the value for a run without a result.
-        noise: run-to-run variation that is stated, or taken from other arms.
+        noise: run-to-run variation, if it is stated.
         test: corrected | textbook: whether the t test is corrected for skewness; "" means: only for
             pairs, as for the seeds of a sweep.
         alpha: 1 minus the level of the two-sided intervals; all claims share it.

@@ -11,7 +11,7 @@ from typing import Any
 
 from ablate.errors import UserError
 from ablate.evidence.foreign.reading import read_yaml
-from ablate.evidence.foreign.table import Row, label_of, meant
+from ablate.evidence.foreign.table import Row, meant
 from ablate.phrases import listed
 from ablate.referee.question import (
     CLAIM,
@@ -278,22 +278,19 @@ def _missing(key: str, value: Any) -> str | float:
 def _noise(_: str, value: Any) -> Noise:
     given = value or {}
     if not isinstance(given, Mapping):
-        raise UserError("noise must have the keys sd and source, or arms")
-    check_keys("noise.", given, ("sd", "source", "df", "arms"))
-    sd, arms = given.get("sd"), given.get("arms") or ()
+        raise UserError("noise must have the keys sd and source")
+    check_keys("noise.", given, ("sd", "source", "df"))
+    sd = given.get("sd")
     if sd is not None and (sd := number("noise.sd", sd)) <= 0:
         raise UserError(f"noise.sd={sd:g}: it must be above 0")
     if sd is not None and not given.get("source"):
         raise UserError("noise.source is missing: state where the standard deviation comes from")
-    if sd is not None and arms:
-        raise UserError("noise.sd and noise.arms are both given: give only one of them")
     for key in ("source", "df"):
         if given.get(key) is not None and sd is None:
             raise UserError(f"noise.{key} describes noise.sd, which is missing: give both")
     if (df := number("noise.df", given.get("df", math.inf), infinite=True)) <= 0:
         raise UserError(f"noise.df={df:g}: it must be above 0")
-    named = [arm if isinstance(arm, float) else label_of(arm) for arm in _list(arms)]
-    return Noise(sd, str(given.get("source", "")), df, tuple(named))
+    return Noise(sd, str(given.get("source", "")), df)
 
 
 def _optional(rule: Rule) -> Rule:

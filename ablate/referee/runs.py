@@ -258,14 +258,12 @@ class Arm:
         weight: factor of the arm's mean in the effect, such as 1 or -1.
         rows: row numbers of its runs, including runs without a result.
         scores: result of each run; NaN for a run that failed to learn.
-        comparable: mask of the runs of the table that have the arm's dataset and settings.
     """
 
     label: str
     weight: float
     rows: np.ndarray
     scores: Numbers
-    comparable: Bool[np.ndarray, " table"]
 
     @cached_property
     def values(self) -> Numbers:
@@ -337,7 +335,7 @@ def _arm(arm: Any, weight: float, runs: Runs, rows: Rows, key: str) -> Arm:
             above(gain, 0.0, abs(floor)) and at_most(PLATEAU * best, gain) for gain in gained
         ]
         scores = np.where(learned, scores, np.nan)
-    return Arm(label(arm), weight, places, scores, rows)
+    return Arm(label(arm), weight, places, scores)
 
 
 def label(arm: Any) -> str:

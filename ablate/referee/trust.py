@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy import special
 
-from ablate.evidence.foreign.table import EMPTY, Table, label_of
-from ablate.phrases import listed, quoted
+from ablate.evidence.foreign.table import EMPTY, Table
+from ablate.phrases import listed
 from ablate.referee.decide import OF_MEANS, Judged
-from ablate.referee.effects import noise_arm_values
-from ablate.referee.question import FEW, Claim, Design, Question
+from ablate.referee.question import Claim, Design, Question
 from ablate.referee.runs import Arm, Runs, marked_failed, padded
-from ablate.stats.means import p_equal_variances, variance_of
+from ablate.stats.means import variance_of
 from ablate.stats.skew import is_visible, skewness
 
 UNKNOWN = (
@@ -22,7 +21,7 @@ UNKNOWN = (
     "dropped before the table was written, how often the question was asked before, and whether "
     "the arms were tuned alike."
 )
-DOUBT = 0.05  # p-value below which stated or borrowed noise is called doubtful
+DOUBT = 0.05  # p-value below which stated noise is called doubtful
 # names of columns that tell that a row may be a step of a run
 STEPS = {"step", "_step", "global_step", "iteration", "iter", "epoch"}
 MOST_NAMED = 5  # largest number of columns in a sentence
@@ -219,25 +218,6 @@ def _noise(arms: tuple[Arm, ...], runs: Runs) -> Iterator[str]:
     if noise.sd is not None:
         yield f"The standard deviation of {noise.sd:g} is stated ({noise.source}), not measured."
         yield from _against_stated(arms, noise.sd)
-    elif few := next((arm for arm in arms if noise.arms and 0 < len(arm.values) <= FEW), None):
-        values, names = (
-            noise_arm_values(few, runs),
-            listed([quoted(label_of(arm)) for arm in noise.arms]),
-        )
-        if not any(len(results) > 1 for results in values):
-            yield (
-                f"The noise of {names} cannot be borrowed for {few.label}: no such arm has two "
-                f"runs with the dataset and the settings of {few.label}."
-            )
-            return
-        p = p_equal_variances(values)
-        result = "cannot be tested" if p is None else f"have equal variances by p = {p:.3g}"
-        doubt = ", which is doubtful" if p is not None and p < DOUBT else ""
-        runs_lent = sum(map(len, values))
-        yield (
-            f"Noise of arms with few runs is borrowed from {names} "
-            f"({runs_lent} runs); they {result} (Brown and Forsythe){doubt}."
-        )
 
 
 def _against_stated(arms: tuple[Arm, ...], sd: float) -> Iterator[str]:

@@ -98,8 +98,6 @@ class ClaimVerdict(Wording):
                 "cases": len(effect.counted),
                 "broken": effect.broken,
             }
-        if judged.spread is not None:
-            data |= {"spread_between_datasets": judged.spread}
         return data
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ablate.phrases import listed
-from ablate.referee.decide import OVER_ALL, Judged
+from ablate.referee.decide import Judged
 from ablate.referee.question import LEAVE_OUT, Claim, Design
 from ablate.referee.runs import ALL_RUNS, label
 from ablate.stats.means import MeanDifference
@@ -78,15 +78,11 @@ class Wording:
         """The answer in one sentence, for a reader who knows no statistics."""
         grade = self.grade if self.claim.margin else self.grade.replace(DIRECTION, "")
         opening = opening_of(self.claim.kind, self.status, grade)
-        judged = self.judged
-        group, left_out = judged.group, judged.incomplete
-        if group == OVER_ALL and left_out and not judged.failures:
-            group = f"over {judged.groups} of {judged.groups + left_out} datasets"
-        answer = self._answer()
+        judged, answer = self.judged, self._answer()
         if self.status == INCONCLUSIVE:
             unsettled = f"These runs do not settle whether {self._claimed()}"
             answer = judged.problem.capitalize() or unsettled
-        return f"{opening}{f' ({group})' if group else ''}. {answer}."
+        return f"{opening}{f' ({judged.group})' if judged.group else ''}. {answer}."
 
     def _claimed(self) -> str:
         """Return the statement of the claim as a clause, such as "A has a higher bleu than B"."""
@@ -200,8 +196,6 @@ class Wording:
     def _counted(self, effect: MeanDifference) -> str:
         count, missing = effect.counts[0], self.judged.incomplete
         counted = f"{count} of {count + missing}" if missing else f"{count}"
-        if self.judged.group == OVER_ALL:
-            return f"{counted} datasets"
         if self.design.pair and len(effect.counts) == 1 and self.claim.target is None:
             return f"{counted} pairs, {effect.method}"
         return f"{listed(list(effect.counts))} runs, {effect.method}"
@@ -219,7 +213,6 @@ class Wording:
         if self.status == INCONCLUSIVE and (plan := self.judged.plans.get(SUPPORTED)):
             needed = f"About {plan.seeds:,}" if plan.seeds else "More than 1,000"
             unit = "pairs" if self.design.pair else "runs per arm"
-            unit = "datasets" if self.judged.group == OVER_ALL else unit
             return f"{needed} {unit} would settle it if the true difference were {plan.effect:g}."
         if not margin:
             return self._other_margins()
@@ -268,15 +261,7 @@ class Wording:
         if any(arm.without for arm in judged.arms) or judged.failures or judged.shared:
             yield self._without()
         if judged.incomplete and not judged.failures:
-            over_all = judged.group == OVER_ALL
-            units = "datasets without an estimate" if over_all else "incomplete pairs"
-            yield f"{judged.incomplete} {units} do not enter."
-        if judged.spread is not None:
-            yield (
-                f"Between the {judged.groups} datasets the true difference has a standard "
-                f"deviation of about {judged.spread:.4g}; the verdict is about datasets like "
-                "these."
-            )
+            yield f"{judged.incomplete} incomplete pairs do not enter."
         if self.judged.turns:
             by = "tolerance" if claim.kind == "exact" and not claim.margin else "margin"
             yield f"By {by}, without correction: {listed([*map(_threshold, self.judged.turns)])}."
@@ -328,10 +313,7 @@ class Wording:
         """Return how many runs of each arm have no result."""
         judged = self.judged
         counts = [f"{arm.without} of {arm.runs} runs of {arm.label}" for arm in judged.arms]
-        if not counts and (rates := judged.failures):  # over all datasets
-            counts = [f"{rates.second} of {rates.of_second} runs of {self.treatment}"]
-            counts += [f"{rates.first} of {rates.of_first} runs of {self.baseline}"]
-        return listed(counts or ["some runs of the datasets"])
+        return listed(counts)
 
     @property
     def _slope(self) -> str:

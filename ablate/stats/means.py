@@ -2,13 +2,12 @@
 
 An effect is a weighted sum of means. Its variance is the sum of independent parts: one per arm, or
 one over the differences of pairs. The variance of a part is measured on its arm (with n - 1 degrees
-of freedom), pooled over other arms, or stated by the user. The degrees of freedom of the sum are
+of freedom), or stated by the user. The degrees of freedom of the sum are
 Satterthwaite's, so that two arms with measured variances give Welch's test. If the noise is
 measured, the quantile of t may be corrected for the skewness of the arm whose mean varies most
 (ablate.stats.skew), as it is for the paired seeds of a sweep. Without this correction, the tests
 are those of textbooks.
-Source: Welch 1947, Biometrika 34, 28; Satterthwaite 1946, Biometrics Bulletin 2, 110; Brown &
-Forsythe 1974, Journal of the American Statistical Association 69, 364 (equal variances).
+Source: Welch 1947, Biometrika 34, 28; Satterthwaite 1946, Biometrics Bulletin 2, 110.
 Differs: where no run of any arm varies, the p-value is that of the permutation test.
 """
 
@@ -22,7 +21,7 @@ from scipy import special
 
 from ablate.stats.skew import FURTHEST, corrected, correction, of_wider, skewness, uncorrected
 from ablate.stats.spending import ONCE, Fractions
-from ablate.stats.ties import TIED, above, at_most, difference
+from ablate.stats.ties import above, at_most, difference
 
 Values = Float[np.ndarray, " runs"]
 
@@ -227,9 +226,9 @@ def contrast(
     Args:
         arms: values of the runs of each arm.
         weights: weight of each arm's mean.
-        variances: variance of a run of each arm. A variance with a source (pooled or stated) counts
-            once, with its degrees of freedom shared by all arms that use it. If the variance of an
-            arm is None, the sum has no standard error.
+        variances: variance of a run of each arm. A variance with a source, which is
+            stated, counts once, with its degrees of freedom shared by all arms that use it. If the
+            variance of an arm is None, the sum has no standard error.
         method: name of the test, for reports.
         skewed: whether to correct for the skewness of the arm whose mean varies most.
     """
@@ -333,33 +332,3 @@ def sum_of(effects: Sequence[MeanDifference], method: str) -> MeanDifference:
         max(effect.tied for effect in effects),
         scale=scale,
     )
-
-
-def pooled(arms: Sequence[Values]) -> Variance | None:
-    """Return the variance between runs of the same arm, pooled over several arms; None if no arm
-    has two runs.
-    """
-    measured = [v for arm in arms if (v := variance_of(arm)) is not None]
-    df = sum(v.df for v in measured)
-    if not df:
-        return None
-    return Variance(sum(v.value * v.df for v in measured) / df, df, "pooled")
-
-
-def p_equal_variances(arms: Sequence[Values]) -> float | None:
-    """Return the p-value of Brown and Forsythe's test of equal variances.
-
-    Arms with a single run are left out. The result is None if fewer than two arms are left, or if
-    in every arm all runs have the same distance from the median of the arm. This is always so for
-    arms of two runs.
-    """
-    distances = [np.abs(arm - np.median(arm)) for arm in arms if len(arm) > 1]
-    n, k = sum(map(len, distances)), len(distances)
-    if k < 2 or n <= k:
-        return None
-    whole = float(np.concatenate(distances).mean())
-    between = sum(len(d) * (float(d.mean()) - whole) ** 2 for d in distances) / (k - 1)
-    within = sum(float(((d - d.mean()) ** 2).sum()) for d in distances) / (n - k)
-    if within <= (TIED * max(largest(arm) for arm in arms if len(arm) > 1)) ** 2:
-        return None
-    return float(special.fdtrc(k - 1, n - k, between / within))

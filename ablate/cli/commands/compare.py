@@ -26,7 +26,7 @@ OPTIONS = {
     "kind": "superiority (default), equivalence, non_inferiority, exact, stability or trend",
     "tolerance": "for kind exact: the largest difference that counts as equal (default: 0)",
     "pair": "column that pairs runs of different arms, such as the seed",
-    "group": "column of datasets: a verdict for each, and one over all",
+    "group": "column of datasets: a verdict for each",
     "run": "column that identifies a run, if a run has many rows",
     "step": "column of the step of a row",
     "take": "the row of a run that counts: last (default) or best",
@@ -38,11 +38,10 @@ OPTIONS = {
     "missing": "runs without a value: rate (default), leave_out, refuse, or a number for them",
     "sd": "stated standard deviation of the runs of an arm; needs --sd-source",
     "sd-source": "where the stated standard deviation comes from",
-    "noise-from": "arms, separated by commas as in CSV, whose noise arms of 1 to 4 runs borrow",
     "test": "corrected: t is corrected for skewness (default of pairs); textbook (else)",
     "alpha": "chance of a false verdict that is allowed (default: 0.05)",
 }
-NOISE = {"sd": "sd", "sd_source": "source", "noise_from": "arms"}
+NOISE = {"sd": "sd", "sd_source": "source"}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -51,7 +50,7 @@ def add_arguments(parser: Parser) -> None:
     """
     parser.add_argument("source", metavar="SOURCE", help="table or folder of the runs")
     for name, about in OPTIONS.items():
-        parser.add_option(name, about, NAMES if name in ("arm", "noise-from") else TEXT)
+        parser.add_option(name, about, NAMES if name == "arm" else TEXT)
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
     parser.add_key("where.", "only rows with this value in column KEY", default={})
     parser.add_key("to", "folder for verdict.json, the report and the figure", PATH)
