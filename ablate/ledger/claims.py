@@ -180,7 +180,7 @@ def read_real_text() -> dict[str, str]:
 @cache
 def read_unasked() -> dict[str, dict[str, str]]:
     """Return what is missing to decide a claim: for the id of the claim, the readings (meanings of
-    the claim) that have no committed verdict yet, each with a sentence.
+    the claim) that have no verdict yet, each with a sentence that says what is missing.
     """
     return _read("unasked.yaml")
 

@@ -190,11 +190,13 @@ def count(entries: Iterable[Entry]) -> dict[str, int]:
 def missing_readings(claim: str, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return a sentence for each reading that is needed to decide a claim but has no verdict.
 
+    An exploratory verdict on such a reading does not suffice.
+
     Args:
         claim: id of the claim.
         findings: the verdicts on the claim.
     """
-    asked = {finding.reading for finding in findings}
+    asked = {finding.reading for finding in findings if not finding.exploratory}
     readings = read_unasked().get(claim, {})
     return tuple(sentence for reading, sentence in readings.items() if reading not in asked)
 

@@ -56,7 +56,8 @@ class Headline:
             for a claim that is not testable, the kind of reason, such as "definition".
         deciding: the verdicts that determine the word: those at the longest budget of each setting.
         beside: verdicts that do not count: shorter budgets, artificial languages if there is real
-            text, readings that no document states, exploratory verdicts.
+            text, readings that no document states, exploratory verdicts on a reading that has
+            another verdict.
         verdicts: for each verdict in `deciding`, the verdict of its setting, which combines all
             studies and replications in the setting.
         universal: whether one counterexample refuted the claim, although all verdicts together
@@ -80,6 +81,11 @@ class Headline:
     def artificial(self) -> bool:
         """Whether trained models decided the claim, all of them on artificial languages."""
         return _artificial_alone(self.deciding)
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether all verdicts that count are exploratory, so that the claim is undecided."""
+        return _exploratory_alone(self.deciding)
 
     @property
     def single(self) -> bool:
@@ -128,7 +134,7 @@ def headline(
         return Headline(word, unasked=tuple(unasked), gone=tuple(gone))
     if unasked and all(finding.remark for finding in findings):
         return Headline(NOT_TESTED, beside=tuple(findings), unasked=tuple(unasked))
-    settings = _by_setting(_without_remarks(findings))
+    settings = _by_setting(_counting(findings))
     deciding = _real_text([_longest(setting) for setting in settings])
     counted = [(finding, _settled(setting)) for setting in deciding for finding in setting]
     chosen = tuple(finding for finding, _ in counted)
@@ -137,6 +143,7 @@ def headline(
     word = _combined({*verdicts} | missing)
     universal = bool(UNIVERSAL.search(statement)) and _has_counterexample(counted)
     wanting = bool(real_text) and _artificial_alone(chosen)
+    wanting |= _exploratory_alone(chosen)
     final = UNDECIDED if wanting else REFUTED if universal else word
     return Headline(
         word=final,
@@ -157,6 +164,11 @@ def _artificial_alone(findings: Sequence[Finding]) -> bool:
     return bool(trained) and all(is_artificial(finding.data) for finding in trained)
 
 
+def _exploratory_alone(findings: Sequence[Finding]) -> bool:
+    """Return whether there are verdicts, and all of them are exploratory."""
+    return bool(findings) and all(finding.exploratory for finding in findings)
+
+
 def _combined(verdicts: set[str]) -> str:
     if {SUPPORTED, REFUTED} <= verdicts:
         return MIXED
@@ -167,14 +179,16 @@ def _has_counterexample(counted: Counted) -> bool:
     """Return whether at least one verdict refutes the claim after Bonferroni's correction.
 
     The correction is for the number of all statistical verdicts, because each of them could refute
-    the claim by chance. An exact verdict has no p-value and needs no correction.
+    the claim by chance. An exact verdict has no p-value and needs no correction. An exploratory
+    verdict is no counterexample.
 
     Args:
         counted: the verdicts, each with the verdict of its whole setting.
     """
     tests = sum(bool(finding.p) for finding, _ in counted)
     return any(
-        word == finding.verdict == REFUTED and _holds(finding, tests) for finding, word in counted
+        word == finding.verdict == REFUTED and not finding.exploratory and _holds(finding, tests)
+        for finding, word in counted
     )
 
 
@@ -212,15 +226,16 @@ def _agree(first: Finding, second: Finding) -> bool:
     return first.effect == second.effect or distance(first, second) <= 1
 
 
-def _without_remarks(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the verdicts that are left when remarks are dropped, and then exploratory verdicts.
+def _counting(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the verdicts that count, without remarks and without most exploratory verdicts.
 
     A remark is a verdict on one of several possible meanings of the claim, which no document
-    states. If all verdicts are remarks, or all remaining verdicts are exploratory, they are kept.
+    states. If all verdicts are remarks, they count. An exploratory verdict counts only if its
+    reading (meaning of the claim) has no other verdict.
     """
-    for aside in ("remark", "exploratory"):
-        findings = [finding for finding in findings if not getattr(finding, aside)] or findings
-    return [*findings]
+    stated = [finding for finding in findings if not finding.remark] or [*findings]
+    registered = {finding.reading for finding in stated if not finding.exploratory}
+    return [f for f in stated if not f.exploratory or f.reading not in registered]
 
 
 def _by_setting(findings: Sequence[Finding]) -> list[list[Finding]]:

@@ -108,7 +108,7 @@ def _other_tries(headline: Headline) -> Iterator[str]:
 
 def limits(headline: Headline) -> list[str]:
     """Return sentences on parts of a claim without a verdict, on missing evidence, on verdicts that
-    replications change, on counterexamples, and on tests without real text.
+    replications change, on counterexamples, and on tests that are exploratory or without real text.
     """
     sentences = [*headline.unasked, *map(str, headline.gone), *_other_tries(headline)]
     sentences = [*dict.fromkeys(sentences)]
@@ -117,6 +117,8 @@ def limits(headline: Headline) -> list[str]:
             "One counterexample refutes a sentence without exceptions. It holds here: "
             f"{'; '.join(headline.where('supported'))}."
         )
+    if headline.exploratory:
+        sentences.append("All verdicts that count are exploratory, so they do not decide it.")
     if headline.artificial:
         sentences.append("Only artificial languages were tested, not real text.")
     if headline.artificial and headline.real_text:
