@@ -57,7 +57,7 @@ def spread(
     if not columns["metric"] or bool(columns["arm"]) != bool(baseline):
         raise UserError("a table needs --metric, and --arm and --baseline together or not at all")
     design = design_of({"better": "lower", **{k: name for k, name in columns.items() if name}})
-    table = read(runs, design.columns)
+    table = read(runs, design.columns, design.names)
     counted = runs_of(table, design)
     values = counted.values[counted.of_arm(baseline, "baseline")]
     values = values[np.isfinite(values)]
@@ -70,24 +70,26 @@ def spread(
     return math.sqrt(variance.value), variance.df, [*steps(design, design.columns, table)]
 
 
-def read(runs: Any, wanted: Iterable[str]) -> Table:
+def read(runs: Any, wanted: Iterable[str], names: Iterable[str]) -> Table:
     """Return the table of any source of runs, including a W&B project.
 
     Args:
         runs: a source of runs, as for `ablate.compare`.
         wanted: the columns to read.
+        names: those of them that have names, which are texts as they are written.
 
     Raises:
         UserError: there is no such source, it cannot be read, or W&B needs a login.
     """
     if is_frame(runs) or not str(runs).startswith(WANDB):
-        return source.read(runs, wanted)
+        return source.read(runs, wanted, names)
     from ablate.wandb.connection import connect  # imports W&B
 
     place = str(runs).removeprefix(WANDB)
     place_of(place)
-    return read_project(connect(), place, wanted)
+    return read_project(connect(), place, wanted, names)
 
 
 def _verdict(runs: Any, asked: Question) -> Verdict:
-    return verdict(asked, *judge_runs(asked, read(runs, asked.columns)))
+    table = read(runs, asked.columns, asked.names)
+    return verdict(asked, *judge_runs(asked, table))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ablate.errors import UserError
-from ablate.evidence.foreign.table import Rows, Table, label_among
+from ablate.evidence.foreign.table import Rows, Table, labels_meant, twins
 from ablate.referee.effects import Effect, effect_of, failure_rates
 from ablate.referee.question import LEAVE_OUT, Claim, Question
 from ablate.referee.runs import Arm, Runs, arms_of, runs_of
@@ -88,7 +88,9 @@ def judge_runs(question: Question, table: Table) -> tuple[Runs, list[Judged]]:
     Raises:
         UserError: the table lacks a column that the question names.
     """
-    runs = runs_of(table, question.design)
+    columns = {name: table.columns[name] for name in question.names if name in table.columns}
+    notes = (note for name, column in columns.items() for note in twins(name, column.labels()[1]))
+    runs = runs_of(replace(table, notes=(*table.notes, *notes)), question.design)
     claims = [as_target(claim, runs) for claim in question.claims]
     measured = [
         result
@@ -182,7 +184,7 @@ def as_target(claim: Claim, runs: Runs) -> Claim:
     arm = isinstance(claim.baseline, bool | Mapping) or claim.kind == "stability"
     if arm or not _is_number(claim.baseline):
         return claim
-    if label_among(claim.baseline, runs.arms) in runs.arms:
+    if labels_meant(claim.baseline, runs.arms):
         return claim
     if all(map(_is_number, runs.arms)):
         raise UserError(

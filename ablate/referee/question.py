@@ -92,6 +92,22 @@ class Design:
         named += [*self.where, *self.failed]
         return [name for name in dict.fromkeys(named) if name]
 
+    @property
+    def names(self) -> list[str]:
+        """The columns of names, such as arms and seeds, whose cells are texts as written."""
+        named = [*self.arm, self.pair, self.group, self.run]
+        return [*filter(None, named), *_texts(self.where), *_texts(self.failed)]
+
+
+def _texts(levels: object) -> list[str]:
+    """Return the columns for which a mapping from columns to values has a text; [] for another
+    object.
+    """
+    if not isinstance(levels, Mapping):
+        return []
+    lists = {name: x if isinstance(x, list) else [x] for name, x in levels.items()}
+    return [name for name, values in lists.items() if any(isinstance(x, str) for x in values)]
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -165,3 +181,14 @@ class Question:
         """The names of all columns that the question needs."""
         named = [*self.design.columns, *(name for claim in self.claims for name in claim.columns)]
         return list(dict.fromkeys(named))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of names, such as arms and seeds, whose cells are texts as written."""
+        levels = [
+            part
+            for claim in self.claims
+            for part in (claim.where, claim.minus, claim.treatment, claim.baseline)
+        ]
+        of_claims = (name for part in levels for name in _texts(part))
+        return list(dict.fromkeys([*self.design.names, *of_claims]))

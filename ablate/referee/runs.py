@@ -4,7 +4,7 @@ The runs were not made by this package.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,16 +23,15 @@ from ablate.evidence.foreign.long_form import (
     steps_to,
 )
 from ablate.evidence.foreign.table import (
-    PADDED,
     Numbers,
     Row,
     Rows,
     Table,
-    label_among,
-    label_of,
+    labels_meant,
     meant,
-    number_text,
+    name_of_cell,
 )
+from ablate.phrases import listed
 from ablate.referee.question import LEAVE_OUT, RATE, REFUSE, Claim, Design
 from ablate.stats.means import variance_of
 from ablate.stats.ties import above, at_most
@@ -149,24 +148,18 @@ def _labels_of(wanted: Any, labels: Sequence[str], key: str) -> list[str]:
         key: key of the study that has the value, for error messages.
 
     Raises:
-        UserError: a value is a number such as 1.1 that several labels, such as "1.1" and "1.10",
-            mean.
+        UserError: a value may mean several labels, as 1.1 may mean "1.1" and "1.10".
     """
-    values = wanted if isinstance(wanted, list) else [wanted]
-    for value in values:
-        if isinstance(value, float) and (alike := padded(value, labels)):
+    meant_by_user = []
+    for value in wanted if isinstance(wanted, list) else [wanted]:
+        alike = labels_meant(value, labels)
+        if len(alike) > 1:
             raise UserError(
-                f"{key}={value}: there are the different names {label_of(value)} and "
-                f"{', '.join(alike)}; write the name as a text, in quotation marks"
+                f"{key}={value}: there are the different names {listed(sorted(alike))}; write the "
+                "name as a text, in quotation marks"
             )
-    return [label_among(value, labels) for value in values]
-
-
-def padded(number: float | str, labels: Iterable[str]) -> list[str]:
-    """Return the labels that are another spelling of a number, such as "1.10" for 1.1."""
-    given = label_of(number)
-    alike = [label for label in labels if PADDED.fullmatch(label) and label != given]
-    return [label for label in alike if number_text(float(label)) == given]
+        meant_by_user += alike or [name_of_cell(value)]
+    return meant_by_user
 
 
 def runs_of(table: Table, design: Design) -> Runs:
@@ -182,7 +175,6 @@ def runs_of(table: Table, design: Design) -> Runs:
             although the design refuses such runs.
     """
     counts = {"rows": table.rows}
-    table = table.with_names([*design.arm, design.group])
     if design.where:
         table = table.take(matching(table, design.where, "where"))
     table, values = _one_row_per_run(table, design, counts)
@@ -343,8 +335,8 @@ def label(arm: Any) -> str:
     if arm is None:
         return ALL_RUNS
     if isinstance(arm, Mapping):
-        return " ".join(f"{name}={label_of(value)}" for name, value in arm.items())
-    return label_of(arm)
+        return " ".join(f"{name}={name_of_cell(value)}" for name, value in arm.items())
+    return name_of_cell(arm)
 
 
 def pairs_of(

@@ -12,7 +12,7 @@ from ablate.evidence.foreign.table import EMPTY, Table
 from ablate.phrases import listed
 from ablate.referee.decide import OF_MEANS, Judged
 from ablate.referee.question import Claim, Design, Question
-from ablate.referee.runs import Arm, Runs, marked_failed, padded
+from ablate.referee.runs import Arm, Runs, marked_failed
 from ablate.stats.means import variance_of
 from ablate.stats.skew import is_visible, skewness
 
@@ -49,7 +49,6 @@ def of_table(question: Question, runs: Runs) -> Iterator[str]:
             f"marked as failed); the study says missing: {stated}."
         )
     yield from _without_label(runs)
-    yield from _same_number(runs)
     yield from _unfinished(runs)
     yield from steps(question.design, question.columns, runs.table)
     if counts.get("ended_early"):
@@ -132,15 +131,6 @@ def _without_label(runs: Runs) -> Iterator[str]:
         if name and (empty := int((runs.table.columns[name].codes == EMPTY).sum())):
             of = f"{empty} of {runs.table.rows} runs"
             yield f"{of} have nothing in {name}, and are in no {what}."
-
-
-def _same_number(runs: Runs) -> Iterator[str]:
-    """Yield a sentence for each label of an arm or a dataset such as 1.10, if there is 1.1, too."""
-    for name in filter(None, [*runs.design.arm, runs.design.group]):
-        labels = runs.table.columns[name].labels()[1]
-        for label in labels:
-            if twins := padded(label, labels):
-                yield f"{name}: {listed([label, *twins])} are one number, but different names here."
 
 
 def of_claim(judged: Judged, runs: Runs) -> Iterator[str]:

@@ -11,16 +11,29 @@ from ablate.evidence.foreign import source
 
 ASKED = {"arm": "version", "metric": "loss", "better": "lower", "baseline": "1.1"}
 VALUES = {"1.1": [3.0, 3.1, 3.2], "1.10": [2.0, 2.1, 2.2], "1.2": [1.0, 1.1, 1.2]}
+# two names that are one number, and that a reader could take for one arm
+ALIKE = [("12", "0012"), ("1", "1.0"), ("1.0", "1.00"), ("1e3", "1000"), ("7", "+7"), ("1_0", "10")]
+FORMS = ["csv", "tsv", "jsonl", "parquet", "frame"]
 
 
 def written(form, folder, values=VALUES):
     """A table of versions as texts; the rows of the versions are mixed."""
     rows = [{"version": name, "loss": by_name[k]} for k in range(3) for name, by_name in values]
+    return saved(form, folder, rows)
+
+
+def saved(form, folder, rows):
+    """Rows as a data frame or as a file; a file has the names without quotation marks."""
     if form == "frame":
         return pd.DataFrame(rows)
     path = folder / f"runs.{form}"
-    if form == "csv":
-        path.write_text("version,loss\n" + "".join(f"{r['version']},{r['loss']}\n" for r in rows))
+    if form in ("csv", "tsv"):
+        between = "," if form == "csv" else "\t"
+        lines = [rows[0].keys(), *(row.values() for row in rows)]
+        path.write_text("".join(between.join(map(str, line)) + "\n" for line in lines))
+    elif form == "parquet":
+        pytest.importorskip("pyarrow")
+        pd.DataFrame(rows).to_parquet(path)
     else:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -36,16 +49,13 @@ def test_names_that_are_one_number_are_different_arms(form, order, tmp_path, mon
     claims = verdict.to_dict()["claims"]
     assert {c["id"]: c["difference"] for c in claims} == pytest.approx({"1.10": -1, "1.2": -2})
     assert [c["arms"][1]["runs"] for c in claims] == [3, 3]
-    assert "version: 1.1 and 1.10 are one number, but different names here." in verdict.trust
+    assert "version: 1.1 and 1.10 are one value, but different names here." in verdict.trust
     for treatment in ("1.10", {"version": "1.10"}):
         (claim,) = ablate.compare(runs, treatment=treatment, **ASKED).to_dict()["claims"]
         assert claim["difference"] == pytest.approx(-1)
     for treatment in (1.10, {"version": 1.10}):
         with pytest.raises(UserError, match=r"treatment=1\.1: .* 1\.1 and 1\.10; .* quotation"):
             ablate.compare(runs, treatment=treatment, **{**ASKED, "baseline": "1.2"})
-    noise = {"arms": [1.10]}
-    with pytest.raises(UserError, match=r"noise\.arms=1\.1: .* 1\.1 and 1\.10; .* quotation"):
-        ablate.compare(runs, treatment="1.1", **{**ASKED, "baseline": "1.2"}, noise=noise)
 
 
 def test_a_number_that_is_written_in_several_ways_elsewhere_is_one_value(tmp_path):
@@ -58,12 +68,64 @@ def test_a_number_that_is_written_in_several_ways_elsewhere_is_one_value(tmp_pat
     path = tmp_path / "runs.csv"
     path.write_text("\n".join(["arm,seed,width,lr,loss", *lines]) + "\n")
     asked = {"metric": "loss", "better": "lower"}
-    for lr in (0.1, "0.10"):
+    for lr, runs in ((0.1, 3), ("0.10", 1)):
         verdict = ablate.compare(path, arm="arm", baseline="a", where={"lr": lr}, **asked)
-        assert [arm["runs"] for arm in verdict.to_dict()["claims"][0]["arms"]] == [3, 3]
+        assert [arm["runs"] for arm in verdict.to_dict()["claims"][0]["arms"]] == [runs, runs]
+    assert "lr: 0.1, 0.10 and 1e-1 are one value, but different names here." in verdict.trust
+    trend = {"kind": "trend", "over": "width"}
     verdict = ablate.compare(path, arm="width", target=1.0, treatment="64", **asked)
-    assert verdict.to_dict()["claims"][0]["arms"][0]["runs"] == 6
+    assert verdict.to_dict()["claims"][0]["arms"][0]["runs"] == 2
+    verdict = ablate.compare(path, **asked, **trend, where={"width": ["64"]})
+    assert verdict.to_dict()["claims"][0]["arms"][0]["runs"] == 2
     assert source.read(path).numbers("lr", "metric").tolist() == [0.1] * 6
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("names", ALIKE, ids=str)
+def test_arms_are_texts_as_they_are_written(form, names, tmp_path):
+    values = {names[0]: [1.0, 1.1, 1.2], names[1]: [2.0, 2.1, 2.2]}
+    runs = written(form, tmp_path, values.items())
+    for baseline, other in (names, names[::-1]):
+        (claim,) = ablate.compare(runs, **{**ASKED, "baseline": baseline}).to_dict()["claims"]
+        assert [arm["arm"] for arm in claim["arms"]] == [other, baseline]
+        assert [arm["runs"] for arm in claim["arms"]] == [3, 3]
+        arms = {"treatment": {"version": other}, "baseline": {"version": baseline}}
+        (same,) = ablate.compare(runs, **{**ASKED, **arms, "arm": "loss"}).to_dict()["claims"]
+        assert same["effect"] == claim["effect"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("names", ALIKE, ids=str)
+def test_seeds_datasets_and_runs_are_texts_as_they_are_written(form, names, tmp_path):
+    rows = [
+        {"version": arm, "name": name, "step": step, "loss": 10.0 * place + step + (arm == "b")}
+        for place, name in enumerate(names)
+        for arm in "ab"
+        for step in (1, 2)
+    ]
+    runs = saved(form, tmp_path, rows)
+    asked = {**ASKED, "baseline": "a"}
+    (claim,) = ablate.compare(runs, where={"step": 2}, pair="name", **asked).to_dict()["claims"]
+    assert claim["effect"] == -1 and claim["method"].startswith("paired")
+    claims = ablate.compare(runs, where={"step": 2}, group="name", **asked).to_dict()["claims"]
+    assert {*names} == {claim["group"] for claim in claims}
+    of_a = saved(form, tmp_path, [row for row in rows if row["version"] == "a"])
+    long = {"metric": "loss", "better": "lower", "run": "name", "step": "step", "target": 0.0}
+    (claim,) = ablate.compare(of_a, **long).to_dict()["claims"]
+    assert claim["arms"][0]["runs"] == 2 and claim["arms"][0]["mean"] == 7
+
+
+def test_a_number_of_json_is_the_name_that_is_written_there(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    cells = ("1", '"1"', "1.0", '"1.0"', "true", '"true"')
+    path.write_text(
+        "".join(f'{{"version": {cell}, "loss": {k}}}\n' for k, cell in enumerate(cells))
+    )
+    verdict = ablate.compare(path, **{**ASKED, "baseline": "true"})
+    assert {c["id"]: c["arms"][0]["runs"] for c in verdict.to_dict()["claims"]} == {
+        "1": 2,
+        "1.0": 2,
+    }
 
 
 def test_a_name_with_a_zero_at_its_end_is_found_without_its_twin(tmp_path):

@@ -1,10 +1,7 @@
 """Build a table of foreign runs from rows, chunk by chunk."""
 
 import math
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,13 +12,13 @@ from ablate.evidence.foreign.table import (
     DIGITS,
     EMPTY,
     NUMBER,
-    PADDED,
     Cell,
     Codes,
     Column,
     Numbers,
     Row,
     Table,
+    name_of_cell,
     number_of,
     plain,
     text_of,
@@ -30,8 +27,6 @@ from ablate.evidence.foreign.table import (
 CHUNK = 20_000  # number of rows that are converted to columns at a time
 MOST_TEXTS = 20_000  # largest number of texts of a column that the caller did not ask for
 RUN = "run"  # column with the name of a run
-MOST_NAMES = 1_000  # largest number of different cells of a chunk that may contain names
-LINE_OF_NAME = re.compile(f"^ *{PADDED.pattern} *$", re.MULTILINE)
 T = TypeVar("T")
 
 
@@ -53,6 +48,7 @@ def from_runs(
     source: str,
     logs: Sequence[RunLog],
     wanted: Iterable[str],
+    names: Iterable[str],
     needed: str,
     notes: Iterable[str] = (),
     prefix: str = "config",
@@ -67,6 +63,7 @@ def from_runs(
         logs: the runs.
         wanted: columns that are always kept, in addition to `run`. Other columns are dropped if
             they have too many different texts.
+        names: columns of names, in addition to `run`.
         needed: what a source without results lacks and what to do, for the message.
         notes: remarks about the source that are shown with a verdict.
         prefix: the prefix of settings, without its dot.
@@ -87,13 +84,15 @@ def from_runs(
         about = {key: value for key, value in log.about.items() if key not in metrics}
         return ({**settings, **row, **about} for row in log.results)
 
-    return from_records(source, chain.from_iterable(map(rows, logs)), [*wanted, RUN], notes)
+    records = chain.from_iterable(map(rows, logs))
+    return from_records(source, records, [*wanted, RUN], [*names, RUN], notes)
 
 
 def from_records(
     source: str,
     records: Iterable[Mapping[str, object]],
     wanted: Iterable[str] = (),
+    names: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Table:
     """Return a table with a row for each object; a missing key is an empty cell.
@@ -103,13 +102,14 @@ def from_records(
         records: one object per row, without nested objects.
         wanted: columns that are always kept. Other columns are dropped if they have too many
             different texts, such as run ids.
+        names: columns of names, whose cells are texts as they are written.
         notes: remarks about the source that are shown with a verdict.
     """
     pieces = (
         {name: [row.get(name) for row in piece] for name in dict.fromkeys(chain(*piece))}
         for piece in in_chunks(records)
     )
-    return from_chunks(source, pieces, wanted, notes)
+    return from_chunks(source, pieces, wanted, names, notes)
 
 
 def in_chunks(rows: Iterable[T]) -> Iterator[list[T]]:
@@ -139,6 +139,7 @@ def from_chunks(
     source: str,
     pieces: Iterable[Mapping[str, Sequence[Any]]],
     wanted: Iterable[str] = (),
+    names: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Table:
     """Return a table of chunks of rows, which are given as lists of cells by column.
@@ -150,18 +151,20 @@ def from_chunks(
         pieces: the chunks.
         wanted: columns that are always kept. Other columns are dropped if they have more than
             MOST_TEXTS different texts, such as run ids.
+        names: columns of names, whose cells are texts as they are written.
         notes: remarks about the source that are shown with a verdict.
 
     Raises:
         UserError: there is no row.
     """
-    kept, count = {*wanted}, 0
+    kept, named, count = {*wanted}, {*names}, 0
     columns: dict[str, Collector] = {}
     digests: list[Codes] = []
     for piece in pieces:
         rows = len(next(iter(piece.values()), ()))
         for name in [name for name in piece if name not in columns]:
-            columns[name] = Collector(math.inf if name in kept else MOST_TEXTS, count)
+            most = math.inf if name in kept else MOST_TEXTS
+            columns[name] = Collector(most, count, names=name in named)
         for name, collector in columns.items():
             collector.add(piece.get(name, [None] * rows))
         cells = [*piece.values()]
@@ -181,10 +184,11 @@ class Collector:
     Args:
         most: largest number of different texts. If the column has more, all its cells are dropped.
         empty: number of empty cells at the beginning of the column.
+        names: whether the cells are names, that is, texts as they are written.
     """
 
-    def __init__(self, most: float | int, empty: int) -> None:
-        self.most = most
+    def __init__(self, most: float | int, empty: int, *, names: bool = False) -> None:
+        self.most, self.names = most, names
         # by chunk; a chunk without numbers, or with numbers only, is stored as its length
         self.numbers: list[Numbers | int] = []
         self.codes: list[Codes | int] = []
@@ -198,35 +202,29 @@ class Collector:
         if self.dropped:
             return
         kinds = {*map(type, cells)}
-        if not kinds <= {str, float, int}:
+        if self.names and kinds != {str}:
+            cells = [*map(name_of_cell, cells)]
+        elif not kinds <= {str, float, int}:
             cells = [*map(plain, cells)]
-        different = dict.fromkeys(cells)
-        named = len(different) <= MOST_NAMES and bool(
-            LINE_OF_NAME.search("\n".join(map(str, different)))
-        )
-        numbers = None if named else _numbers(cells, kinds)
+        numbers = None if self.names else _numbers(cells, kinds)
         if numbers is None:
-            self._add_mixed(cells, different, named)
+            self._add_mixed(cells)
         else:
             self.numbers.append(numbers)
             self.codes.append(len(cells))
         if len(self.texts) > self.most:
             self.dropped, self.numbers, self.codes, self.texts = True, [], [], {}
 
-    def _add_mixed(self, cells: Sequence[Cell], different: Iterable[Cell], named: bool) -> None:
-        """Add a chunk of cells that may include texts and empty cells.
-
-        Args:
-            cells: the cells.
-            different: the different cells, each of which is parsed once.
-            named: whether cells such as 1.10 are texts, because they may be names.
+    def _add_mixed(self, cells: Sequence[Cell]) -> None:
+        """Add a chunk of cells that may include texts and empty cells; equal cells are parsed
+        once.
         """
         numbers: dict[Cell, float] = {}
         codes: dict[Cell, int] = {}
-        for cell in different:
-            number = number_of(cell)
-            if number is None or (named and PADDED.fullmatch(str(cell).strip())):
-                text = text_of(str(cell))
+        for cell in dict.fromkeys(cells):
+            number = None if self.names else number_of(cell)
+            if number is None:
+                text = str(cell).strip() if self.names else text_of(str(cell))
                 numbers[cell] = math.nan
                 codes[cell] = self.texts.setdefault(text, len(self.texts)) if text else EMPTY
             else:
@@ -241,14 +239,7 @@ class Collector:
         """Return the column of all added cells, and free the memory of the chunks."""
         numbers, codes = _joined(self.numbers, math.nan), _joined(self.codes, np.int8(NUMBER))
         self.numbers, self.codes = [], []
-        column = Column(numbers, codes, list(self.texts))
-        padded = {text: float(text) for text in self.texts if PADDED.fullmatch(text)}
-        if not padded:
-            return column
-        ways = Counter([*padded.values(), *np.unique(numbers).tolist()])
-        alone = {text for text, number in padded.items() if ways[number] == 1}
-        names = column.with_numbers(alone.__contains__) if len(alone) < len(padded) else None
-        return replace(column.with_numbers(padded.__contains__), names=names)
+        return Column(numbers, codes, list(self.texts))
 
 
 def _joined(pieces: Sequence[np.ndarray | int], value: Any) -> np.ndarray:

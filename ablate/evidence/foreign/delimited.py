@@ -16,13 +16,14 @@ ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 DELIMITERS = (",", "\t", ";")
 
 
-def read(path: Path, wanted: Iterable[str] = ()) -> Table:
+def read(path: Path, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
     """Return the rows of a CSV or TSV file as a table.
 
     Args:
         path: the file, which may be compressed with gzip.
         wanted: columns that are always kept. Other columns are dropped if they have too many
             different texts, such as run ids.
+        names: columns of names, whose cells are texts as they are written.
 
     Raises:
         UserError: the file cannot be read, is empty, or has a row with more or fewer cells than the
@@ -35,7 +36,7 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
             delimiter = max(DELIMITERS, key=header.count)
             # strict, because an unclosed quotation mark would otherwise hide all rows after it
             rows = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
-            return _table(path, rows, wanted)
+            return _table(path, rows, wanted, names)
     except csv.Error as error:
         raise UserError(
             f"{path} cannot be read as CSV or TSV: {error}; quotation marks must surround a whole "
@@ -49,12 +50,11 @@ def opened(path: Path) -> TextIOWrapper:
     return open_(path, "rt", encoding="utf-8-sig", newline="")
 
 
-def _table(path: Path, rows: Any, wanted: Iterable[str]) -> Table:
-    names: list[str] = next(rows, [])
-    if not any(name.strip() for name in names):
+def _table(path: Path, rows: Any, wanted: Iterable[str], names: Iterable[str]) -> Table:
+    header: list[str] = next(rows, [])
+    if not any(name.strip() for name in header):
         raise UserError(f"{path} has no header: write the names of the columns into the first line")
-    names = _unique(path, names)
-    return from_chunks(str(path), _pieces(path, rows, names), wanted)
+    return from_chunks(str(path), _pieces(path, rows, _unique(path, header)), wanted, names)
 
 
 def _pieces(path: Path, rows: Any, names: list[str]) -> Iterator[dict[str, tuple[str, ...]]]:

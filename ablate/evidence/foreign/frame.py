@@ -13,7 +13,7 @@ def is_frame(value: Any) -> bool:
     return hasattr(value, "columns") and hasattr(value, "iloc")
 
 
-def read(frame: Any, wanted: Iterable[str] = ()) -> Table:
+def read(frame: Any, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
     """Return the rows of a data frame as a table; a named index becomes a column.
 
     Raises:
@@ -21,16 +21,16 @@ def read(frame: Any, wanted: Iterable[str] = ()) -> Table:
     """
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index(allow_duplicates=True)
-    names = [_name(name) for name in frame.columns]
-    if len({*names}) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    columns = [_name(name) for name in frame.columns]
+    if len({*columns}) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
         raise UserError(
             f"the data frame has two columns called {twice} (a named index is a column, too): "
             "rename or drop one of them"
         )
     if not len(frame):
         raise UserError("the data frame has no rows: a table of runs has one row per run")
-    return from_chunks("the data frame", _pieces(frame, names), wanted)
+    return from_chunks("the data frame", _pieces(frame, columns), wanted, names)
 
 
 def _pieces(frame: Any, names: list[str]) -> Iterator[dict[str, list[Any]]]:

@@ -16,19 +16,20 @@ from ablate.evidence.foreign.table import Table
 ENDINGS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
-def read(path: Path, wanted: Iterable[str] = ()) -> Table:
+def read(path: Path, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
     """Return the JSON objects in a file as the rows of a table.
 
     Args:
         path: the file, which may be compressed with gzip.
         wanted: columns that are always kept. Other columns are dropped if they have too many
             different texts, such as run ids.
+        names: columns of names, whose cells are texts as they are written.
 
     Raises:
         UserError: the file cannot be read, or a line is not a JSON object.
     """
     with named(path), opened(path) as file:
-        return from_records(str(path), _objects(path, file), wanted)
+        return from_records(str(path), _objects(path, file), wanted, names)
 
 
 def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, object]]:

@@ -21,13 +21,14 @@ from ablate.evidence.foreign.table import Row, Table
 METRICS, SETTINGS = "metrics.csv", "hparams.yaml"
 
 
-def read(place: Any, wanted: Iterable[str] = ()) -> Table:
+def read(place: Any, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
     """Return the runs below a folder: a row per run, or per step if the column `step` is wanted.
 
     Args:
         place: path of the folder.
         wanted: columns that are always kept. Other columns are dropped if they have too many
             different texts, such as run ids.
+        names: columns of names, whose cells are texts as they are written.
 
     Raises:
         UserError: the folder does not exist, or has no metrics.csv with rows.
@@ -42,7 +43,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         about, settings = path_columns(root, path.parent), _settings(path.with_name(SETTINGS))
         logs.append(RunLog(about, settings, steps if by_step else [last]))
     needed = f"{METRICS} with rows: give the folder of Lightning's CSVLogger"
-    return from_runs(str(root), logs, wanted, needed, notes, "hparams")
+    return from_runs(str(root), logs, wanted, names, needed, notes, "hparams")
 
 
 def _rows(path: Path, notes: list[str]) -> list[dict[str, str]]:

@@ -11,7 +11,7 @@ from ablate.evidence.foreign.builder import CHUNK, from_chunks
 from ablate.evidence.foreign.table import Table
 
 
-def read(path: Path, wanted: Iterable[str] = ()) -> Table:
+def read(path: Path, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
     """Return the rows of a Parquet file as a table.
 
     Raises:
@@ -33,6 +33,6 @@ def read(path: Path, wanted: Iterable[str] = ()) -> Table:
             }
             for batch in file.iter_batches(batch_size=CHUNK)
         )
-        return from_chunks(str(path), pieces, wanted)
+        return from_chunks(str(path), pieces, wanted, names)
     except (OSError, pa.ArrowException) as error:
         raise UserError(f"{path} cannot be read as Parquet: {error}") from None

@@ -25,7 +25,7 @@ IN_FOLDER = {"lightning": "metrics.csv", "tensorboard": "*tfevents*"}
 SCHEMES = ("tensorboard", "lightning")
 
 
-def read(source: Any, wanted: Iterable[str] = ()) -> Table:
+def read(source: Any, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
     """Return the results of runs in a source as a table.
 
     Args:
@@ -33,12 +33,13 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
             scheme://path with a scheme in `SCHEMES`. ablate.referee.compare adds wandb://.
         wanted: columns that are always kept. Other columns are dropped if they have too many
             different texts, such as run ids.
+        names: columns of names, whose cells are texts as they are written.
 
     Raises:
         UserError: the source does not exist or cannot be read.
     """
     if frame.is_frame(source):
-        return frame.read(source, wanted)
+        return frame.read(source, wanted, names)
     if isinstance(source, Table):
         return source
     if not isinstance(source, str | PathLike):
@@ -50,10 +51,10 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
     if separator:
         if scheme not in SCHEMES:
             raise UserError(f"{source}: unknown scheme {scheme}://; {meant(scheme, SCHEMES)}")
-        return _read(scheme, place, wanted)
+        return _read(scheme, place, wanted, names)
     path = Path(source).expanduser()
     if path.is_dir():
-        return _read(_reader_of_folder(path), path, wanted)
+        return _read(_reader_of_folder(path), path, wanted, names)
     if not path.exists():
         raise UserError(f"{path}: there is no such file or folder{_near(path)}")
     ending = next((end for end in BY_ENDING if path.name.lower().endswith(end)), None)
@@ -62,12 +63,12 @@ def read(source: Any, wanted: Iterable[str] = ()) -> Table:
             f"{path}: the ending {path.suffix or '(none)'} is unknown; it must be one of "
             f"{', '.join(BY_ENDING)}"
         )
-    return _read(BY_ENDING[ending], path, wanted)
+    return _read(BY_ENDING[ending], path, wanted, names)
 
 
-def _read(reader: str, place: Any, wanted: Iterable[str]) -> Table:
+def _read(reader: str, place: Any, wanted: Iterable[str], names: Iterable[str]) -> Table:
     module = import_module(f"ablate.evidence.foreign.{reader}")
-    table: Table = module.read(place, wanted)
+    table: Table = module.read(place, wanted, names)
     return table
 
 

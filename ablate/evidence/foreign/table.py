@@ -5,22 +5,25 @@ The modules that read such runs from files return such a table.
 A column stores numbers as an array and texts as integer codes, so that a million rows stay small. A
 column of texts alone has no array of numbers, and a column of numbers alone has no array of codes.
 A column whose texts nearly all differ, such as run ids, is kept only if the caller asks for the
-column.
+column. A column of names, such as arms or seeds, has the texts of the source, so that 0012 and 12,
+or 1 and 1.0, are different names.
 """
 
 import difflib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ablate.errors import UserError
+from ablate.phrases import listed
 
 NUMBER, EMPTY = -1, -2  # codes of cells without a text
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "-"))  # texts for a missing number
@@ -28,7 +31,6 @@ TRUTH = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 DIGITS = 15  # digits that a float represents exactly; a longer number is read as a name
 MOST_MEANT = 3  # largest number of names that a message suggests
 INTEGER = re.compile(r"[+-]?\d+")
-PADDED = re.compile(r"\d+\.\d*[1-9]\d*0")  # a name such as 1.10, which may differ from the name 1.1
 
 Numbers = Float[np.ndarray, " rows"]
 Codes = Int[np.ndarray, " rows"]
@@ -46,19 +48,15 @@ class Column:
         codes: for each row an index into `texts`, or `NUMBER` or `EMPTY`. A cell with the text
             "nan" is a number. The dtype is as small as the number of texts permits.
         texts: the different texts.
-        names: the column with texts such as 1.10 in place of numbers, if it has 1.1, too; else
-            None.
     """
 
     numbers: Numbers
     codes: Codes
     texts: list[str]
-    names: "Column | None" = None
 
     def take(self, rows: np.ndarray) -> "Column":
         """Return the column with some of its rows; `rows` is a mask or row numbers."""
-        names = self.names and self.names.take(rows)
-        return Column(self.numbers[rows], self.codes[rows], self.texts, names)
+        return Column(self.numbers[rows], self.codes[rows], self.texts)
 
     def constant(self, rows: np.ndarray) -> str | None:
         """Return the text that all given rows have; "" if all are empty, None if they differ or if
@@ -75,12 +73,14 @@ class Column:
             return ""
         return number_text(float(numbers[0])) if (numbers == numbers[0]).all() else None
 
-    def with_numbers(self, are_numbers: Callable[[str], object]) -> "Column":
-        """Return the column with the texts for which a condition holds as numbers."""
-        if not any(map(are_numbers, self.texts)):
+    def with_numbers(self) -> "Column":
+        """Return the column with all texts as numbers that are numbers."""
+        parsed = [float(t) if INTEGER.fullmatch(t) else number_of(t) for t in self.texts]
+        if not any(number is not None for number in parsed):
             return self
-        values = np.array([float(t) if are_numbers(t) else math.nan for t in self.texts])
-        chosen = (self.codes >= 0) & np.isfinite(values)[self.codes]
+        values = np.array([math.nan if number is None else number for number in parsed])
+        are_numbers = np.array([number is not None for number in parsed])
+        chosen = (self.codes >= 0) & are_numbers[self.codes]
         numbers = np.where(chosen, values[self.codes], self.numbers)
         codes = np.where(chosen, self.codes.dtype.type(NUMBER), self.codes)
         return Column(numbers, codes, self.texts)
@@ -156,7 +156,7 @@ class Table:
         Raises:
             UserError: the table has no such column, or a cell is a text.
         """
-        column = self.column(name, key).with_numbers(INTEGER.fullmatch)
+        column = self.column(name, key).with_numbers()
         if (text := column.first_text()) is not None:
             row, cell = text
             row = row if self.places is None else int(self.places[row])
@@ -165,12 +165,6 @@ class Table:
                 "needs a number such as 1234.5; empty cells, NaN and inf are allowed"
             )
         return column.numbers
-
-    def with_names(self, columns: Iterable[str]) -> "Table":
-        """Return the table, in which 1.1 and 1.10 are different names in the given columns."""
-        names = {c: self.columns[c].names for c in columns if c in self.columns}
-        changed = {c: column for c, column in names.items() if column is not None}
-        return replace(self, columns={**self.columns, **changed})
 
     def take(self, rows: np.ndarray) -> "Table":
         """Return a table of some rows; `rows` is a mask or row numbers."""
@@ -191,25 +185,44 @@ def number_text(number: float) -> str:
 
 
 def label_of(given: Any) -> str:
-    """Return the text by which a column represents a value that a user gives, such as "3" for
-    3.0.
-
-    A text such as "1.10", which may be a name, is returned unchanged.
+    """Return the text by which a column of values represents a value, such as "3" for 3.0 and for
+    "3.0".
     """
     cell = plain(given)
     number = number_of(cell)
-    text = text_of(str(cell))
-    return text if number is None or PADDED.fullmatch(text) else number_text(number)
+    return text_of(str(cell)) if number is None else number_text(number)
 
 
-def label_among(given: Any, labels: Sequence[str]) -> str:
-    """Return the label of a column that a value of a user means.
-
-    The text "1.10" means the label "1.10" if there is one, else "1.1". If there is no label for the
-    value, the label that it would have is returned.
+def name_of_cell(cell: Any) -> str:
+    """Return a cell of a column of names as text: a text as it is written, without spaces around
+    it, and a number as Python writes it.
     """
-    label = label_of(given)
-    return number_text(float(label)) if label not in labels and PADDED.fullmatch(label) else label
+    is_number = isinstance(cell, Number) and not isinstance(cell, bool)
+    return str(cell if is_number else plain(cell)).strip()
+
+
+def labels_meant(given: Any, labels: Sequence[str]) -> list[str]:
+    """Return the labels of a column that a value of a user may mean; [] if there is none.
+
+    A text or a whole number means the label that is written alike. If there is none, the value
+    means a label of the same number, such as "0012" for 12. So does a decimal number, which may
+    have been written in several ways.
+    """
+    exact = name_of_cell(given)
+    if exact in labels and not isinstance(given, bool | float):
+        return [exact]
+    number = label_of(given)
+    return [label for label in labels if label_of(label) == number]
+
+
+def twins(name: str, labels: Iterable[str]) -> Iterable[str]:
+    """Yield a sentence for each number that several labels of a column of names mean."""
+    by_number: dict[str, list[str]] = {}
+    for label in labels:
+        by_number.setdefault(label_of(label), []).append(label)
+    for alike in by_number.values():
+        if len(alike) > 1:
+            yield f"{name}: {listed(sorted(alike))} are one value, but different names here."
 
 
 def meant(word: str, names: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ Points = dict[int, tuple[float, float]]  # value and seconds by step
 Content = dict[str, Points]  # the values in an event file by tag
 
 
-def read(place: Any, wanted: Iterable[str] = ()) -> Table:
+def read(place: Any, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
     """Return the scalars of all runs below a folder: a row per run, or per step if `_step` is
     wanted.
 
@@ -42,6 +42,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
         place: path of the folder.
         wanted: columns that are always kept. Other columns are dropped if they have too many
             different texts, such as run ids.
+        names: columns of names, whose cells are texts as they are written.
 
     Raises:
         UserError: the folder does not exist, or has no event file with scalars; or tensorboard is
@@ -66,7 +67,7 @@ def read(place: Any, wanted: Iterable[str] = ()) -> Table:
     if STEP not in wanted:
         whole = [log._replace(results=[_last(log)]) for log in whole]
     needed = "event file with scalars: give a log folder of TensorBoard"
-    return from_runs(str(root), whole, wanted, needed, notes)
+    return from_runs(str(root), whole, wanted, names, needed, notes)
 
 
 def _last(log: RunLog) -> Row:

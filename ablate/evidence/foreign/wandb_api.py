@@ -18,13 +18,16 @@ from ablate.evidence.foreign.table import Table
 STEP = "_step"
 
 
-def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
+def read_project(
+    api: Any, place: str, wanted: Iterable[str] = (), names: Iterable[str] = ()
+) -> Table:
     """Return the runs of a W&B project, or of a group in the project.
 
     Args:
         api: `wandb.Api()`.
         place: ENTITY/PROJECT, or ENTITY/PROJECT/GROUP.
         wanted: columns that are needed. If `_step` is one of them, the table has a row per step.
+        names: columns of names, whose cells are texts as they are written.
 
     Raises:
         UserError: the path is malformed, W&B does not have the project, or the project has no runs.
@@ -39,7 +42,7 @@ def read_project(api: Any, place: str, wanted: Iterable[str] = ()) -> Table:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"wandb://{place} cannot be read; W&B answered: {reason}") from None
     needed = "runs with results: check the project and the group"
-    return from_runs(f"wandb://{place}", logs, wanted, needed)
+    return from_runs(f"wandb://{place}", logs, wanted, names, needed)
 
 
 def place_of(place: str) -> tuple[str, str, str]:
