@@ -26,3 +26,5 @@ class Batch(NamedTuple):
 # Build a batch from source ids, target ids (each row ends with EOS and is padded with PAD), line
 # numbers, and a source of random numbers.
 Collate = Callable[[Ids, Ids, Int[np.ndarray, " B"], Draw], Batch]
+# Replace targets that the task never scores by PAD; the arguments are those of `Collate`.
+Scored = Callable[[Ids, Ids, Int[np.ndarray, " B"], Draw], Ids]

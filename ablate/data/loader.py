@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ablate.data.batch import Batch, Collate
+from ablate.data.batch import Batch, Collate, Scored
 from ablate.data.batching import Batches, Rows
 from ablate.data.token_ids import TokenIds
 from ablate.data.vocabulary import EOS, PAD
 
 
 class Examples:
-    """The lines of a split; indexing with line numbers returns a Batch.
+    """The lines of a split; indexing with line numbers returns the result of `collate`.
 
     Args:
         src: token ids of the sources.
@@ -22,7 +22,7 @@ class Examples:
         columns: number of padding columns added to every batch of sources; they do not count
             towards the token budget, so that batches keep the same sentences. Targets get none: the
             causal mask hides trailing padding from every real position.
-        collate: builds a batch for the task.
+        collate: builds a batch for the task, or only the targets that the task scores.
         seed: seed of random numbers that `collate` draws.
     """
 
@@ -33,7 +33,7 @@ class Examples:
         *,
         max_length: int,
         columns: int,
-        collate: Collate,
+        collate: Collate | Scored,
         seed: int,
     ):
         self._src, self._tgt = src, tgt
@@ -41,7 +41,7 @@ class Examples:
         self._collate, self._seed = collate, seed
         self.epoch = 0
 
-    def __getitem__(self, lines: Rows) -> Batch:
+    def __getitem__(self, lines: Rows) -> Any:
         src = padded(self._src, lines, self._max_length)
         tgt = padded(self._tgt, lines, self._max_length)
         src = np.pad(src, ((0, 0), (0, self._columns)), constant_values=PAD)

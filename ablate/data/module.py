@@ -1,7 +1,8 @@
 """Provide the data of a run: vocabularies, token ids, batches and reference texts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import pytorch_lightning as pl
 
 from ablate.config.schema import Batching
-from ablate.data.batch import Batch, Collate
+from ablate.data.batch import Batch, Collate, Ids, Scored
 from ablate.data.batching import (
     Batches,
     Form,
@@ -22,7 +23,7 @@ from ablate.data.batching import (
 )
 from ablate.data.cache import TokenCache, open_cache, splits_of
 from ablate.data.documents import TextLength
-from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader, padded
+from ablate.data.loader import EvaluationLoader, Examples, TrainingLoader
 from ablate.data.pairs import Corpus, Pairs, check_split, fingerprint_of_test
 from ablate.data.scheme.base import Scheme
 from ablate.data.token_ids import TokenIds
@@ -48,14 +49,24 @@ class TextData(pl.LightningDataModule):
     Call `prepare` first. In training, pairs with more than `batch.max_length` tokens on a side
     (including EOS) are skipped or truncated, depending on `batch.too_long`. Evaluation keeps every
     sentence: its ids are truncated, but its reference text is not.
+
+    Args:
+        corpus: the texts of all splits.
+        scheme: method that learns vocabularies, or existing vocabularies.
+        collate: function that builds a batch for the task.
+        scored: function that returns the targets which the task can score; None: those of `collate`
+        batch: the settings of batches.
+        cache_dir: folder where token ids are cached.
+        seed: seed of the order of batches, and of random numbers that the task draws.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         *,
         corpus: Corpus,
         scheme: Scheme | Given,
         collate: Collate,
+        scored: Scored | None = None,
         batch: Batching,
         cache_dir: str,
         seed: int,
@@ -65,6 +76,7 @@ class TextData(pl.LightningDataModule):
         self._scheme = scheme
         self._splits = splits_of(corpus, scheme)
         self._collate = collate
+        self._scored: Scored = scored or (lambda *lines: collate(*lines).targets.numpy())
         self._batch = batch
         self._cache_dir = Path(cache_dir)
         self._seed = seed
@@ -178,12 +190,13 @@ class TextData(pl.LightningDataModule):
 
     @cached_property
     def unigram_nll(self) -> float:
-        """Mean nll of validation targets (including EOS) under the unigram distribution of train.
+        """Mean nll of the targets that validation scores, under the unigram distribution of train.
 
-        The distribution is estimated from the training targets with add-one smoothing.
+        The distribution is estimated with add-one smoothing, from the targets of train that the
+        task can score.
         """
-        seen = self._target_counts("train") + 1.0
-        met = self._target_counts("validation")
+        seen = self._train_counts() + 1.0
+        met = self._counts(batch.targets.numpy() for batch in self._validation_batches())
         return float(-(met @ np.log(seen / seen.sum())) / met.sum())
 
     def unigram(self, *metrics: str) -> dict[str, float]:
@@ -208,10 +221,15 @@ class TextData(pl.LightningDataModule):
 
     @property
     def levels(self) -> dict[str, float]:
-        """Chance level and best possible value of each metric for a synthetic corpus, by name such
-        as chance/nll and bound/nll; empty for other corpora.
+        """Chance level and best possible value of each metric of a translation model on a synthetic
+        corpus, by name such as chance/nll and bound/nll.
+
+        The corpus states them for its words. The dictionary is empty if tokens are not words or
+        texts are truncated, and for other corpora.
         """
-        return self._corpus.levels()
+        levels, length = self._corpus.levels(), self.length("validation")
+        words = sum(len(line.split()) + 1 for line in self.references("validation") if levels)
+        return levels if length and length.tokens == words else {}
 
     def references(self, split: str) -> Sequence[str]:
         """Return the raw target lines of a split."""
@@ -253,7 +271,7 @@ class TextData(pl.LightningDataModule):
 
     def val_dataloader(self) -> EvaluationLoader:
         """Return a data loader of the validation batches of this process (rank)."""
-        return self._loader("validation", bucket=True, padding=0)
+        return self._loader("validation", self._rank, bucket=True, padding=0)
 
     def evaluation_loader(self, split: str) -> EvaluationLoader:
         """Return a data loader of the batches of a split that this process (rank) tests.
@@ -262,7 +280,8 @@ class TextData(pl.LightningDataModule):
 
         Only this method uses `batch.test_bucket` and `batch.test_padding`.
         """
-        return self._loader(split, self._batch.test_bucket, self._batch.test_padding)
+        batch = self._batch
+        return self._loader(split, self._rank, bucket=batch.test_bucket, padding=batch.test_padding)
 
     def first_lines(self, split: str, count: int) -> Batch:
         """Return the first `count` lines of a split, or all if there are fewer, as a batch."""
@@ -303,18 +322,20 @@ class TextData(pl.LightningDataModule):
         form = partial(training_batches, sizes, batch.tokens, batch.bucket, self._seed)
         return self._examples("train"), form
 
-    def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:
+    def _loader(self, split: str, rank: Rank, *, bucket: bool, padding: int) -> EvaluationLoader:
         sizes = self._sizes(split, tested=True)
         form = partial(evaluation_batches, sizes, self._batch.eval_tokens, bucket)
-        batches = Batches(form, self._rank, evaluates=True)
+        batches = Batches(form, rank, evaluates=True)
         return EvaluationLoader(self._examples(split, padding), batches)
 
-    def _examples(self, split: str, padding: int = 0) -> Examples:
+    def _examples(
+        self, split: str, padding: int = 0, collate: Collate | Scored | None = None
+    ) -> Examples:
         return Examples(
             *self._ids(split),
             max_length=self._batch.max_length,
             columns=padding,
-            collate=self._collate,
+            collate=collate or self._collate,
             seed=self._seed,
         )
 
@@ -355,14 +376,25 @@ class TextData(pl.LightningDataModule):
                 "tokens with EOS; a batch must hold at least one sentence."
             )
 
-    def _target_counts(self, split: str) -> npt.NDArray[np.int64]:
-        """Return the number of occurrences of each target id, including EOS, in the pairs of a
-        split that are not skipped.
-        """
-        tgt, rows, size = self._ids(split)[1], self._sizes(split).rows, self.tokenizers.tgt.size
+    def _validation_batches(self) -> Iterable[Batch]:
+        """Return the batches that all ranks together validate."""
+        limit: Any = self.trainer.limit_val_batches if self.trainer else 1.0
+        of_rank = len(self.val_dataloader())
+        count = int(limit * of_rank) if isinstance(limit, float) else limit
+        loader = self._loader("validation", Rank(0, 1), bucket=True, padding=0)
+        return islice(loader, count * self._rank.world_size)
+
+    def _train_counts(self) -> npt.NDArray[np.int64]:
+        """Return how often the task can score each target id in the unskipped pairs of train."""
+        rows = self._sizes("train").rows.astype(np.int64)
+        lines = self._examples("train", collate=self._scored)
+        return self._counts(lines[rows[at : at + CHUNK]] for at in range(0, len(rows), CHUNK))
+
+    def _counts(self, targets: Iterable[Ids]) -> npt.NDArray[np.int64]:
+        """Return the number of occurrences of each target id except PAD."""
+        size = self.tokenizers.tgt.size
         counts = np.zeros(size, np.int64)
-        for start in range(0, len(rows), CHUNK):
-            ids = padded(tgt, rows[start : start + CHUNK], self._batch.max_length)
+        for ids in targets:
             counts += np.bincount(ids.ravel(), minlength=size)
         counts[PAD] = 0
         return counts

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ablate.config.schema import Batching
 from ablate.data.batch import Batch, Ids
-from ablate.data.batching import Batches, Form, Formed, Rows
+from ablate.data.batching import Batches, Form, Formed, Rank, Rows
 from ablate.data.loader import EvaluationLoader
 from ablate.data.module import Counts, TextData
 from ablate.data.permutation import Permutation
@@ -180,13 +180,13 @@ class PackedData(TextData):
         form = partial(training_contexts, contexts.tokens, self._context, size, self._seed)
         return contexts, form
 
-    def _loader(self, split: str, bucket: bool, padding: int) -> EvaluationLoader:
+    def _loader(self, split: str, rank: Rank, *, bucket: bool, padding: int) -> EvaluationLoader:
         contexts, size = self._contexts(split), max(1, self._batch.eval_tokens // self._context)
         form = partial(evaluation_contexts, contexts.tokens, self._context, size)
-        return EvaluationLoader(contexts, Batches(form, self._rank, evaluates=True))
+        return EvaluationLoader(contexts, Batches(form, rank, evaluates=True))
 
     def _contexts(self, split: str, *, ring: bool = False) -> Contexts:
         return Contexts(self._ids(split)[1], self._context, ring=ring, pack=self._pack)
 
-    def _target_counts(self, split: str) -> npt.NDArray[np.int64]:
-        return self._ids(split)[1].counts()
+    def _train_counts(self) -> npt.NDArray[np.int64]:
+        return self._ids("train")[1].counts()

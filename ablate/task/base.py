@@ -136,6 +136,15 @@ class Task(ABC):
                 epoch 0.
         """
 
+    def scored(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Ids:
+        """Return the targets of some training lines that the task can score, with PAD in place of
+        other targets.
+
+        The baseline `unigram_nll` is estimated from these targets. The arguments are those of
+        `batch`. By default, these are all targets if `scores_all` is true, else those of `batch`.
+        """
+        return tgt if self.scores_all else self.batch(src, tgt, lines, draw).targets.numpy()
+
     def pack(self, contexts: Ids, stretches: Int[np.ndarray, " B"]) -> Batch:
         """Return a batch with some contexts, which are token sequences of fixed length.
 

@@ -70,6 +70,12 @@ class MaskedLanguageModel(Task):
         inputs, predicted, index = tensors(tokens, targets, lines.copy())
         return Batch(Bidirectional(inputs), predicted, index)
 
+    def scored(self, src: Ids, tgt: Ids, lines: Int[np.ndarray, " B"], draw: Draw) -> Ids:
+        """Return the targets with PAD in place of EOS: epoch by epoch, every other token is
+        chosen.
+        """
+        return np.where(tgt == EOS, PAD, tgt)
+
     def choose(
         self, ids: Int[np.ndarray, " L"], random: np.random.Generator
     ) -> Int[np.ndarray, " N"]:

@@ -44,7 +44,7 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         sides = task.data.sources(split), made[0], task.data.references(split)
         for name, metric in job.metrics.items():
             task.measured[f"{split}/{name}"] = float(metric(*sides))
-    task.measured |= derived(task.measured, task.data.levels)
+    task.measured |= derived(task.measured, task.levels)
     if job.measure is not None and config.test_splits:
         with tests.phase("measure"):
             task.measured |= measurements(job.measure, task)

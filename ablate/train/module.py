@@ -64,6 +64,13 @@ class Training(pl.LightningModule):
         """The object that computes the scores of tests."""
         return self._evaluations["test"]
 
+    @property
+    def levels(self) -> dict[str, float]:
+        """Chance level and best possible value of metrics, by name such as chance/nll; empty unless
+        a synthetic corpus is translated, because the values are those of translation.
+        """
+        return self.data.levels if self.task.generates else {}
+
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """Return the optimiser, and the schedule that sets its learning rate before every step."""
         optimizer = make_optimizer(self.job.optimizer, self)

@@ -57,6 +57,7 @@ def make_data(
         corpus=corpus,
         scheme=scheme,
         collate=task.batch,
+        scored=task.scored,
         batch=batch,
         cache_dir=cache_dir,
         seed=seed,

@@ -181,7 +181,7 @@ def train(
         **data.unigram(*task.task.metrics),
         "parameters": parameters(model),
         "steps": trainer.global_step,
-        **data.levels,
+        **task.levels,
         **task.gradients.metrics(),
         **task.sublayers.metrics(),
     }

@@ -8,8 +8,9 @@ from ablate.config.schema import Batching
 from ablate.data.module import Counts, TextData
 from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
-from ablate.data.vocabulary import PAD
+from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
+from ablate.task.masked_language_model import MaskedLanguageModel
 from ablate.task.translation import Translation
 
 PAIRS = [(f"a b{i}", f"A B{i} C" + " D" * (i % 4)) for i in range(40)]
@@ -19,16 +20,18 @@ PAIRS = [(f"a b{i}", f"A B{i} C" + " D" * (i % 4)) for i in range(40)]
 def make(tmp_path, write, parallel):
     """Data of words: 40 training, 6 validation and 4 test pairs, all known but the last."""
 
-    def build(scheme=None, pairs=PAIRS, seed=1, **batch) -> TextData:
+    def build(scheme=None, pairs=PAIRS, seed=1, task=None, **batch) -> TextData:
         given = {
             name: write(tmp_path / name, part)
             for name, part in (("train", pairs), ("val", PAIRS[:6]), ("test", PAIRS[-3:] + [LONG]))
         }
         keys = dict(tokens=64, eval_tokens=64, max_length=12) | batch
+        task = task or Translation()
         return TextData(
             corpus=parallel(given["train"], validation=given["val"], test=given["test"]),
             scheme=scheme or Word(vocab_size=None, joint=False),
-            collate=Translation().batch,
+            collate=task.batch,
+            scored=task.scored,
             batch=Batching(**keys),
             cache_dir=str(tmp_path / "cache"),
             seed=seed,
@@ -105,6 +108,40 @@ def test_unigram_nll(prepared):
     total = sum(seen.values()) + data.tokenizers.tgt.size
     met = [word for line in words[:6] for word in (line if len(line) <= 6 else [*line[:5], "EOS"])]
     expected = -sum(math.log((seen[word] + 1) / total) for word in met) / len(met)
+    assert math.isclose(data.unigram_nll, expected, rel_tol=1e-12)
+
+
+class LastWord(Translation):
+    """A user's task that scores the last word of each target alone."""
+
+    scores_all = False
+
+    def batch(self, *lines):
+        """Return a batch with PAD in place of all other targets."""
+        batch = super().batch(*lines)
+        last = batch.targets.roll(-1, 1) == EOS
+        return batch._replace(targets=batch.targets * last)
+
+
+def tokens_of(ids) -> list[int]:
+    return [token for token in ids.flatten().tolist() if token not in (PAD, EOS)]
+
+
+@pytest.mark.parametrize("batches", [1.0, 2])
+@pytest.mark.parametrize(
+    "task", [MaskedLanguageModel(share=0.3, masked=1.0, random=0.0), LastWord()]
+)
+def test_the_unigram_model_counts_what_the_task_scores(prepared, task, batches):
+    data = prepared(task=task, eval_tokens=20)
+    data.trainer = SimpleNamespace(limit_val_batches=batches, global_rank=0, world_size=1)
+    lines = [tgt.split() for _, tgt in PAIRS]
+    words = [word for line in lines for word in (line[-1:] if isinstance(task, LastWord) else line)]
+    vocabulary = data.tokenizers.tgt
+    seen = Counter(token for (token,) in vocabulary.encode_batch(words))
+    total = len(words) + vocabulary.size
+    scored = list(data.val_dataloader())[: None if batches == 1.0 else batches]
+    met = [token for batch in scored for token in tokens_of(batch.targets)]
+    expected = -sum(math.log((seen[token] + 1) / total) for token in met) / len(met)
     assert math.isclose(data.unigram_nll, expected, rel_tol=1e-12)
 
 

@@ -127,6 +127,14 @@ def test_what_a_run_asks_for(make):
     assert "bytes" in data.describe("train")
 
 
+def test_the_unigram_model_counts_every_token_once(make):
+    data = make()
+    data.prepare()
+    seen = np.bincount(stream(data, "train"), minlength=data.tokenizers.tgt.size) + 1.0
+    met = np.log(seen / seen.sum())[stream(data, "validation")]
+    assert data.unigram_nll == pytest.approx(-met.mean(), rel=1e-12)
+
+
 def test_statistics_are_those_of_few_stretches(make, monkeypatch):
     monkeypatch.setattr("ablate.data.packed.STRETCHES", 5)
     data = make(eval_tokens=24)

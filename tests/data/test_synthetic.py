@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from math import log
+from types import SimpleNamespace
 
 import jaxtyping
 import pytest
@@ -9,7 +10,15 @@ from omegaconf import OmegaConf
 
 from ablate.config.check import check
 from ablate.config.construct import construct
+from ablate.config.schema import Batching
+from ablate.data.scheme.char import Char
+from ablate.data.scheme.word import Word
 from ablate.errors import UserError
+from ablate.task.language_model import LanguageModel
+from ablate.task.masked_language_model import MaskedLanguageModel
+from ablate.task.translation import Translation
+from ablate.train.module import Training
+from ablate.train.prepare import make_data
 
 from ..experiments import option_files
 
@@ -134,6 +143,24 @@ def test_the_levels_of_the_config_are_those_of_its_pairs(name):
     assert data.levels() == expected
     assert 0 <= data.bound().nll <= data.chance().nll <= log(10_000)
     assert min(tokens) > 1
+
+
+@pytest.mark.parametrize(
+    ("task", "scheme", "applies"),
+    [
+        (Translation(), Word, True),
+        (Translation(), Char, False),  # a token is not a word
+        (LanguageModel(attention="context"), Word, False),  # which reads no source
+        (MaskedLanguageModel(share=0.15, masked=0.8, random=0.1), Word, False),
+    ],
+)
+def test_a_run_states_levels_only_of_what_it_scores(tmp_path, task, scheme, applies):
+    data = make_data(
+        *(task, corpus("copy"), scheme(vocab_size=None, joint=True), Batching()),
+        **{"cache_dir": str(tmp_path), "seed": 1},
+    )
+    levels = Training.levels.fget(SimpleNamespace(task=task, data=data))
+    assert levels == (corpus("copy").levels() if applies else {})
 
 
 @every_level
