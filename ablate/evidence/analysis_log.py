@@ -62,7 +62,7 @@ class Sweep:
     )  # settings of each `factor=level`
     # config keys that `settings` leaves out: factors and the tuned parameter
     free: list[str] = field(default_factory=list)
-    code: str = ""  # digest of the package's source; another version may have other config keys
+    code: str = ""  # digest of the source; another version may have other config keys
     claims: list[list[str]] = field(default_factory=list)  # id and reading of each claim
     components: dict[str, str] = field(default_factory=dict)  # options that all arms share
 

@@ -19,7 +19,7 @@ from ablate.evidence.seal import read_about, read_json
 from ablate.evidence.types import Curve, End, Run
 from ablate.phrases import listed
 from ablate.record.label import say
-from ablate.record.links import read_links, swept
+from ablate.record.links import IDENTITY, executed_source, read_links, swept
 from ablate.record.sealed import read_result
 from ablate.record.types import Environment, Link, Metrics, Outcome
 
@@ -30,8 +30,6 @@ POINTS = 24  # number of points that are kept of a training curve
 DIGITS = 4  # significant digits of each point
 EXACT = 9  # digits that distinguish neighbouring float32 values; enough for trained runs
 STATISTICS = ".stats.npz"
-# file in the folder of a training or evaluation: everything that determines its results
-IDENTITY = "identity.json"
 # keys of this file that are part of `Run.code`, in addition to the hashes of the source
 BESIDE_CODE = ("libraries", "data", "device", "initial", "bleu")
 Array = Num[np.ndarray, "sentences ..."]
@@ -44,13 +42,15 @@ def gather(sweep: Path) -> Evidence:
     The digests that were stored with study.json and with the results of the runs are checked.
 
     Raises:
-        UserError: the folder is not a sweep that has started, a stored result is damaged, or the
-            sweep's study.json was changed.
+        UserError: the folder is not a sweep that has started, a stored result is damaged, the
+            sweep's study.json was changed, or the runs were made with different code.
     """
     about = read_about(sweep)
     links = read_links(sweep)
     if not links:
         raise UserError(f"{sweep} is not the folder of a sweep with runs")
+    screening = read_links(sweep / SCREENING)
+    _check_source(sweep, [*links, *screening])
     study: Any = about["study"] or {"factors": swept(links), "claims": []}
     ends: list[Link | Outcome] = [*links, *(link["short"] for link in links if "short" in link)]
     statistics = {end["identity"]: rows for end in ends if (rows := _statistics(end))}
@@ -76,8 +76,7 @@ def gather(sweep: Path) -> Evidence:
         registered=about["registered"],
         runs=runs,
         screening=[
-            tuning_run(_run(link, study["factors"]), study["tune"]["metric"])
-            for link in read_links(sweep / SCREENING)
+            tuning_run(_run(link, study["factors"]), study["tune"]["metric"]) for link in screening
         ],
         statistics=statistics,
         groups={
@@ -86,6 +85,19 @@ def gather(sweep: Path) -> Evidence:
             for split, numbers in statistics_of(link.get("evaluation", ""), "groups").items()
         },
     )
+
+
+def _check_source(sweep: Path, links: list[Link]) -> None:
+    """Raise UserError if runs of a sweep were made with different source of the same module."""
+    first: dict[str, tuple[str, int]] = {}
+    for link in links:
+        for name, source in executed_source(link):
+            before, cell = first.setdefault(name, (source, link["cell"]))
+            if source != before:
+                raise UserError(
+                    f"{sweep}: cells {cell} and {link['cell']} were made with different source of "
+                    f"{name}, so they cannot be compared: start the sweep again"
+                )
 
 
 def tuning_run(run: Run, metric: str) -> Run:

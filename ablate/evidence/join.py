@@ -4,8 +4,7 @@ A piece is the folder of a finished sweep, or a folder of evidence, with some of
 No run may be in two pieces, and all runs of an arm must come from the same code. To check this,
 every run has a digest (`code`) of the source of all executed modules, the data, the libraries and
 the kind of device, which is equal for all seeds of an arm. Pieces without a common arm cannot be
-compared by this digest. They must have the same commit and versions and, if the commit has local
-changes, the same source.
+compared by this digest. They must have the same versions, and the same source when they began.
 
 A part of a study (`part=true`) has no verdict, so its runs have not been analysed. A piece with a
 verdict was an interim analysis, which spends alpha. Joined pieces without all planned seeds form a
@@ -30,12 +29,17 @@ from ablate.evidence.analysis_log import (
 )
 from ablate.evidence.earlier_sweeps import spent
 from ablate.evidence.folder import Evidence
-from ablate.evidence.looks import by_arm, matches_planned_analysis, seeds_of, split_claims
+from ablate.evidence.looks import (
+    by_arm,
+    differ_in_code,
+    matches_planned_analysis,
+    seeds_of,
+    split_claims,
+)
 from ablate.evidence.registration import departures
 from ablate.evidence.seal import RUNS, file_of_runs
 from ablate.evidence.types import Asked, Registration, Run
 from ablate.phrases import listed, name_of
-from ablate.record.environment import CHANGED
 from ablate.record.label import run_key
 
 # overrides in which pieces differ
@@ -184,47 +188,35 @@ def _check_code(first: Piece, other: Piece) -> None:
     """Raise UserError unless two parts of a study were made by the same code, data and libraries,
     so that a run gives the same results in both.
     """
-    codes = [_codes(piece) for piece in (first, other)]
-    for piece, codes_of_piece in zip((first, other), codes, strict=True):
-        if any("" in digests for digests in codes_of_piece.values()):
+    for piece in (first, other):
+        if not all(run.get("code") for run in piece.runs.values()):
             raise UserError(
                 f"{piece.folder} does not record the code of its runs: an older version of ablate "
                 "made it, so it cannot be joined"
             )
-    shared = [arm for arm in codes[0] if arm in codes[1]]
-    for arm in shared:
-        if len(codes[0][arm] | codes[1][arm]) > 1:
-            raise UserError(
-                f"{first.folder} and {other.folder} were made by different code, libraries, data "
-                f"or devices: those of the arm {arm} differ ({_origin(first)}; {_origin(other)})"
-            )
-    if not shared and not _same_source(first, other):
+    for kind in ("runs", "screening"):
+        runs = [run for piece in (first, other) for run in getattr(piece.evidence, kind)]
+        for arm, members in by_arm(runs).items():
+            if differ_in_code(members):
+                raise UserError(
+                    f"{first.folder} and {other.folder} were made by different code, libraries, "
+                    f"data or devices: those of the arm {arm} differ "
+                    f"({_origin(first)}; {_origin(other)})"
+                )
+    arms = [by_arm(piece.runs.values()) for piece in (first, other)]
+    if not arms[0].keys() & arms[1].keys() and not _same_source(first, other):
         raise UserError(
             f"{first.folder} and {other.folder} have no arm in common and were not made from the "
-            "same commit without local changes, so nothing shows that their code is the same "
-            f"({_origin(first)}; {_origin(other)}): run one again from the commit of the other"
+            "same source and versions, so nothing shows that their code is the same "
+            f"({_origin(first)}; {_origin(other)}): run one again with the code of the other"
         )
 
 
-def _codes(piece: Piece) -> dict[str, set[str]]:
-    """Return for each arm the digests of the code that made its runs."""
-    arms = by_arm(piece.runs.values())
-    return {arm: {run.get("code", "") for run in runs} for arm, runs in arms.items()}
-
-
 def _same_source(first: Piece, other: Piece) -> bool:
-    """Return whether the runs of two parts of a study come from the same versions and source.
-
-    Both parts must name the same commit. If the commit has local changes or is unknown, the digests
-    of their source must also be equal.
-    """
+    """Return whether two parts of a study come from the same versions and source."""
     runs = (*first.runs.values(), *other.runs.values())
-    made_by = {json.dumps([run.get("commit"), run["versions"]], sort_keys=True) for run in runs}
-    if len(made_by) != 1:
-        return False
-    (text,) = made_by
-    unclear = CHANGED in text or json.loads(text)[0] is None
-    return not unclear or first.sweep.code == other.sweep.code != ""
+    versions = {json.dumps(run["versions"], sort_keys=True) for run in runs}
+    return len(versions) == 1 and first.sweep.code == other.sweep.code != ""
 
 
 def _origin(piece: Piece) -> str:

@@ -52,6 +52,13 @@ def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return grouped
 
 
+def differ_in_code(runs: Iterable[Run]) -> bool:
+    """Return whether runs were made with different code, libraries, initial weights, data or
+    devices (`Run.code`); runs that do not record their code are ignored.
+    """
+    return len({run["code"] for run in runs if run.get("code")}) > 1
+
+
 def split_claims(runs: Sequence[Run], study: Study) -> tuple[list[Claim], list[Claim]]:
     """Return the claims that are judged, and the claims that wait for the runs of an arm.
 

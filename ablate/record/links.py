@@ -1,6 +1,8 @@
 """Read the files in which a sweep stores the outcome of each of its runs."""
 
 import itertools
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ from ablate.record.label import value_text
 from ablate.record.sealed import read_sealed
 from ablate.record.types import Link
 
+IDENTITY = "identity.json"  # file of a run or an evaluation: everything that determines its results
 LOGGER_FAILURES = "logger_failures.txt"  # file of a run: one line for each failed logger
 
 
@@ -45,6 +48,17 @@ def _relocated(outcome: Any, sweep: Path) -> Any:
     if "short" in outcome:
         moved["short"] = _relocated(outcome["short"], sweep)
     return moved
+
+
+def executed_source(link: Link) -> Iterator[tuple[str, str]]:
+    """Yield each module that a run and its evaluation executed, and the hash of its source.
+
+    Yield nothing for a failed run.
+    """
+    ends: tuple[Any, ...] = (link, link.get("short", {}))
+    for folder in (end[key] for end in ends for key in ("folder", "evaluation") if key in end):
+        parts = json.loads(Path(folder, IDENTITY).read_text(encoding="utf-8"))
+        yield from parts["modules"].items()
 
 
 def swept(runs: list[Link]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from ablate.record.files import (
     writing,
 )
 from ablate.record.sealed import RESULT, digests, read_result
+from ablate.record.source import has_changed
 from ablate.record.types import EvaluationParts, Result, TrainingParts
 
 # `failed` is missing, because a failed run is repeated
@@ -46,6 +48,7 @@ class RecordFolder:
         self.folder = parent / self.identity
         self.seconds: dict[str, float] = {}
         self.writes = getattr(rank_zero_only, "rank", 0) == 0
+        self._imported = {*sys.modules}
         self._start()
         self._damage = ""
 
@@ -121,7 +124,13 @@ class RecordFolder:
             status: "finished", "diverged", "collapsed" or "failed".
             metrics: the metrics of the run, by name.
             more: further keys of the result.
+
+        Raises:
+            UserError: a module was changed after the identity was computed, and before it was
+                imported.
         """
+        if status in RESULTS:
+            self._check_source()
         result = {
             "status": status,
             "identity": self.identity,
@@ -136,6 +145,14 @@ class RecordFolder:
         if self.writes:
             write_json(self.folder / RESULT, seal(result))
         return cast(Result, result)
+
+    def _check_source(self) -> None:
+        late = self.parts["modules"].keys() & (sys.modules.keys() - self._imported)
+        if changed := sorted(name for name in late if has_changed(name)):
+            raise UserError(
+                f"{', '.join(changed)}: the source changed while the run waited to import it, so "
+                "the code of the run is unknown: start the run again"
+            )
 
 
 class EvaluationRecord(RecordFolder):

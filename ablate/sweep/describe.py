@@ -76,7 +76,7 @@ def describe(planned: PlannedSweep, regime: Regime) -> tuple[Sweep, Form]:
         contest=config.contest,
         levels=levels,
         free=_varied(study),
-        code=digest_of_code(),
+        code=digest_of_code(config),
         claims=[[claim["id"], claim.get("reading") or ""] for claim in study["claims"]],
         components=components(
             config.hydra.runtime.choices, [*study["factors"], *changed_keys(changes)]

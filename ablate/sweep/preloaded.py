@@ -13,7 +13,8 @@ import ablate.train.run
 import ablate.wandb.logger  # noqa: F401
 from ablate.process import exempt_imports
 from ablate.record.environment import packages, source_commit
-from ablate.record.identity import ENTRY_MODULES, source_hashes
+from ablate.record.identity import ENTRY_MODULES
+from ablate.record.source import source_hashes
 
 source_hashes([*ENTRY_MODULES])  # cached here, because hashing the source takes a third of a second
 packages()

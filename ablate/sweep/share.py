@@ -9,6 +9,7 @@ later runs, dropping a failure, ending) are done by one of them under a lock.
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from ablate.record.sealed import read_sealed
 STATE = "sweep.json"
 # Overrides that may differ between workers.
 OWN = ("n_jobs=", "engine", "logger", "paths.", "hydra.sweep.dir=")
+DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")  # names such as mine.Part
 
 
 class State(TypedDict):
@@ -77,8 +79,8 @@ def enter(config: DictConfig, regime: Regime) -> None:
 
 def key(config: DictConfig, regime: Regime) -> str:
     """Return a hash (16 hexadecimal digits) of a command's overrides, of its setting, of the config
-    files, of the code, of the versions of the numerical libraries, and of the place of the results
-    relative to the folder of the sweep.
+    files, of the code (`digest_of_code`), of the versions of the numerical libraries, and of the
+    place of the results relative to the folder of the sweep.
 
     Overrides that may differ between workers (`OWN`) are left out.
     """
@@ -86,17 +88,28 @@ def key(config: DictConfig, regime: Regime) -> str:
 
     words = [*config.hydra.overrides.task, *config.hydra.overrides.hydra]
     asked = sorted(word for word in words if not word.lstrip("+~").startswith(OWN))
-    sources = config.hydra.runtime.config_sources
-    trees = [Path(source.path) for source in sources if source.schema == "file"]
-    files = [digest_of_code(), *(_content(tree.rglob("*.yaml")) for tree in trees)]
+    files = [digest_of_code(config), _content(_config_files(config))]
     # a worker with another results folder would keep the locks and the log somewhere else
     results = os.path.relpath(config.paths.results, config.hydra.sweep.dir)
     return digest([asked, regime, files, library_versions(), results])
 
 
-def digest_of_code() -> str:
-    """Return a digest of the source of this package."""
-    return _content(PACKAGE.rglob("*.py"))
+def digest_of_code(config: DictConfig) -> str:
+    """Return a digest of the source of this package, and of all components of the user that the
+    config files and the overrides of a sweep name.
+    """
+    from ablate.record.source import source_hashes
+
+    texts = [path.read_text(encoding="utf-8") for path in _config_files(config)]
+    names = {*DOTTED.findall("\n".join([*texts, *config.hydra.overrides.task]))}
+    components = source_hashes(name for name in names if not name.startswith("ablate."))
+    return digest([_content(PACKAGE.rglob("*.py")), components])
+
+
+def _config_files(config: DictConfig) -> list[Path]:
+    sources = config.hydra.runtime.config_sources
+    trees = [Path(source.path) for source in sources if source.schema == "file"]
+    return [path for tree in trees for path in tree.rglob("*.yaml")]
 
 
 def _content(paths: Iterable[Path]) -> str:

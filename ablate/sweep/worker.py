@@ -18,7 +18,9 @@ from ablate.evidence.gather import SCREENING, gather
 from ablate.evidence.looks import planned_looks
 from ablate.evidence.types import Levels, Study, Tune
 from ablate.record.label import run_key
+from ablate.record.links import executed_source
 from ablate.record.sealed import read_sealed
+from ablate.record.source import source_hash
 from ablate.record.types import Link, OutcomeBase
 from ablate.sweep.begin import is_part
 from ablate.sweep.cell import Cell, write_link
@@ -66,6 +68,20 @@ def stages(cells: Sequence[Cell], study: Study | None) -> list[list[Cell]]:
     for cell in cells:
         by_stage[place[cell.seed]].append(cell)
     return [stage for stage in by_stage if stage]
+
+
+def check_source(link: Link) -> None:
+    """Raise UserError if a run executed other source than this process read when the sweep began.
+
+    Runs of a sweep are separate processes, so they would execute changed files.
+    """
+    pairs = executed_source(link)
+    changed = sorted({name for name, source in pairs if source_hash(name) != source})
+    if changed:
+        raise UserError(
+            f"{', '.join(changed)}: the source has changed since the sweep began, so its runs "
+            "could not be compared: start the same command again"
+        )
 
 
 @dataclass(frozen=True)
@@ -171,7 +187,9 @@ class Worker:
                 error = f"the process ended with status {status}"
                 failure: OutcomeBase = {"status": "failed", "error": error}
                 write_link(Path(cell.arm.hydra.sweep.dir), cell.config, failure)
-            self.view.finished(cell.label, read_sealed(cell.link), here=status is not None)
+            link = read_sealed(cell.link)
+            self.view.finished(cell.label, link, here=status is not None)
+            check_source(link)
         if queue.open:
             print(f"Other workers are running the last {queue.open} cells and will end the sweep.")
             sys.exit(0)

@@ -12,6 +12,7 @@ from ablate.config.construct import construct
 from ablate.config.settle import settle
 from ablate.errors import UserError
 from ablate.record.files import check_name
+from ablate.record.identity import read_source
 from ablate.train.callbacks import construct_callbacks
 from ablate.train.compatibility import check_compatibility
 from ablate.train.job import Job
@@ -34,6 +35,7 @@ def resolve(config: DictConfig) -> Job:
         UserError: a setting, a component or a combination of components cannot work.
     """
     settle(config)
+    read_source(config)
     check(config)
     for key, name in (("name", config.name), *(("test_splits", s) for s in config.test_splits)):
         check_name(key, name)

@@ -5,7 +5,8 @@ import ast
 import pytest
 from omegaconf import OmegaConf
 
-from ablate.record.identity import closure, digest, parts, source_hash
+from ablate.record.identity import digest, parts
+from ablate.record.source import closure, tree_hash
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ class Part:
 
 
 def hashed(text):
-    return source_hash(ast.parse(text))
+    return tree_hash(ast.parse(text))
 
 
 @pytest.mark.parametrize(

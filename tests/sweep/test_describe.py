@@ -78,7 +78,7 @@ def test_settings_are_what_no_factor_and_no_seed_says(begun):
     assert not any("/" in str(value) for value in sweep.settings.values() if "${" not in str(value))
     assert len(sweep.questions) == 6  # two metrics of one contrast are a family of their own
     assert sweep.free == ["model.residual", "schedule", "optimizer.lr"]
-    assert len(sweep.code) == 64
+    assert len(sweep.code) == 16
 
 
 def test_a_level_is_kept_with_what_it_sets(begun):

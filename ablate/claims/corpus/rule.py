@@ -18,7 +18,7 @@ from zlib import crc32
 from ablate.config.limits import Count, Seed
 from ablate.data.pairs import Corpus, Pairs
 from ablate.errors import UserError
-from ablate.record.identity import source_hash
+from ablate.record.source import tree_hash
 
 PATIENCE = 10_000  # number of consecutive draws for other splits before an error
 
@@ -144,7 +144,7 @@ class Synthetic(Corpus):
         for base in reversed(type(self).__mro__):
             if issubclass(base, Synthetic):
                 tree = ast.parse(Path(inspect.getfile(base)).read_bytes())
-                content.update(source_hash(tree).encode())
+                content.update(tree_hash(tree).encode())
         return content.hexdigest()
 
     def test_fingerprint(self, split: str) -> str:

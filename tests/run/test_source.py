@@ -1,0 +1,199 @@
+"""Whose code is part of the identity of a run, and whose version."""
+
+import functools
+import importlib
+import json
+import sys
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.record import source
+from ablate.record.identity import evaluation_parts, parts
+from ablate.record.part import RecordFolder
+from ablate.record.source import closure, dotted_names, source_hashes
+
+PROJECT = {
+    "mine/__init__.py": "",
+    "mine/parts/__init__.py": "",
+    "mine/parts/norm.py": "class Norm: pass",
+    "mine/helper.py": "SCALE = 1",
+    "mine/unrelated.py": "SCALE = 1",
+    "alone.py": "SCALE = 1",
+    "spread/inside/part.py": "SCALE = 1",
+}
+
+
+def forget():
+    for name in vars(source):
+        if isinstance(cached := getattr(source, name), functools._lru_cache_wrapper):
+            cached.cache_clear()
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Write files of a user, and read them as a new process would."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        importlib.invalidate_caches()
+        forget()
+
+    write(PROJECT)
+    yield write
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("mine", "alone")]:
+        del sys.modules[name]
+    forget()
+
+
+@pytest.mark.parametrize(
+    ("importing", "changed"),
+    [
+        ({"mine/parts/norm.py": "x = 1"}, "mine/parts/norm.py"),
+        ({"mine/parts/norm.py": "from mine.helper import SCALE"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "from mine import helper"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "from .. import helper"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "from ..helper import SCALE"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "import mine.helper as h"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "import alone"}, "alone.py"),
+        ({"mine/parts/norm.py": "from ..helper import *"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "from mine import *"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "def f():\n    from mine import helper"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "if f():\n    from mine import helper"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "import_module('mine.helper')"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "import_module('alone')"}, "alone.py"),
+        ({"mine/parts/norm.py": "import_module('..helper', __package__)"}, "mine/helper.py"),
+        ({"mine/parts/norm.py": "import spread.inside.part"}, "spread/inside/part.py"),
+        ({"mine/parts/norm.py": "from spread.inside import part"}, "spread/inside/part.py"),
+        ({"mine/__init__.py": "", "mine/parts/__init__.py": "import alone"}, "alone.py"),
+        ({}, "mine/__init__.py"),
+        (
+            {"mine/parts/norm.py": "from mine.base import Base", "mine/base.py": "import alone"},
+            "alone.py",
+        ),
+        ({"mine/parts/norm.py": "try:\n    from ....x import y\nexcept: import alone"}, "alone.py"),
+    ],
+)
+def test_all_code_of_the_user_that_a_component_executes_counts(project, importing, changed):
+    project(importing)
+    before = source_hashes(["mine.parts.norm.Norm"])
+    project({"mine/unrelated.py" if "*" not in str(importing) else "other.py": "SCALE = 2"})
+    assert source_hashes(["mine.parts.norm.Norm"]) == before
+    project({changed: f"{(importing | PROJECT).get(changed, '')}\nSCALE = 2"})
+    assert source_hashes(["mine.parts.norm.Norm"]) != before
+    assert "mine" not in sys.modules  # nothing is executed to find this out
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "from mine.impl import Thing",
+        "from .impl import Thing",
+        "WHERE = {'Thing': 'impl'}\ndef __getattr__(name):\n    return load(f'.{WHERE[name]}')",
+    ],
+)
+def test_a_class_that_a_package_exports_from_another_module_is_followed(project, init):
+    project({"mine/__init__.py": init, "mine/impl.py": "class Thing: pass"})
+    assert closure(["mine.Thing"]) == {"mine", "mine.impl"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("callbacks", {"mine": {"_target_": "mine.parts.norm.Norm"}}),
+        ("model", {"sizes": [1, [{"_target_": "mine.parts.norm.Norm"}]]}),
+        ("model", {"engine": {"_target_": "mine.parts.norm.Norm"}}),
+        ("loss", {"base": {"_target_": "hydra.utils.get_class", "path": "mine.parts.norm.N"}}),
+        ("data", {"_target_": "mine.parts.norm.Norm"}),
+    ],
+)
+def test_a_component_counts_wherever_the_config_names_it(project, compose, key, value):
+    config = compose("logger=none")
+    config[key] = {**config[key], **value}
+    assert "mine.parts.norm" in parts(config, "text")["modules"]
+
+
+def test_a_logger_does_not_count_and_a_metric_counts_in_the_evaluation(project, compose):
+    config = compose("logger=none")
+    config.logger = {"_target_": "mine.parts.norm.Norm"}
+    config.metric = {"mine": {"_target_": "mine.helper.Score"}}
+    assert not any(name.startswith("mine") for name in parts(config, "text")["modules"])
+    assert "mine.helper" in evaluation_parts(config, "training")["modules"]
+
+
+@pytest.fixture
+def installed(project, tmp_path):
+    """Install a package whose module imports another module, as pip would."""
+
+    def install(version, origin=None, name="theirs"):
+        about = f"{name.replace('-', '_')}-{version[0]}.dist-info"
+        files = {"METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"}
+        files |= {"RECORD": "theirs/__init__.py,,\ntheirs/part.py,,\n"}
+        files |= {"direct_url.json": json.dumps(origin)} if origin else {}
+        project({f"{about}/{file}": text for file, text in files.items()})
+
+    project({"theirs/__init__.py": "", "theirs/part.py": "X = 1"})
+    return install
+
+
+@pytest.mark.parametrize("name", ["theirs", "of-another-name"])
+def test_an_installed_package_counts_by_its_version(project, installed, name):
+    installed("1.0", name=name)
+    assert source_hashes(["theirs.part.Thing"]) == {"theirs": "1.0"}
+    project({"alone.py": "import theirs.part, os, json"})
+    assert source_hashes(["alone.Thing"]).get("theirs") == "1.0"
+    assert closure(["alone.Thing"]) == {"alone", "theirs"}  # nothing of Python itself
+    installed("1.1", name=name)
+    assert source_hashes(["theirs.part.Thing"]) == {"theirs": "1.1"}
+
+
+def test_an_installed_commit_counts(installed):
+    hashes = []
+    for commit in ("a1", "b2"):
+        installed("1.0", {"url": "https://x", "vcs_info": {"vcs": "git", "commit_id": commit}})
+        hashes.append(source_hashes(["theirs.part.Thing"]))
+    assert hashes[0] != hashes[1]
+
+
+@pytest.mark.parametrize("how", ["without metadata", "from a folder", "editable"])
+def test_an_installed_package_whose_version_says_too_little_counts_by_its_code(
+    project, installed, tmp_path, monkeypatch, how
+):
+    if how == "without metadata":
+        (tmp_path / "other-1.dist-info").mkdir()
+    if how == "from a folder":
+        installed("1.0", {"url": "file:///theirs", "dir_info": {}})
+    if how == "editable":  # the files lie outside the folder with the metadata
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "theirs").rename(tmp_path / "elsewhere/theirs")
+        monkeypatch.syspath_prepend(tmp_path / "elsewhere")
+        installed("1.0")
+    part = "elsewhere/theirs/part.py" if how == "editable" else "theirs/part.py"
+    before = source_hashes(["theirs.part.Thing"])
+    project({part: "X = 2"})
+    assert source_hashes(["theirs.part.Thing"]) != before
+
+
+def test_names_in_a_config_are_found_at_any_depth():
+    tree = {"a": [{"_target_": "mine.A", "b": [["mine.B"]]}], "c": "a text. Another", "d": 1.5}
+    assert [*dotted_names(tree)] == ["mine.A", "mine.B"]
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_run_fails_if_a_file_changed_before_it_was_imported(project, tmp_path, late):
+    made = {"training": "x", "config": {}, "modules": source_hashes(["mine.helper"])}
+    if not late:
+        importlib.import_module("mine.helper")
+    record = RecordFolder(tmp_path, made)
+    (tmp_path / "mine/helper.py").write_text("SCALE = 2")  # while the run executes
+    record.folder.mkdir()
+    if late:
+        importlib.import_module("mine.helper")
+        with pytest.raises(UserError, match=r"mine\.helper"):
+            record.finish("finished", {})
+    else:
+        assert record.finish("finished", {})["status"] == "finished"
