@@ -1,6 +1,7 @@
 """From evidence to the verdicts of a whole file."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -294,6 +295,25 @@ def test_versions_that_differ_are_listed(claim, arms, evidence):
     conclusion = conclude(evidence(runs, claim()))
     assert conclusion["versions"] == {"torch": ["2.0", "2.1"]}
     assert "The runs used different versions of some packages." in conclusion["caveats"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "mixed"),
+    [
+        (["a", "a", "b", "b"], False),  # arms execute different components
+        (["a", None, "b", "b"], False),
+        (["a", "c", "b", "b"], True),
+    ],
+)
+@pytest.mark.parametrize("tuning", [False, True])
+def test_an_arm_made_with_different_code_is_a_caveat(claim, arms, evidence, codes, mixed, tuning):
+    runs = arms([1.0, 2.0], [1.5, 2.0])
+    coded = [run | ({"code": x} if x else {}) for run, x in zip(runs, codes, strict=True)]
+    kinds = {"screening": coded} if tuning else {"runs": coded}
+    plain = evidence(runs, claim())
+    added = {*conclude(replace(plain, **kinds))["caveats"]} - {*conclude(plain)["caveats"]}
+    assert len(added) == mixed
+    assert all("Pre-LN" in caveat and "Post-LN" not in caveat for caveat in added)
 
 
 @pytest.mark.parametrize(("busy", "warned"), [(0.0, False), (0.1, False), (1.4, True)])

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -9,6 +11,9 @@ import pytest
 from hydra.types import HydraContext
 
 from ablate.errors import UserError
+from ablate.evidence.analysis_log import AnalysisLog, Sweep
+from ablate.evidence.folder import Evidence
+from ablate.evidence.join import Piece, _check_code
 
 NO_CONTEXT = HydraContext(config_loader=Mock(), callbacks=Mock())
 pytestmark = pytest.mark.xdist_group("parts")
@@ -205,6 +210,45 @@ def test_what_does_not_belong_together_is_refused_and_nothing_is_written(
         assert words in joined(first, other)
     assert "already has evidence" in refused(command, first, f"to={second}")
     assert "to= is missing" in refused(command, first)
+
+
+def piece(arms, screening=(), code="source"):
+    """A piece whose runs have these arms and digests of their code."""
+    runs, tuning = (
+        [
+            {
+                "arm": arm,
+                "levels": {},
+                "seed": seed,
+                "status": "done",
+                "versions": {},
+                "code": of_arm,
+            }
+            for seed, (arm, of_arm) in enumerate(given)
+        ]
+        for given in (arms, screening)
+    )
+    evidence = Evidence("x", {}, {}, {}, runs, tuning, {}, {})
+    sweep = Sweep("x", 0.0, "x", "x", {}, {}, 0, [], {}, code=code)
+    return Piece(Path("x"), evidence, AnalysisLog([], []), sweep)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "accepted"),
+    [
+        (piece([("a", "1"), ("b", "2")]), piece([("a", "1"), ("b", "2")]), True),
+        (piece([("a", "1"), ("b", "2")]), piece([("a", "1"), ("b", "3")]), False),
+        (piece([("a", "1")]), piece([("a", "1"), ("b", "2"), ("b", "3")]), False),
+        (piece([("a", "1")], [("a", "4")]), piece([("a", "1")], [("a", "5")]), False),
+        (piece([("a", "1")]), piece([("b", "2")]), True),
+        (piece([("a", "1")]), piece([("b", "2")], code="another source"), False),
+        (piece([("a", "1")], code=""), piece([("b", "2")], code=""), False),
+        (piece([("a", "1")]), piece([("a", "")]), False),
+    ],
+)
+def test_parts_of_different_code_are_not_joined(first, second, accepted):
+    with nullcontext() if accepted else pytest.raises(UserError):
+        _check_code(first, second)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,11 @@ from omegaconf import OmegaConf
 
 from ablate.config.location import CONF
 from ablate.errors import UserError
+from ablate.evidence.gather import gather
+from ablate.record import source
 from ablate.record.files import seal, write_json
 from ablate.record.links import link_path
+from ablate.record.source import source_hash
 from ablate.record.training import Record
 from ablate.record.types import Fingerprints
 from ablate.sweep import share
@@ -153,6 +156,35 @@ def test_who_joins_runs_again_what_failed_or_is_not_what_it_would_be_now(
     assert [link["status"] for link in links] == ["failed", "failed", "finished"]
 
 
+def executed(folder, source):
+    """Write what a run says that it executed, as the folder of the run."""
+    folder.mkdir(parents=True)
+    write_json(folder / "identity.json", {"modules": {"ablate.errors": source}})
+    return str(folder)
+
+
+def test_a_run_of_changed_code_ends_the_sweep(stage, tmp_path):
+    here = source_hash("ablate.errors")
+    same, other = executed(tmp_path / "a", here), executed(tmp_path / "b", "0" * 16)
+    well = ends_well(tmp_path)
+    tested = [lambda cell: done(cell, tmp_path, folder=same, evaluation=other)]
+    with pytest.raises(UserError, match="ablate.errors"):
+        stage(well, *tested, lambda cell: pytest.fail("a run began after the change was noticed"))
+
+
+@pytest.mark.parametrize("key", ["folder", "evaluation", "short"])
+@pytest.mark.parametrize("tuning", [False, True])
+def test_runs_of_different_code_are_not_pooled(tmp_path, monkeypatch, key, tuning):
+    source = executed(tmp_path / "a", "1"), executed(tmp_path / "b", "2")
+    monkeypatch.setattr("ablate.evidence.gather.read_about", lambda folder: {})
+    for number, folder in enumerate(source):
+        place = tmp_path / "screening" if tuning and number else tmp_path
+        end = {"short": {"folder": folder}} if key == "short" else {key: folder}
+        write_json(link_path(place, number), seal({"cell": number, "levels": {}, **end}))
+    with pytest.raises(UserError, match="ablate.errors"):
+        gather(tmp_path)
+
+
 @pytest.fixture
 def command(small, tmp_path):
     """What Hydra hands to the first and the last hook of a sweep."""
@@ -200,6 +232,19 @@ def test_a_worker_with_another_version_of_a_library_begins_a_separate_sweep(comm
     sweep = folder(command())
     monkeypatch.setattr("ablate.record.identity.library_versions", lambda: {"torch": "1.0"})
     assert folder(command()) != sweep
+
+
+def test_the_same_command_after_a_change_of_the_users_code_begins_a_separate_sweep(
+    command, monkeypatch, tmp_path
+):
+    (tmp_path / "own_part.py").write_text("SCALE = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    words = "+callbacks.mine._target_=own_part.Mine"
+    sweep = folder(command(words))
+    assert folder(command(words)) == sweep
+    (tmp_path / "own_part.py").write_text("SCALE = 2")
+    source._read.cache_clear()  # as in a new process
+    assert folder(command(words)) != sweep
 
 
 def test_workers_of_a_folder_that_is_named_leave_when_it_has_ended(command, tmp_path, capsys):
