@@ -9,8 +9,8 @@ own options applies them to its config folder:
         check()
 
 Options of `model` are put into a small Transformer with default components; losses receive random
-logits. An option that violates a law of `ablate.model.laws` declares it in `breaks` of its class;
-then the test requires the violation.
+logits; optimisers train the parameters of a small Transformer. An option that violates a law of
+`ablate.model.laws` declares it in `breaks` of its class; then the test requires the violation.
 """
 
 from ablate.testing.check import Check, checks

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from ablate.testing import documented, loss, model
+from ablate.testing import documented, loss, model, optimizer
 from ablate.testing.level import Level, levels
 
 Law = Callable[[Level], Iterator[str]]
@@ -17,6 +17,7 @@ Law = Callable[[Level], Iterator[str]]
 OF_ALL: dict[Law, Enum | None] = dict.fromkeys(documented.LAWS)
 OF_MODELS: dict[Law, Enum | None] = {**OF_ALL, **model.LAWS}
 OF_LOSSES: dict[Law, Enum | None] = {**OF_ALL, **loss.LAWS}
+BY_GROUP = {"loss": OF_LOSSES, "optimizer": optimizer.LAWS}  # all other groups are of a model
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ def checks(folder: Path | str, places: dict[str, tuple[str, ...]] | None = None)
     A law is a property that is tested for all options.
 
     Args:
-        folder: the root of the configs, as for `--config-dir`: it has `model/FACTOR/LEVEL.yaml`.
+        folder: the root of the configs, as for `--config-dir`: it has `model/FACTOR/LEVEL.yaml`,
+            `loss/LEVEL.yaml` or `optimizer/LEVEL.yaml`.
         places: for options that do not work everywhere, by "model/FACTOR=LEVEL": overrides that use
             the option only where it works, such as "model/attention@model.cross.attention=LEVEL".
 
@@ -74,5 +76,5 @@ def checks(folder: Path | str, places: dict[str, tuple[str, ...]] | None = None)
     return [
         Check(level, law, declared)
         for level in levels(Path(folder), places or {})
-        for law, declared in (OF_LOSSES if level.group == "loss" else OF_MODELS).items()
+        for law, declared in BY_GROUP.get(level.group, OF_MODELS).items()
     ]

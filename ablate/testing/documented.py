@@ -10,17 +10,18 @@ from collections.abc import Iterator
 from ablate.testing.level import Level
 
 PARTS = ("Equation:", "Source:", "What differs:", "What to expect:")
-CITED = re.compile(r"arXiv:\d{4}\.\d{4,5}|doi:10\.")
+CITED = re.compile(r"arXiv:\d{4}\.\d{4,5}|doi:10\.|Source: own\b")
 
 
 def documented(level: Level) -> Iterator[str]:
     """The docstring of the option's module has the parts Equation, Source, What differs and What to
-    expect, and cites its source by an arXiv number or a DOI.
+    expect. It cites its source by an arXiv number or a DOI, or states that the idea is new by
+    "Source: own".
     """
     text = sys.modules[level.kind.__module__].__doc__ or ""
     yield from (f"no {part}" for part in PARTS if part not in text)
     if not CITED.search(text):
-        yield "no arXiv:... or doi:... is cited"
+        yield "no source is given as arXiv:..., doi:... or `Source: own`"
 
 
 def leaf(level: Level) -> Iterator[str]:

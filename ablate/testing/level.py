@@ -1,4 +1,4 @@
-"""Build a small test model with one option of the model config, or build a loss."""
+"""Find the options of a config folder, and build a small test model with an option of `model`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Level:
     @property
     def breaks(self) -> frozenset[Enum]:
         """The laws that the option violates by design, as its class declares in `breaks`."""
-        return frozenset(self.kind.breaks)
+        return frozenset(getattr(self.kind, "breaks", ()))  # torch's classes declare nothing
 
     @cached_property
     def model(self) -> Model:
@@ -69,7 +69,7 @@ class Level:
 
 
 def levels(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Level]:
-    """Yield every option of the model and every loss in a config folder.
+    """Yield every option of the model, every loss and every optimiser in a config folder.
 
     Args:
         folder: the root of the configs.
@@ -78,9 +78,10 @@ def levels(folder: Path, places: dict[str, tuple[str, ...]]) -> Iterator[Level]:
     Raises:
         UserError: the folder has no options.
     """
-    paths = [*sorted(folder.glob("model/*/*.yaml")), *sorted(folder.glob("loss/*.yaml"))]
+    places_of_options = ("model/*/*.yaml", "loss/*.yaml", "optimizer/*.yaml")
+    paths = [path for place in places_of_options for path in sorted(folder.glob(place))]
     if not paths:
-        raise UserError(f"{folder} has no model/FACTOR/LEVEL.yaml and no loss/LEVEL.yaml")
+        raise UserError(f"{folder} has none of {', '.join(places_of_options)}")
     for path in paths:
         group = path.parent.relative_to(folder).as_posix()
         yield Level(group, path.stem, folder, places.get(f"{group}={path.stem}", ()))

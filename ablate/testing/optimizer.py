@@ -1,0 +1,128 @@
+"""Test the laws of optimisers on a small Transformer, which has parameters of all roles.
+
+A law is a property that every optimiser must have. A function tests one law and yields a message
+for each violation. Its docstring states the law, because error messages quote the docstring
+(`ablate.testing.check`).
+"""
+
+import copy
+import io
+from collections import Counter
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim.lr_scheduler import LambdaLR
+
+from ablate.config.construct import construct
+from ablate.model.base import Model
+from ablate.optimizer.base import make_optimizer
+from ablate.testing.level import Level, built, model_config
+
+STEPS = 10
+
+
+@cache
+def _model() -> Model:
+    return built(model_config())
+
+
+class Problem:
+    """A new model whose optimiser minimises the squared distance of each parameter to a goal.
+
+    As in Lightning, the optimiser calls a closure that computes the gradients.
+    """
+
+    def __init__(self, level: Level) -> None:
+        generator = torch.Generator().manual_seed(0)
+        self.model = copy.deepcopy(_model())
+        self.parameters = dict(self.model.named_parameters())
+        self.goals = {
+            name: value.detach() + torch.randn(value.shape, generator=generator)
+            for name, value in self.parameters.items()
+        }
+        self.frozen = frozenset[str]()  # names of parameters on which the loss does not depend
+        self.optimizer = make_optimizer(construct(level.config), self.model)
+
+    def distances(self) -> dict[str, Tensor]:
+        """Return the squared distance to the goal by name of the parameter."""
+        free = (name for name in self.parameters if name not in self.frozen)
+        return {n: (self.parameters[n] - self.goals[n]).square().sum() for n in free}
+
+    def train(self, steps: int = STEPS) -> None:
+        """Make steps of the optimiser; its random numbers depend only on `steps`."""
+        with torch.random.fork_rng():
+            torch.manual_seed(steps)
+            for _ in range(steps):
+                self.optimizer.step(self._closure)
+
+    def _closure(self) -> float:
+        self.optimizer.zero_grad()
+        loss = torch.stack([*self.distances().values()]).sum()
+        torch.autograd.backward(loss)
+        return float(loss.detach())
+
+    def values(self) -> dict[str, Tensor]:
+        """Return a copy of the value of each parameter."""
+        return {name: value.detach().clone() for name, value in self.parameters.items()}
+
+
+def _changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> list[str]:
+    return [name for name, value in before.items() if not torch.equal(value, after[name])]
+
+
+def groups(level: Level) -> Iterator[str]:
+    """Every parameter that is trained is in exactly one parameter group."""
+    problem = Problem(level)
+    listed = Counter(id(p) for group in problem.optimizer.param_groups for p in group["params"])
+    for name, parameter in problem.parameters.items():
+        if listed[id(parameter)] != 1:
+            yield f"{name} is in {listed[id(parameter)]} groups"
+
+
+def descent(level: Level) -> Iterator[str]:
+    """Steps with a closure bring every parameter closer to the minimum of a quadratic function."""
+    problem = Problem(level)
+    before = problem.distances()
+    problem.train()
+    after = problem.distances()
+    yield from (name for name in before if not after[name] < before[name])
+
+
+def schedule(level: Level) -> Iterator[str]:
+    """A schedule sets the learning rate of every group: at the rate 0, a step changes nothing."""
+    problem = Problem(level)
+    before = problem.values()
+    LambdaLR(problem.optimizer, lambda _: 0.0)
+    problem.train()
+    yield from _changed(before, problem.values())
+
+
+def without_gradient(level: Level) -> Iterator[str]:
+    """A step does not change a parameter that has no gradient."""
+    problem = Problem(level)
+    problem.frozen = frozenset([*problem.parameters][::2])
+    before = problem.values()
+    problem.train()
+    yield from (name for name in _changed(before, problem.values()) if name in problem.frozen)
+
+
+def resumed(level: Level) -> Iterator[str]:
+    """With the saved parameters and the saved state, another optimiser makes the same steps."""
+    first, second = Problem(level), Problem(level)
+    first.train()
+    file = io.BytesIO()
+    torch.save((first.model.state_dict(), first.optimizer.state_dict()), file)
+    file.seek(0)
+    parameters, state = torch.load(file, weights_only=True)  # as a run that continues reads them
+    second.model.load_state_dict(parameters)
+    second.optimizer.load_state_dict(state)
+    for problem in (first, second):
+        problem.train()
+    yield from _changed(first.values(), second.values())
+
+
+LAWS: dict[Any, Enum | None] = dict.fromkeys((groups, descent, schedule, without_gradient, resumed))
