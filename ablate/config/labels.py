@@ -2,10 +2,14 @@
 
 The YAML file of an option contains its label in a comment, `# label: Pre-LN`. The options of probes
 may also label values of a key, such as `# label work=flash: FlashAttention`. A comment affects
-neither the constructor nor the identity (config digest) of a run. An option without a label, such
-as an option of the user, is named by its file. The labels of keys are in labels.yaml, beside this
-module. Any other key is named by key and value. The YAML file of an experiment contains its title
-and its purpose in two more comments, `# title: Pre-LN against Post-LN` and `# purpose: Compare`.
+neither the constructor nor the identity (config digest) of a run. An option without a label is
+named by its file. The labels of keys are in labels.yaml, beside this module. Any other key is named
+by key and value. The YAML file of an experiment contains its title and its purpose in two more
+comments, `# title: Pre-LN against Post-LN` and `# purpose: Compare`.
+
+Options and experiments of the user are in folders that only the commands with `--config-dir` know.
+A sweep therefore stores their labels, title and purpose in its registration (`stored_labels`), and
+commands that read the results use the stored labels (`use_labels`).
 """
 
 import re
@@ -36,6 +40,7 @@ SPELLING = {word.lower(): word for word in CAPITALS}
 SHORT = "budget.short"
 PARTS = {"cross": "cross-attention"}
 MEASURED = ("measure", "probe")  # groups whose options are no parts of a model
+_labels_of_user: dict[str, str] = {}  # set by `use_labels`
 
 
 def texts_of_task(options: Mapping[str, str]) -> str:
@@ -47,7 +52,39 @@ def texts_of_task(options: Mapping[str, str]) -> str:
     return "contexts" if options.get("task") == "language_model" else "sentences"
 
 
-@cache
+def use_labels(labels: Mapping[str, str]) -> None:
+    """Use these labels, by GROUP=OPTION, for the user's options from now on, and no others."""
+    _labels_of_user.clear()
+    _labels_of_user.update(labels)
+
+
+def stored_labels(hydra: Any) -> dict[str, str]:
+    """Return the labels of all options in the user's config folders, by GROUP=OPTION, and the title
+    and the purpose of the experiment if it is in one of these folders.
+
+    Args:
+        hydra: Hydra's node of a config.
+    """
+    sources = hydra.runtime.config_sources
+    folders = [s.path for s in sources if s.schema == "file" and "command-line" in s.provider]
+    labels = {k: label for folder in folders for k, label in _labels_in(Path(folder)).items()}
+    for folder in folders:
+        path = Path(folder, "experiment", f"{hydra.runtime.choices.get('experiment')}.yaml")
+        if path.is_file():
+            labels |= {key: text for key, text in _title_in(path)._asdict().items() if text}
+    return labels
+
+
+@cache  # every run of a sweep asks for them
+def _labels_in(folder: Path) -> dict[str, str]:
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.yaml"))}
+    return {
+        f"{path.parent.relative_to(folder).as_posix()}={path.stem}": label[1].strip()
+        for path, text in texts.items()
+        if (label := LABEL.search(text))
+    }
+
+
 def option_label(group: str, option: str) -> str:
     """Return the label of an option, such as "Pre-LN" for pre_ln in model/residual.
 
@@ -55,9 +92,15 @@ def option_label(group: str, option: str) -> str:
         group: the config group, without a package such as @model.encoder.norm.
         option: the name of the YAML file, without its ending.
     """
+    of_user = _labels_of_user.get(f"{group}={option}")
+    return _label_in_file(group, option) or of_user or spelled(option)
+
+
+@cache
+def _label_in_file(group: str, option: str) -> str:
     path = option_file(group, option)
     label = LABEL.search(path.read_text(encoding="utf-8")) if path else None
-    return label[1].strip() if label else spelled(option)
+    return label[1].strip() if label else ""
 
 
 def spelled(name: str) -> str:
@@ -183,16 +226,19 @@ class Title(NamedTuple):
     purpose: str = ""
 
 
-@cache
-def experiment_title(name: str) -> Title:
+def experiment_title(name: str, labels: Mapping[str, str] | None = None) -> Title:
     """Return the title and the purpose of an experiment.
 
     Args:
-        name: the name of an option of the group `experiment`, or of a YAML file in
-            conf/experiment of the current folder.
+        name: the name of the experiment.
+        labels: the labels that its sweep has stored.
     """
-    if not FILE.fullmatch(name):
-        return Title()
-    path = option_file("experiment", name) or Path("conf", "experiment", f"{name}.yaml")
-    lines = TITLE.findall(path.read_text(encoding="utf-8")) if path.is_file() else []
-    return Title(**dict(lines))
+    if labels and {*Title._fields} & {*labels}:
+        return Title(*(labels.get(key, "") for key in Title._fields))
+    path = option_file("experiment", name) if FILE.fullmatch(name) else None
+    return _title_in(path) if path else Title()
+
+
+@cache
+def _title_in(path: Path) -> Title:
+    return Title(**dict(TITLE.findall(path.read_text(encoding="utf-8"))))

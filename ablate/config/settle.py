@@ -14,7 +14,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, read_write
 
-from ablate.config import precision, scale, screen
+from ablate.config import labels, precision, scale, screen
 from ablate.config.leaves import leaves
 from ablate.config.notice import say_once
 from ablate.errors import UserError
@@ -26,7 +26,8 @@ SOURCES = ("experiment", "scale")  # groups whose options set keys of other grou
 
 def settle(config: DictConfig) -> None:
     """Set the precision and the warm-up that a run will use, and turn a screen (a study that
-    compares many variants with one baseline) into an ordinary study.
+    compares many variants with one baseline) into an ordinary study. The process uses the labels of
+    the user's options from then on.
 
     This function must be called before the identities (config digests) of runs are computed.
 
@@ -36,10 +37,12 @@ def settle(config: DictConfig) -> None:
     """
     words = _overrides(config)
     _refuse_empty(config, words)
+    if (hydra := _hydra_node(config)) is not None:
+        labels.use_labels(labels.stored_labels(hydra))
     if GlobalHydra.instance().is_initialized():
         _announce_replaced(config, words)
         if words:
-            scale.drop_unused(config, _hydra_node(config))
+            scale.drop_unused(config, hydra)
     screen.expand(config)
     precision.settle(config)
     if config.get("probe") is None and OmegaConf.is_dict(config.get("schedule")):

@@ -291,6 +291,7 @@ def _registration(
         "sweep": all_of[0].get("sweep", ""),
         "components": all_of[0].get("components", {}),
         "command": _whole_command(all_of[0].get("command", "")),
+        "labels": all_of[0].get("labels", {}),
         "asked": asked,
     }
     if not whole:

@@ -72,6 +72,8 @@ class Registration(TypedDict):
     sweep: NotRequired[str]
     components: NotRequired[dict[str, str]]  # options of config groups that all arms share
     command: NotRequired[str]
+    # labels of the user's options by GROUP=OPTION, and title and purpose of the user's experiment
+    labels: NotRequired[dict[str, str]]
     part: NotRequired[bool]  # whether this is only a part of a study, without a verdict
 
 

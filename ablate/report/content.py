@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ablate.config.labels import experiment_title, option_label, texts_of_task
+from ablate.config.labels import Title, experiment_title, option_label, texts_of_task
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import ReportedClaim, Run, Verdict
 from ablate.metric.table import Metric, metric_in_words, metric_of
@@ -23,6 +23,11 @@ BUILT_IN = "toy"
 PRECISIONS = {"32-true": "float32", "64-true": "float64", "bf16-mixed": "mixed bfloat16"}
 SPLITS = {"train": "training", "test_long": "long test"}
 DOCUMENT = " (document and section)"  # explains a source that begins with the title of a tutorial
+
+
+def title_of(evidence: Evidence) -> Title:
+    """Return the title and the purpose of the experiment; "" for each that nobody has written."""
+    return experiment_title(evidence.name, evidence.registration.get("labels"))
 
 
 def content(
@@ -44,7 +49,7 @@ def content(
     again = [asked_again(claim, contest) for claim in every]
     return {
         "evidence": evidence,
-        "title": experiment_title(verdict["experiment"]),
+        "title": title_of(evidence),
         "verdict": verdict,
         "warning": slice_warning(verdict),
         "regime": regime(verdict),

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.config.labels import experiment_title
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
 from ablate.phrases import text
 from ablate.progress import track
 from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
-from ablate.report.content import citation, content
+from ablate.report.content import citation, content, title_of
 from ablate.report.draw.style import svg
 from ablate.report.figures import SECTIONS, figures
 from ablate.report.page import markdown, page
@@ -57,7 +56,7 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
         clear_unfinished(written)
     write_json(folder / "verdict.json", seal(verdict))
     write_text(folder / "report.md", report)
-    title = experiment_title(verdict["experiment"]).title or verdict["experiment"]
+    title = title_of(evidence).title or evidence.name
     write_text(folder / "report.html", page(title, report, pictures))
     for name, picture in pictures.items():
         write_text(folder / "figures" / f"{name}.svg", picture)

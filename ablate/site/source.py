@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from ablate.config.labels import experiment_title, option_label
+from ablate.config.labels import Title, experiment_title, option_label
 from ablate.data.text import read_text
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
@@ -53,13 +53,18 @@ class Source:
     @property
     def title(self) -> str:
         """The title of the experiment from its YAML file, else its name."""
-        return experiment_title(self.name).title or self.name.replace("_", " ")
+        return self._heading.title or self.name.replace("_", " ")
 
     @property
     def purpose(self) -> str:
         """The purpose of the experiment in one line from its YAML file, else its first claim."""
         first = self.verdict["claims"][0]["statement"]
-        return experiment_title(self.name).purpose or f"Tests whether this holds: {first}"
+        return self._heading.purpose or f"Tests whether this holds: {first}"
+
+    @property
+    def _heading(self) -> Title:
+        labels = self.evidence.registration.get("labels") if self.evidence else None
+        return experiment_title(self.name, labels)
 
     @property
     def entries(self) -> list[Entry]:

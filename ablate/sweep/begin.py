@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from ablate.config.check import check_groups, check_study_keys
 from ablate.config.explain import searching
 from ablate.config.hydras import check_launcher
+from ablate.config.labels import stored_labels
 from ablate.config.location import CONF
 from ablate.config.screen import expand
 from ablate.config.settle import settle
@@ -62,6 +63,8 @@ def register_study(sweep: PlannedSweep) -> None:
             entry, registered = describe(sweep, about["regime"])
             registration = register(Path(config.paths.results), entry)
         about["registration"] = {**registration, "command": command_of(config)}
+        if labels := stored_labels(config.hydra):
+            about["registration"]["labels"] = labels
         write_about(sweep.folder, about, registered, {})
 
 

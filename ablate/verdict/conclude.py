@@ -10,6 +10,7 @@ from collections.abc import Iterable, Set
 from dataclasses import replace
 from typing import Any, cast
 
+from ablate.config.labels import use_labels
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import split_claims
 from ablate.evidence.outcome import STATUSES
@@ -49,12 +50,14 @@ UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 def conclude(evidence: Evidence) -> Verdict:
     """Return the content of verdict.json: a verdict per claim with runs, the arms, and all caveats.
 
-    If the study differs from the registered study, every verdict is exploratory.
+    If the study differs from the registered study, every verdict is exploratory. Sentences use the
+    labels that the registration stores, and so does the process from then on.
 
     Raises:
         UserError: the recorded BLEU of a run and its statistics per sentence disagree.
     """
     registration = UNREGISTERED | evidence.registration
+    use_labels(registration.get("labels", {}))
     departed = departures(evidence.study, registration, evidence.registered, evidence.runs)
     answerable, waiting = split_claims(evidence.runs, evidence.study)
     primary = next(map(name_of, evidence.study["claims"]), "")
