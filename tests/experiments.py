@@ -4,14 +4,7 @@ import re
 
 import pytest
 
-from ablate.config.catalogue import option_folders
-
-
-def option_files(group):
-    """Return the YAML files of a config group, of ablate and of the catalogue, by their names."""
-    paths = (path for folder in option_folders() for path in folder.glob(f"{group}/*.yaml"))
-    return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
-
+from ablate.config.catalogue import option_files
 
 EXPERIMENTS = option_files("experiment")
 NAMES = [*EXPERIMENTS]

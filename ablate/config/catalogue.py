@@ -85,6 +85,12 @@ def option_folders() -> tuple[Path, ...]:
     return (CONF, *catalogue_folders())
 
 
+def option_files(group: str) -> dict[str, Path]:
+    """Return the YAML files of all options of a group, in the order of their names, by name."""
+    paths = (path for folder in option_folders() for path in folder.glob(f"{group}/*.yaml"))
+    return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
+
+
 def option_file(group: str, name: str) -> Path | None:
     """Return the YAML file of an option of ablate or of the catalogue; None if there is none."""
     paths = (folder / group / f"{name}.yaml" for folder in option_folders())

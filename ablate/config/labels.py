@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ablate.config.catalogue import option_file, option_folders
+from ablate.config.catalogue import option_file, option_files, option_folders
 
 LABEL = re.compile(r"^# label: (.+)$", re.MULTILINE)
 VALUE_LABEL = re.compile(r"^# label (\w+)=(\w+): (.+)$", re.MULTILINE)
@@ -139,7 +139,7 @@ def _labels_of_values() -> dict[str, dict[Any, str]]:
         for key, entry in LABELS.items()
         if isinstance(entry, dict)
     }
-    for path in [path for folder in option_folders() for path in folder.glob("probe/*.yaml")]:
+    for path in option_files("probe").values():
         for key, value, label in VALUE_LABEL.findall(path.read_text(encoding="utf-8")):
             by_key.setdefault(f"probe.{key}", {})[value] = label
     return by_key

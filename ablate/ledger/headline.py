@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
+from ablate.config.catalogue import option_files
 from ablate.config.labels import arm_label, level_label, option_label
-from ablate.config.location import CONF
 from ablate.ledger.places import Gone
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import listed
@@ -283,8 +283,8 @@ def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
 
 @cache
 def _artificial_languages() -> frozenset[str]:
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in CONF.glob("data/*.yaml")}
-    return frozenset(name for name, text in texts.items() if ARTIFICIAL.search(text))
+    texts = ((name, path.read_text("utf-8")) for name, path in option_files("data").items())
+    return frozenset(name for name, text in texts if ARTIFICIAL.search(text))
 
 
 def is_artificial(data: str) -> bool:

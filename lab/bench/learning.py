@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ablate.config.location import CONF
+from ablate.config.catalogue import option_files
 from lab.bench.same_numbers import read_cells
 
 GROUPS = (
@@ -36,11 +36,11 @@ LEFT_OUT = {
     "model/attention": ("linformer", "linformer_narrow"),  # only for the encoder: see OTHERS
     "initial": ("checkpoint", "vectors"),  # both need a file
 }
-ADAPT = ",".join(sorted(p.stem for p in CONF.glob("adapt/*.yaml")))
+ADAPT = ",".join(option_files("adapt"))
 # corpora whose one-word answer needs parts of several layers at the same time: learned late
 LATE = ("hops", "induction", "recall", "xor")
 SYNTHETIC = {
-    p.stem for p in CONF.glob("data/*.yaml") if "synthetic" in p.read_text(encoding="utf-8")
+    name for name, p in option_files("data").items() if "synthetic" in p.read_text(encoding="utf-8")
 }
 AT_ONCE = ",".join(sorted(SYNTHETIC.difference(LATE)))
 LONG = (
@@ -80,8 +80,7 @@ def sweeps() -> Iterator[Sweep]:
     Options in LEFT_OUT are not in the first kind of sweep.
     """
     for group in GROUPS:
-        names = {path.stem for path in CONF.glob(f"{group}/*.yaml")}
-        fit = sorted(names.difference(LEFT_OUT.get(group, ())))
+        fit = [name for name in option_files(group) if name not in LEFT_OUT.get(group, ())]
         yield Sweep("test/bleu", f"{group}={','.join(fit)}")
     yield from OTHERS
 

@@ -8,6 +8,7 @@ import jaxtyping
 import pytest
 from omegaconf import OmegaConf
 
+from ablate.config.catalogue import option_files
 from ablate.config.check import check
 from ablate.config.construct import construct
 from ablate.config.schema import Batching
@@ -20,12 +21,10 @@ from ablate.task.translation import Translation
 from ablate.train.module import Training
 from ablate.train.prepare import make_data
 
-from ..experiments import option_files
-
 CONFIGS = {
     name: node
     for name, path in option_files("data").items()
-    if "ablate.claims.corpus." in (node := OmegaConf.load(path)).get("_target_", "")
+    if "experiments." in (node := OmegaConf.load(path)).get("_target_", "")
 }
 SIZES = {"n_train": 300, "n_validation": 60, "n_test": 60}
 # instances that can be drawn in few ways

@@ -10,7 +10,7 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from ablate.claims.initial.glove import Glove, company
+from ablate.config.catalogue import option_files
 from ablate.config.construct import construct
 from ablate.config.location import CONF
 from ablate.data.pairs import Corpus, Pairs
@@ -21,6 +21,7 @@ from ablate.initial.seeded import initialise
 from ablate.model.build import build
 from ablate.record.files import read_tensors, seal, write_json, write_tensors
 from ablate.record.identity import digest, parts
+from experiments.pretrained_embeddings.glove import Glove, company
 
 LINES = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze schläft ."]
 OTHERS = ["ein Hund läuft .", "zwei Hunde laufen schnell .", "die Katze frisst ."]
@@ -70,9 +71,9 @@ def from_file(path, side="src"):
     return construct({"_target_": target, "file": str(path), "side": side})
 
 
-@pytest.mark.parametrize("level", sorted(path.stem for path in CONF.glob("initial/*.yaml")))
+@pytest.mark.parametrize("level", option_files("initial"))
 def test_every_level_says_what_it_is(level):
-    target = OmegaConf.load(CONF / f"initial/{level}.yaml")._target_
+    target = OmegaConf.load(option_files("initial")[level])._target_
     text = import_module(target.rpartition(".")[0]).__doc__
     assert all(part in text for part in ("Equation:", "Source:", "What differs:", "What to expect"))
     assert re.search(r"arXiv:\d{4}\.\d{4,5}|doi:10\.", text)

@@ -5,6 +5,7 @@ optimisers.
 import pytest
 import torch
 
+from ablate.config.catalogue import option_folders
 from ablate.errors import UserError
 from ablate.testing import checks
 from ablate.testing.level import CONF, SMALL, model_config
@@ -17,7 +18,8 @@ PLACES = {
     )
     for level in ("linformer", "linformer_narrow")
 }
-CHECKS = checks(CONF, PLACES)
+FOLDERS = [f for f in option_folders() if [*f.glob("model/*/*.yaml"), *f.glob("loss/*.yaml")]]
+CHECKS = [check for folder in FOLDERS for check in checks(folder, PLACES)]
 LEVELS = {str(check.level): check.level for check in CHECKS}
 
 
@@ -36,8 +38,8 @@ def test_law(check):
 @pytest.mark.parametrize("name", [name for name in LEVELS if not name.startswith("optimizer")])
 def test_the_folder_mirrors_the_class(name):
     group = LEVELS[name].group.replace("/", ".")
-    places = (f"ablate.{group}.", f"ablate.claims.{group}.")
-    assert LEVELS[name].config._target_.startswith(places)
+    place = f"ablate.{group}." if LEVELS[name].folder == CONF else "experiments."
+    assert LEVELS[name].config._target_.startswith(place)
 
 
 @pytest.mark.parametrize(

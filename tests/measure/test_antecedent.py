@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from ablate.claims.corpus.pronouns import PRONOUN, antecedent, gender, turned
-from ablate.claims.measure.antecedent import Antecedent, cut, flipping, inside, rightly, twins
 from ablate.errors import UserError
 from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
+from experiments.pronouns.corpus import PRONOUN, antecedent, gender, turned
+from experiments.pronouns.measure import Antecedent, cut, flipping, inside, rightly, twins
 
 SENTENCE = ["thing3", "verb1", "living2", "because", "it", "was", "tired0"]
 

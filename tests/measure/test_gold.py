@@ -5,10 +5,10 @@ from zlib import crc32
 
 import pytest
 
-from ablate.claims.measure.gold import gold, sentences
 from ablate.data.toy import mirel, sodak
 from ablate.data.toy.corpus import USUAL
 from ablate.data.toy.speaker import Speaker
+from experiments.shared.measure.gold import gold, sentences
 from lab.constructions import CONSTRUCTIONS
 
 

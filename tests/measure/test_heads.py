@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy.spatial.distance import jensenshannon
 
-from ablate.claims.measure.heads import distance
+from experiments.what_heads_do.heads import distance
 
 
 def weights(*heads):

@@ -6,20 +6,20 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
-from ablate.claims.measure.embeddings import Embeddings
-from ablate.claims.measure.gold import sentences
-from ablate.claims.measure.heads import Heads
-from ablate.claims.measure.inside import watched
-from ablate.claims.measure.layers import Layers, without_last_layer
-from ablate.claims.measure.positions import Positions
-from ablate.claims.measure.pruning import Pruning, nll
-from ablate.claims.measure.words import read
 from ablate.errors import UserError
 from ablate.model.attention.multi_head import SelfAttention
 from ablate.train.module import Training
 from ablate.train.prepare import make_model, prepare_data
 from ablate.train.resolve import resolve
 from ablate.train.run import run
+from experiments.positions_inside.measure import Positions
+from experiments.shared.measure.gold import sentences
+from experiments.shared.measure.inside import watched
+from experiments.shared.measure.layers import Layers, without_last_layer
+from experiments.shared.measure.pruning import Pruning, nll
+from experiments.shared.measure.words import read
+from experiments.what_embeddings_learn.measure import Embeddings
+from experiments.what_heads_do.heads import Heads
 
 
 @pytest.fixture

@@ -5,13 +5,17 @@ import math
 import pytest
 import torch
 
-from ablate.claims.measure.alignment import rightly, shares
-from ablate.claims.measure.embeddings import above_largest_class, best_dimension, neighbours
-from ablate.claims.measure.gold import Gold, sentences
-from ablate.claims.measure.heads import profiles_apart
-from ablate.claims.measure.links import offset_links
-from ablate.claims.measure.positions import linear_r2, share_of_groups
-from ablate.claims.measure.words import between_words, hits
+from experiments.cross_attention_alignment.measure import rightly, shares
+from experiments.positions_inside.measure import linear_r2, share_of_groups
+from experiments.shared.measure.gold import Gold, sentences
+from experiments.shared.measure.links import offset_links
+from experiments.shared.measure.words import between_words, hits
+from experiments.what_embeddings_learn.measure import (
+    above_largest_class,
+    best_dimension,
+    neighbours,
+)
+from experiments.what_heads_do.heads import profiles_apart
 
 
 @pytest.fixture

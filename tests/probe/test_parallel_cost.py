@@ -74,7 +74,9 @@ def test_jacobi_takes_no_more_passes_than_greedy(measure):
 
 
 def test_another_translation_is_noticed(measure, monkeypatch):
-    monkeypatch.setattr("ablate.claims.search.jacobi.settled", lambda guess, *_: guess[:, 0] > 0)
+    monkeypatch.setattr(
+        "experiments.parallel_decoding.search.settled", lambda guess, *_: guess[:, 0] > 0
+    )
     assert measure("decoding_passes", draws=3, length=6, sentences=4)["different"] > 0
 
 

@@ -5,9 +5,8 @@ import torch
 from omegaconf import OmegaConf
 
 from ablate.claims.probe.draws import each_replaced
+from ablate.config.catalogue import option_files
 from ablate.errors import UserError
-
-from ..experiments import option_files
 
 NOTHING = 1e-12
 SOMETHING = 1e-3

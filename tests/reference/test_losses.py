@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.claims.loss.difference import Difference
-from ablate.claims.loss.padding_counted import PaddingCounted
-from ablate.claims.loss.sparsemax import Sparsemax
 from ablate.errors import UserError
 from ablate.loss.kl import KullbackLeibler
 from ablate.loss.label_smoothing import TARGETS, LabelSmoothing
 from ablate.model.head import linear as head
 from ablate.model.head.linear import LinearHead
+from experiments.padding_counted.loss import PaddingCounted
+from experiments.shared.loss.difference import Difference
+from experiments.shared.loss.sparsemax import Sparsemax
 
 LOSSES = {
     **{f"kl_{name}": KullbackLeibler(epsilon=0.1, target=name) for name in TARGETS},

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from ablate.claims.loss.padding_counted import PaddingCounted
 from ablate.data.batch import Batch
 from ablate.initial.seeded import initialise
 from ablate.loss.cross_entropy import CrossEntropy
@@ -16,6 +15,7 @@ from ablate.task.translation import Translation
 from ablate.train.module import Training
 from ablate.train.resolve import resolve
 from ablate.train.run import run
+from experiments.padding_counted.loss import PaddingCounted
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import inspect
 import pytest
 import torch
 
-from ablate.claims.search.jacobi import Jacobi
 from ablate.data.vocabulary import BOS, EOS, PAD
 from ablate.initial.seeded import initialise
 from ablate.model.base import Seq2Seq
@@ -13,6 +12,7 @@ from ablate.model.build import build
 from ablate.search import base
 from ablate.search.beam import Beam
 from ablate.search.greedy import Greedy
+from experiments.parallel_decoding.search import Jacobi
 
 VOCABULARY = 300
 

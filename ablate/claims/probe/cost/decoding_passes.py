@@ -13,11 +13,11 @@ from typing import Any
 import torch
 
 from ablate.claims.probe.draws import RandomModels
-from ablate.claims.search.jacobi import Jacobi
 from ablate.config.limits import Count
 from ablate.model.base import Model
 from ablate.probe.sentences import random_sentences
 from ablate.search.greedy import Greedy
+from experiments.parallel_decoding.search import Jacobi
 
 LIMITS = {"max_ratio": 1.5, "max_extra": 10}
 

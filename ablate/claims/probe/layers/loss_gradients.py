@@ -18,8 +18,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.claims.loss.difference import Difference
-from ablate.claims.loss.sparsemax import sparsemax
 from ablate.claims.probe.draws import Measured, RandomModels, moved
 from ablate.config.limits import Range
 from ablate.data.vocabulary import PAD
@@ -27,6 +25,8 @@ from ablate.loss.base import Loss
 from ablate.loss.cross_entropy import CrossEntropy
 from ablate.loss.label_smoothing import LabelSmoothing
 from ablate.model.transformer import Transformer
+from experiments.shared.loss.difference import Difference
+from experiments.shared.loss.sparsemax import sparsemax
 
 EPSILON, TARGET = 0.1, "not_true_nor_pad"
 DEVIATION = 3.0
