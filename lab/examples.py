@@ -23,10 +23,10 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: a page cannot be written.
     """
-    from ablate.claims.example.block import names, read
-    from ablate.claims.example.page import index, page
-    from ablate.claims.example.recompute import registered_rule
     from ablate.record.files import write_text
+    from experiments.worked_examples.block import names, read
+    from experiments.worked_examples.page import index, page
+    from experiments.worked_examples.recompute import registered_rule
 
     rule, examples = registered_rule(), [read(name) for name in names()]
     if not arguments.to:

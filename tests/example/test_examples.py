@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.claims.example.block import Block, Example, names, read
-from ablate.claims.example.page import index, page
-from ablate.claims.example.recompute import (
+from ablate.errors import UserError
+from experiments.worked_examples.block import Block, Example, names, read
+from experiments.worked_examples.page import index, page
+from experiments.worked_examples.recompute import (
     broken,
     chain,
     count_changed_numbers,
@@ -17,9 +18,8 @@ from ablate.claims.example.recompute import (
     totals,
     unequal_twins,
 )
-from ablate.claims.example.slips import slip
-from ablate.claims.example.transcribe import find_text, rows
-from ablate.errors import UserError
+from experiments.worked_examples.slips import slip
+from experiments.worked_examples.transcribe import find_text, rows
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ROOT.parent / "shared" / "documents"

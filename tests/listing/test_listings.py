@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ablate.claims.listing.child import attempt, refuse, surroundings
-from ablate.claims.listing.exams import EXAMS
-from ablate.claims.listing.source import names, read, source, text
 from ablate.errors import UserError
+from experiments.listings.child import attempt, refuse, surroundings
+from experiments.listings.exams import EXAMS
+from experiments.listings.source import names, read, source, text
 
 DOCUMENTS = Path(__file__).parents[3] / "shared" / "documents"
 at_hand = pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the documents are not at hand")

@@ -18,7 +18,7 @@ CONTROLS = (
 
 @pytest.fixture
 def probed(measure, monkeypatch):
-    from ablate.claims.probe.attention import divided_heads
+    from experiments.shared.probe import divided_heads
 
     monkeypatch.setattr(divided_heads, "SIZES", range(1, 5))
     return lambda *overrides: measure("attention_algebra", "model.n_layers=1", *overrides, **SMALL)
@@ -57,8 +57,8 @@ def test_queries_keys_and_values_of_other_words_are_seen(probed, monkeypatch, n_
 
 @torch.no_grad()
 def test_only_heads_that_are_together_wider_change_the_shape():
-    from ablate.claims.probe.attention.attention_algebra import shapes
-    from ablate.claims.probe.attention.divided_heads import with_heads
+    from experiments.attention_algebra.probe import shapes
+    from experiments.shared.probe.divided_heads import with_heads
 
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(3, 4, generator=generator, dtype=torch.float64)
@@ -68,7 +68,7 @@ def test_only_heads_that_are_together_wider_change_the_shape():
 
 
 def test_a_split_that_nothing_checks():
-    from ablate.claims.probe.attention.divided_heads import splits
+    from experiments.shared.probe.divided_heads import splits
 
     assert splits(10, 4)  # 8 words of 10 numbers are 80, also ten pseudo-words of 4 x 2
     assert not splits(7, 3)

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from ablate.claims.probe.cost.counting import counted
-from ablate.claims.probe.cost.of_work import made
-from ablate.claims.probe.cost.operations import Operations
-from ablate.claims.probe.cost.peak_memory import PeakMemory
-from ablate.claims.probe.cost.seconds import Seconds
-from ablate.claims.probe.cost.works import EQUAL, WORKS, Sizes, Work
 from ablate.errors import UserError
 from ablate.model import product
 from ablate.model.attention.linformer import Linformer
 from ablate.model.product import has_onednn
+from experiments.length_memory.probe import PeakMemory
+from experiments.shared.cost.counting import counted
+from experiments.shared.cost.of_work import made
+from experiments.shared.cost.operations import Operations
+from experiments.shared.cost.seconds import Seconds
+from experiments.shared.cost.works import EQUAL, WORKS, Sizes, Work
 
 N, D = 64, 32
 SIZES = dict(length=N, sentences=1, d_model=D, n_heads=2)
@@ -73,7 +73,7 @@ def test_another_result_is_noticed(monkeypatch):
 
 def test_a_result_that_is_not_a_number_is_reported(monkeypatch):
     apart = iter([0.0, 0.0, 0.0, 1.0, math.nan, math.nan, math.nan, math.nan])
-    monkeypatch.setattr("ablate.claims.probe.cost.operations.apart", lambda *_: next(apart))
+    monkeypatch.setattr("experiments.shared.cost.operations.apart", lambda *_: next(apart))
     metrics = operations("flash", **FEW)
     assert all(math.isnan(metrics[name]) for name in ("error_float64", "control"))
 
@@ -150,7 +150,7 @@ def test_memory_of_the_system():
 def test_seconds_are_the_median_of_single_calls(monkeypatch):
     ticks = iter([3.0 * tick for tick in range(20)])
     monkeypatch.setattr("ablate.probe.others.STAT", Path("no such file"))
-    monkeypatch.setattr("ablate.claims.probe.cost.seconds.time.perf_counter", lambda: next(ticks))
+    monkeypatch.setattr("experiments.shared.cost.seconds.time.perf_counter", lambda: next(ticks))
     metrics = Seconds(work="rest", **SIZES, seed=0, repeats=3)(None)
     assert metrics == {"seconds": 3, "log2_seconds": math.log2(3)}
 

@@ -33,7 +33,7 @@ def test_one_layer_has_nothing_to_compare_layers_by(cut):
 
 @pytest.mark.parametrize("part", ["key", "value"])
 def test_decoder_layers_with_the_same_keys_or_values_are_noticed(cut, monkeypatch, part):
-    from ablate.claims.probe.dependence import dataflow
+    from experiments.dataflow import probe as dataflow
 
     plain = dataflow.trace
 
@@ -52,7 +52,7 @@ def test_stacks_of_different_depths_cannot_be_compared_by_layer(cut):
 
 
 def test_without_another_source_layers_of_the_encoder_change_nothing(cut, monkeypatch):
-    from ablate.claims.probe.dependence.dataflow import Edges
+    from experiments.dataflow.probe import Edges
 
     plain = Edges.__init__
 

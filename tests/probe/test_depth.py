@@ -68,7 +68,7 @@ def test_layers_are_what_the_stack_computes(deep, monkeypatch):
         return stream if i > 3 else plain(self, i, stream, sublayer, real)
 
     monkeypatch.setattr(PostLN, "through", idle_at_the_end)
-    monkeypatch.setattr("ablate.claims.probe.layers.depth.gradients", lambda *given: {})
+    monkeypatch.setattr("experiments.shared.probe.depth.gradients", lambda *given: {})
     metrics = deep()
     assert metrics["layer_cosine"] == pytest.approx(1)
     assert metrics["deletion"] == 0
@@ -78,7 +78,7 @@ def test_layers_are_what_the_stack_computes(deep, monkeypatch):
     "option", ["model.share_layers=all", "model/block=parallel", "model/values=first_layer"]
 )
 def test_every_use_of_a_layer_is_a_layer(deep, option, monkeypatch):
-    from ablate.claims.probe.layers import depth
+    from experiments.shared.probe import depth
 
     outputs, after_each_layer = [], depth.after_each_layer
 
@@ -95,7 +95,7 @@ def test_every_use_of_a_layer_is_a_layer(deep, option, monkeypatch):
 
 
 def test_gradients_are_those_of_the_outputs_of_the_layers(deep, monkeypatch):
-    from ablate.claims.probe.layers import depth
+    from experiments.shared.probe import depth
 
     slopes, gradients = [], depth.gradients
 
@@ -114,7 +114,7 @@ def test_gradients_are_those_of_the_outputs_of_the_layers(deep, monkeypatch):
 
 
 def test_gradients_that_are_not_numbers_do_not_pass(deep, monkeypatch):
-    from ablate.claims.probe.layers import depth
+    from experiments.shared.probe import depth
 
     monkeypatch.setattr(depth, "norm", lambda parts: torch.tensor(math.nan))
     assert math.isnan(deep()["vanishing"])

@@ -35,8 +35,8 @@ def test_what_is_always_so_and_what_is_not(probed):
 
 @torch.no_grad()
 def test_the_worst_word_is_worse_than_any_of_many():
-    from ablate.claims.probe.attention.divided_heads import with_heads
-    from ablate.claims.probe.attention.dot_product_powers import scores, three_maps, worst
+    from experiments.dot_product_powers.probe import scores, three_maps, worst
+    from experiments.shared.probe.divided_heads import with_heads
 
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, 3, generator=generator, dtype=torch.float64)
@@ -59,7 +59,7 @@ def test_a_softmax_that_cannot_be_sharp_is_seen(probed, monkeypatch):
 
 @torch.no_grad()
 def test_neighbours_of_different_weights_are_tried(monkeypatch):
-    from ablate.claims.probe.attention import hand_set_heads
+    from experiments.dot_product_powers import hand_set_heads
 
     plain, recorded = hand_set_heads.weights_and_scores, []
 
@@ -92,9 +92,9 @@ def test_other_heads_and_values_in_the_scores_are_seen(probed, monkeypatch):
 
 @torch.no_grad()
 def test_outputs_that_are_not_numbers_are_reported(monkeypatch):
-    from ablate.claims.probe.attention import hand_set_heads, identical_heads
-    from ablate.claims.probe.attention.dot_product_powers import DotProductPowers
-    from ablate.claims.probe.draws import reduced
+    from experiments.dot_product_powers import hand_set_heads, identical_heads
+    from experiments.dot_product_powers.probe import DotProductPowers
+    from experiments.shared.probe.draws import reduced
 
     for module, function, arguments, names in (
         (identical_heads, identical_heads.identical_heads, (torch.ones(3, 4).double(),), OF_HEADS),

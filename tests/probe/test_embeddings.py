@@ -11,12 +11,12 @@ TEXT = ["the cat sees dogs", "a dog sees the cats", "cats run", "the dogs see a 
 
 @pytest.fixture
 def probed(compose):
-    from ablate.claims.probe.layers.embeddings import Embeddings
     from ablate.config.construct import construct
     from ablate.data.pairs import Corpus, Pairs
     from ablate.data.tokenizer import Tokenizers
     from ablate.initial.seeded import initialise
     from ablate.model.build import build
+    from experiments.embedding_algebra.probe import Embeddings
 
     class Few(Corpus):
         languages, splits = ("en", "zz"), ("train", "test")

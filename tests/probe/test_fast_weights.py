@@ -9,7 +9,7 @@ OTHERS = ("uncausal_error", "softmax_error", "delta_error", "roles_swapped", "gr
 
 @pytest.fixture
 def probed(measure, monkeypatch):
-    from ablate.claims.probe.attention import fast_weights
+    from experiments.fast_weights import probe as fast_weights
 
     monkeypatch.setattr(fast_weights, "UPDATES", 5)
 

@@ -43,7 +43,7 @@ def test_heads_have_no_biases_if_the_model_has_none(trained):
 
 
 def test_weights_that_are_not_numbers_are_reported(trained, monkeypatch):
-    from ablate.claims.probe.attention import heads_in_training
+    from experiments.heads_in_training import probe as heads_in_training
 
     values = iter([0.0] * 4 + [math.nan] * 4)
     monkeypatch.setattr(heads_in_training, "apart", lambda model: next(values))

@@ -76,7 +76,7 @@ def test_only_maps_by_their_rows_depend_on_the_width(measure):
 
 
 def test_equal_scores_have_no_deviation():
-    from ablate.claims.probe.attention.initial_scores import deviation
+    from experiments.initial_scores.probe import deviation
 
     q, k = torch.ones(2, 1, 1, 3, 4)
     assert deviation(q, k) == 0

@@ -22,7 +22,7 @@ def test_a_form_that_does_not_run_has_a_difference_of_one(measure, monkeypatch, 
             "repaired": {"gap": 0.0, "perturbed": 2.0},
         }
 
-    monkeypatch.setattr("ablate.claims.probe.documents.listing.examine_listing", examine)
+    monkeypatch.setattr("experiments.listings.probe.examine_listing", examine)
     measured = measure("listing", listing="mt_norm", documents=tmp_path)
     assert measured == {
         **{"printed_runs": 0.0, "printed_gap": 1.0, "crash_only_runs": 1.0},

@@ -24,14 +24,14 @@ def test_fills_agree_where_a_key_is_left(measure):
 
 
 def test_a_fill_that_is_too_small_is_noticed(measure, monkeypatch):
-    from ablate.claims.probe.masks import mask_fills
+    from experiments.masks_2 import mask_fills
 
     monkeypatch.setattr(mask_fills, "FILLS", (-1.0, *mask_fills.COMPARED))
     assert measure("mask_fills", draws=1)["weight_float32"] > SOMETHING
 
 
 def test_weights_that_are_not_numbers_are_the_largest(measure, monkeypatch):
-    from ablate.claims.probe.masks import mask_fills
+    from experiments.masks_2 import mask_fills
 
     plain = mask_fills.applied
 
@@ -57,7 +57,7 @@ def test_places_of_the_look_ahead_mask(measure):
 
 
 def test_source_words_are_replaced_under_the_causal_mask(measure, monkeypatch):
-    from ablate.claims.probe.masks import causal_masks
+    from experiments.masks_2 import causal_masks
 
     source = measure("causal_masks", draws=1)["source"]
     monkeypatch.setattr(causal_masks, "WAYS", causal_masks.WAYS[::-1])  # the last is "before"
@@ -157,7 +157,7 @@ def test_a_mask_that_torch_would_not_apply_is_noticed(measure, monkeypatch):
 
 
 def test_writing_to_a_row_of_a_copy_changes_no_other_row(monkeypatch):
-    from ablate.claims.probe.layers.torch_library import expand
+    from experiments.torch_library.probe import expand
 
     monkeypatch.setattr(torch.Tensor, "expand", lambda row, length, _: row.repeat(length, 1))
     assert expand(4)["other_rows_written"] == 0

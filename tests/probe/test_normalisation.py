@@ -3,7 +3,7 @@
 import pytest
 from torch.nn import functional as F
 
-from ablate.claims.probe.layers.normalisation import formula
+from experiments.normalisation.probe import formula
 
 SMALL = dict(draws=2, length=3)
 

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from ablate.claims.probe.cost.decoding_passes import DecodingPasses
-from ablate.claims.probe.cost.dependent_steps import DependentSteps
 from ablate.errors import UserError
 from ablate.model.transformer import Transformer
+from experiments.decoding_passes.probe import DecodingPasses
+from experiments.parallel_cost.probe import DependentSteps
 
 DATA = ("data.n_train=40", "data.n_validation=4", "data.n_test=4", "data.n_test_long=4")
 BRIEF = dict(lines=12, tokens=60, repeats=1, draws=2)

@@ -4,9 +4,9 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from ablate.claims.probe.draws import each_replaced
 from ablate.config.catalogue import option_files
 from ablate.errors import UserError
+from experiments.shared.probe.draws import each_replaced
 
 NOTHING = 1e-12
 SOMETHING = 1e-3

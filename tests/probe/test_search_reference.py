@@ -36,7 +36,7 @@ def test_a_search_that_takes_the_second_best_is_seen(probed, monkeypatch):
 
 
 def test_controls_are_what_a_beam_that_is_too_small_measures(probed, monkeypatch):
-    from ablate.claims.probe.search import search_reference
+    from experiments.search_reference import probe as search_reference
 
     expected, plain = probed(), search_reference.n_best
 

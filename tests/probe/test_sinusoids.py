@@ -46,8 +46,8 @@ def test_halves_rename_columns_and_other_frequencies_do_not(probed):
 
 
 def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
-    from ablate.claims.probe.positions.spelled import every_column
     from ablate.model.position.sinusoidal import Sinusoidal
+    from experiments.position_formula_2.spelled import every_column
 
     monkeypatch.setattr(Sinusoidal, "formula", lambda self, at, width: every_column(at, width))
     metrics = probed("sinusoidal")
@@ -55,7 +55,7 @@ def test_sines_and_cosines_of_other_frequencies_are_seen(probed, monkeypatch):
 
 
 def test_values_that_are_not_numbers_are_the_largest(probed, monkeypatch):
-    from ablate.claims.probe.positions import waves
+    from experiments.position_formula_2 import waves
 
     plain, sums = waves.frequencies, iter([0.5, math.nan])
     monkeypatch.setattr(waves, "best_sum", lambda *parts: next(sums))
@@ -75,7 +75,7 @@ def test_positions_that_repeat_are_seen(probed, monkeypatch):
 
 
 def test_how_many_positions_share_their_encoding():
-    from ablate.claims.probe.positions.distinct import sharing
+    from experiments.position_formula_2.distinct import sharing
 
     table = torch.tensor([[0.0, 0, 1, 1, 2], [5, 5, 5, 6, 5], [1, 1, 1, 1, 1], [0, 0, 0, 0, 0]])
 

@@ -56,7 +56,7 @@ def test_positions_put_distance_into_scores(probed, position):
 
 
 def test_states_that_are_not_numbers_are_reported(probed, monkeypatch):
-    from ablate.claims.probe.dependence.who_sees_whom import WhoSeesWhom
+    from experiments.who_sees_whom.probe import WhoSeesWhom
 
     plain, factors = WhoSeesWhom.draw, iter([1.0, math.nan])
 

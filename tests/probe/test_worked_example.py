@@ -1,6 +1,6 @@
 """The probe of worked examples."""
 
-from ablate.claims.example.block import names
+from experiments.worked_examples.block import names
 
 
 def test_all_entries_are_counted_once(measure):
@@ -17,5 +17,5 @@ def test_all_entries_are_counted_once(measure):
 def test_a_check_of_rows_that_accepts_any_sum_is_noticed(measure, monkeypatch):
     metrics = measure("worked_example", example="attention")
     assert metrics["rows_off"] == 0 < metrics["rows_off_control"]
-    monkeypatch.setattr("ablate.claims.example.recompute.SLACK", 1.0)
+    monkeypatch.setattr("experiments.worked_examples.recompute.SLACK", 1.0)
     assert measure("worked_example", example="attention")["rows_off_control"] == 0

@@ -9,7 +9,6 @@ from torch import nn
 
 @pytest.mark.parametrize("n_keys", [6, 19])
 def test_multi_head_attention(n_keys):
-    from ablate.claims.probe.layers.torch_twin import attention_pairs
     from ablate.model.attention.explicit import Explicit
     from ablate.model.attention.multi_head import CrossAttention
     from ablate.model.inspect import weights_of
@@ -17,6 +16,7 @@ def test_multi_head_attention(n_keys):
     from ablate.model.padding.columns import Columns
     from ablate.model.position.none import NoPosition
     from ablate.model.sublayer import LayerContext, Memory
+    from experiments.blocks_against_torch.torch_twin import attention_pairs
 
     kernel = Explicit(d_head=4, dropout=0.0, scale="sqrt_d_head", fill="zero_output")
     ours = CrossAttention(d_model=12, n_heads=3, d_head=4, kernel=kernel, padding=Columns())

@@ -14,8 +14,8 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-5}
     ],
 )
 def test_outputs_and_gradients(transformer, residual, attention, causal):
-    from ablate.claims.probe.layers.torch_twin import pairs, run_twins, twin
     from ablate.model.sublayer import Memory
+    from experiments.blocks_against_torch.torch_twin import pairs, run_twins, twin
 
     model = transformer(residual, attention, causal)
     encoder, decoder = twin(model.encoder), twin(model.decoder)

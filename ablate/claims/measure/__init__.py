@@ -1,1 +1,0 @@
-"""Measurements of trained models, each for one experiment."""

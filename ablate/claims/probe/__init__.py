@@ -1,1 +1,0 @@
-"""Probes (measurements of untrained models), each for one experiment, in folders by topic."""

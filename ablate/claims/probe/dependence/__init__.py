@@ -1,1 +1,0 @@
-"""Probes (measurements of untrained models) about which outputs depend on which inputs."""

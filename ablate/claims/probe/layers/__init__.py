@@ -1,1 +1,0 @@
-"""Probes (measurements of untrained models) about layers, norms, embeddings and losses."""

@@ -1,1 +1,0 @@
-"""Probes (measurements of untrained models) about causal masks and padding masks."""

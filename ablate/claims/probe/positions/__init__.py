@@ -1,1 +1,0 @@
-"""Probes (measurements of untrained models) about position encodings."""
