@@ -10,6 +10,8 @@ from ablate.config.catalogue import catalogue, catalogue_folders, option_file
 from ablate.config.trust import check_targets
 from ablate.errors import UserError
 
+from ..experiments import forget_catalogue
+
 SHIFTED = """
 from ablate.model.position.base import Position
 
@@ -37,11 +39,6 @@ name: shifts
 """
 
 
-def forget():
-    for function in (module.catalogue, module.catalogue_folders):
-        function.cache_clear()
-
-
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project with a catalogue, as the folder in which somebody works."""
@@ -58,10 +55,10 @@ def project(tmp_path, monkeypatch):
         (folder / name).write_text(text)
     monkeypatch.chdir(folder)
     monkeypatch.setattr("sys.path", [*sys.path])
-    forget()
+    forget_catalogue()
     yield folder
     monkeypatch.undo()  # back to the folder in which the catalogue of this repository is found
-    forget()
+    forget_catalogue()
     catalogue_folders()
     for name in [name for name in sys.modules if name.partition(".")[0] == "their_work"]:
         del sys.modules[name]
@@ -71,7 +68,7 @@ def test_it_is_found_from_every_folder_of_the_project(project, monkeypatch):
     monkeypatch.chdir(project / "notes")  # whose pyproject.toml says nothing of ablate
     assert catalogue() == project / "their_work"
     assert catalogue_folders() == tuple(project / "their_work" / f for f in ("conf", "first/conf"))
-    forget()
+    forget_catalogue()
     monkeypatch.chdir(project.parent)
     assert catalogue() is None and catalogue_folders() == ()
 
@@ -136,5 +133,5 @@ def test_pythons_own_switch_keeps_the_project_out(project, monkeypatch):
 
 
 def test_this_repository_has_one():
-    forget()
+    forget_catalogue()
     assert catalogue() == Path(__file__).resolve().parents[2] / "experiments"

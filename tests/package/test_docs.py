@@ -155,7 +155,7 @@ def checkout(tmp_path, monkeypatch, here):
         for variant, norm, loss in (("relu", "layer_norm", 1.5), ("swiglu", "rms_norm", 1.4))
     ]
     header = "variant,model/norm,seed,val_loss,test/bleu\n"
-    shutil.copytree(ROOT / "docs" / "template" / "conf", tmp_path / "conf")
+    shutil.copytree(ROOT / "docs" / "template" / "experiments" / "conf", tmp_path / "conf")
     (tmp_path / "runs.csv").write_text(header + "".join(rows))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))

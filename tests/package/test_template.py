@@ -1,4 +1,4 @@
-"""The package that docs/template shows: copied, tested by its own tests, run to a verdict."""
+"""The project that docs/template shows: copied, tested by its own tests, run to a verdict."""
 
 import json
 import os
@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from ablate.config.catalogue import catalogue_folders
+
+from ..experiments import forget_catalogue
+
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "docs" / "template"
 NAME = "scaled_positions"
@@ -24,7 +28,11 @@ def template(tmp_path, monkeypatch):
     shutil.copytree(TEMPLATE, folder, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
+    forget_catalogue()
     yield folder
+    monkeypatch.undo()  # back to the folder in which the catalogue of this repository is found
+    forget_catalogue()
+    catalogue_folders()
     for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
         del sys.modules[name]
 
@@ -38,7 +46,7 @@ def typed(folder):
 def test_its_level_keeps_the_laws(template):
     from ablate.testing import checks
 
-    laws = checks("conf")
+    laws = checks("experiments/conf")
     assert {str(check.level) for check in laws} == {"model/position=scaled"}
     assert len(laws) == 11
     for check in laws:
@@ -50,7 +58,7 @@ def test_its_level_goes_through_the_regime_of_language_models(template, command)
     assert "scaled" not in {path.stem for path in (ROOT / "conf").glob("model/position/*.yaml")}
     (template / "play.txt").write_text("the cat and\n\na dog or the\n\n" * 60)
     status, printed, error = command(
-        *("--config-dir", "conf", "scale=language", "model/position=scaled", "logger=none"),
+        *("scale=language", "model/position=scaled", "logger=none"),
         *("data=text", "data.files=[play.txt]", "data.documents=paragraph"),
         *("model.n_layers=1", "model.d_model=16", "model.d_ff=32", "model.n_heads=2"),
         *("batch.context=8", "batch.tokens=64", "batch.eval_tokens=64"),
@@ -111,7 +119,7 @@ def test_its_commands_run_as_they_are_typed(template, small):
         "OMP_NUM_THREADS": "1",
     }
     for words in commands:
-        smaller = small if "--config-dir" in words else []
+        smaller = small if "ablate" in words else []
         done = subprocess.run(
             [*words, *smaller], env=environment, capture_output=True, text=True, check=False
         )

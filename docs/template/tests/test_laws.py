@@ -1,4 +1,4 @@
-"""Test all laws of ablate for the options in conf."""
+"""Test all laws of ablate for the options in experiments/conf."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from ablate.testing import checks
 
-CONF = Path(__file__).parents[1] / "conf"
+CONF = Path(__file__).parents[1] / "experiments" / "conf"
 
 
 @pytest.mark.parametrize("check", checks(CONF), ids=str)
