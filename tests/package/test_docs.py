@@ -53,9 +53,10 @@ def test_every_command_is_there():
 
 
 def test_every_override_is_accepted():
-    assert len(runs()) > 10
+    lines = [words for words in runs() if "scaled" not in " ".join(words)]  # of the template
+    assert len(lines) > 10
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        for overrides in runs():
+        for overrides in lines:
             config = hydra.compose("config", [*overrides, "hydra.sweeper.params=null"])
             expand(config)
             check(config)
@@ -124,9 +125,9 @@ ELSEWHERE = {
     **{
         line: ("the files of the template", "tests/package/test_template.py")
         for line in (
-            "plan --config-dir conf +experiment=scaled_positions",
-            "--config-dir conf +experiment=scaled_positions -m",
-            "--config-dir conf model/position=scaled logger=none",
+            "plan +experiment=scaled_positions",
+            "+experiment=scaled_positions -m",
+            "model/position=scaled logger=none",
         )
     },
 }
