@@ -52,8 +52,9 @@ class Headline:
 
     Args:
         word: one of HEADLINES.
-        on: for a mixed result, the properties in which a supported and a refuted setting differ;
-            for a claim that is not testable, the kind of reason, such as "definition".
+        on: for a mixed result, the properties in which a supported and a refuted setting differ, or
+            the factor of a trend that reverses; for a claim that is not testable, the kind of
+            reason, such as "definition".
         deciding: the verdicts that determine the word: those at the longest budget of each setting.
         beside: verdicts that do not count: shorter budgets, artificial languages if there is real
             text, readings that no document states, exploratory verdicts on a reading that has
@@ -144,10 +145,12 @@ def headline(
     universal = bool(UNIVERSAL.search(statement)) and _has_counterexample(counted)
     wanting = bool(real_text) and _artificial_alone(chosen)
     wanting |= _exploratory_alone(chosen)
+    reversal = _reversal(counted) if word == SUPPORTED else ""
+    word = MIXED if reversal else word
     final = UNDECIDED if wanting else REFUTED if universal else word
     return Headline(
         word=final,
-        on=_strongest_contrast(counted) if final == MIXED else "",
+        on=(reversal or _strongest_contrast(counted)) if final == MIXED else "",
         deciding=chosen,
         beside=tuple(finding for finding in findings if finding not in chosen),
         verdicts=verdicts,
@@ -297,6 +300,7 @@ NOUNS = {
     "model/residual": "the residual connections (Pre-LN or Post-LN)",
     "initial": "the initial values",
     "probe.stack": "the stack",
+    "tokenizer.vocab_size": "the size of the vocabulary",
 }  # config keys whose last part is not a noun, in words
 # The parts in which settings may differ, in the order in which a headline names them.
 PARTS: dict[str, Callable[[Finding], object]] = {
@@ -355,6 +359,19 @@ def _place(finding: Finding, compared: Sequence[Finding]) -> str:
 
 def _name(key: str) -> str:
     return NOUNS.get(key, f"the {key.rpartition('/')[2]}")
+
+
+def _reversal(counted: Counted) -> str:
+    """Return where a supported trend reverses, with the name of its factor; "" if none reverses.
+
+    A trend is an average over all levels of a factor.
+    """
+    reversals = (
+        f"{_name(finding.arms)} (the trend reverses {finding.reversal})"
+        for finding, word in counted
+        if word == SUPPORTED and finding.reversal
+    )
+    return next(reversals, "")
 
 
 def _strongest_contrast(counted: Counted) -> str:

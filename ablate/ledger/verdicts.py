@@ -35,6 +35,7 @@ from ablate.verdict.decision import (
     needs_no_training,
     read_verdict,
     side,
+    trend_reversal,
     was_trained,
 )
 from ablate.verdict.replication import Replication, asked_again, read_contest
@@ -96,6 +97,7 @@ class Finding:
     device: str = ""
     arms: str = ""  # the compared arms
     margin: float = 0.0  # 0 if the claim has no margin
+    reversal: str = ""  # neighbouring levels between which a supported trend reverses
     asked: Reading | None = None  # the judged meaning and its source, if there are several
 
     @property
@@ -266,6 +268,7 @@ def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
         conditions=_pairs(conditions),
         components=_pairs(whole.get("components") or {}),
         arms=_arms(claim),
+        reversal=trend_reversal(claim, whole),
     )
 
 

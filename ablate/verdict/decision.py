@@ -10,11 +10,13 @@ effect below 0, *the other way round*.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ablate.errors import UserError
 from ablate.evidence.types import Entry, Verdict
+from ablate.phrases import listed
 from ablate.stats.ties import above, at_most
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
@@ -137,3 +139,31 @@ def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
         if "short" in claim:
             short: Any = claim["short"]  # has the keys of an entry that differ
             yield cast(AnEntry, {**claim, **short})
+
+
+def trend_reversal(claim: Entry, whole: Verdict) -> str:
+    """Return the neighbouring levels between which the mean of a supported trend changes against
+    the claim, such as "from 1,024 subwords to 4,096 subwords".
+
+    The result is "" if there are none, or if the verdict is about a short budget, because the means
+    of the arms are those of the long one.
+    """
+    short = claim.get("short")
+    if claim["kind"] != "trend" or claim["verdict"] != SUPPORTED or claim.get("minus"):
+        return ""
+    if short and claim["steps"] == short["steps"]:
+        return ""
+    over, metric, where = claim["over"], claim["metric"], claim.get("where") or {}
+    sign = 1 if claim["better"] == "higher" else -1
+    means = sorted(
+        (float(str(arm["levels"][over])), sign * arm["metrics"][metric]["mean"], arm["label"])
+        for arm in whole["arms"]
+        if {**arm["levels"], **where} == arm["levels"] and metric in arm["metrics"]
+    )
+    return listed(
+        [
+            f"from {first} to {second}"
+            for (level, before, first), (other, after, second) in pairwise(means)
+            if level != other and above(before, after)
+        ]
+    )

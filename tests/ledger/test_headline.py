@@ -12,6 +12,7 @@ from ablate.ledger.headline import Headline, distance, headline, is_artificial
 from ablate.ledger.places import PROJECT
 from ablate.ledger.text import bounds, detail, limits, marked
 from ablate.ledger.verdicts import Finding, collect
+from ablate.verdict.decision import trend_reversal
 
 PLAIN = "Pre-LN translates better than Post-LN."
 FINDING = Finding(
@@ -82,6 +83,9 @@ LONG = {"steps": "3000"}
         # remarks count where there is nothing else
         ([finding(), finding("refuted", reading="ours", asked=OURS)], "supported"),
         ([finding("refuted", reading="ours", asked=OURS)], "refuted"),
+        # a trend that is supported on average reverses between two levels
+        ([finding(kind="trend", reversal="from 1 to 2")], "mixed"),
+        ([finding(reversal="from 1 to 2"), finding("inconclusive", size="x")], "undecided"),
         # exploratory verdicts count for a reading that has no other verdict, and never alone
         ([finding(), finding("refuted", size="x", exploratory=True)], "supported"),
         ([finding(), finding("refuted", reading="b", exploratory=True)], "mixed"),
@@ -154,6 +158,35 @@ def test_a_mixed_result_names_what_it_depends_on(change, named):
     result = headline(PLAIN, [finding(trained=False), finding("refuted", **change)])
     assert (result.word, result.on) == ("mixed", named)
     assert named in marked(result) and named in detail(result)
+
+
+def test_a_mixed_trend_says_where_it_reverses():
+    trend = finding(kind="trend", arms="model.n_heads", reversal="from 4 heads to 8 heads")
+    assert "n_heads (the trend reverses from 4 heads to 8 heads)" in marked(
+        headline(PLAIN, [trend])
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reversal"),
+    [
+        ({}, "from b to c"),
+        ({"better": "lower"}, "from a to b"),
+        ({"verdict": "inconclusive"}, ""),
+        ({"steps": 60, "short": {"steps": 60}}, ""),
+        ({"steps": 600, "short": {"steps": 60}}, "from b to c"),
+        ({"where": {"data": "copy"}}, ""),
+    ],
+)
+def test_a_trend_reverses_where_the_mean_changes_against_the_claim(changes, reversal):
+    means = {"c": (16, 0.7), "a": (1, 0.2), "b": (4, 0.9), "d": (64, 0.7 + 1e-16)}
+    arms = [
+        {"label": name, "levels": {"h": h, "data": "toy"}, "metrics": {"m": {"mean": mean}}}
+        for name, (h, mean) in means.items()
+    ]
+    claim = {"kind": "trend", "verdict": "supported", "over": "h", "metric": "m"}
+    whole = {"arms": [*arms, {"label": "e", "levels": {"h": 9}, "metrics": {}}]}
+    assert trend_reversal({**claim, "better": "higher", **changes}, whole) == reversal
 
 
 def test_readings_that_ask_the_same_sentence_depend_on_their_conditions():
