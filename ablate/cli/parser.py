@@ -144,8 +144,8 @@ class Parser(argparse.ArgumentParser):
         """
         about = "folder of a finished run: results/runs/..."
         self.add_key("checkpoint", about, PATH, required=True)
-        self.add_key("threads", "CPU threads", whole(1), 1)
-        self.add_key("device", "cpu, cuda, cuda:1, ...", default="cpu")
+        self.add_key("threads", "CPU threads; default: those of the run", whole(1))
+        self.add_key("device", "cpu, cuda, cuda:1, ...; default: as the run")
         about = (
             "packages of your own whose components the run's config may name, or full names of "
             "classes; their code will run"

@@ -8,6 +8,7 @@ import yaml
 from hydra.utils import get_object
 from jaxtyping import Int
 from omegaconf import DictConfig
+from pytorch_lightning.plugins.precision import Precision
 from torch import Tensor
 
 from ablate.config.trust import check_targets
@@ -19,6 +20,7 @@ from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.search.sampling import Sampling
 from ablate.task.base import Task
+from ablate.train.precision import precision_plugin
 from ablate.train.restore import Restored
 
 BETWEEN = "\n\n"  # text in place of an end token between two documents
@@ -32,6 +34,7 @@ class Writer:
         context: largest number of tokens that the model reads.
         packed: whether the model was trained on contexts in which documents follow each other. If
             not, a text begins with BOS and ends with the first end token.
+        precision: plug-in with the context in which the model is called.
         separator: text between two documents of a prompt; None: a prompt is a single document.
     """
 
@@ -40,6 +43,7 @@ class Writer:
     task: Task
     context: int
     packed: bool
+    precision: Precision
     separator: str | None = None
 
     def documents(self, prompt: str) -> list[str]:
@@ -74,7 +78,9 @@ class Writer:
     ) -> Int[Tensor, " B"]:
         device = next(self.model.parameters()).device
         inputs = self.task.inputs_of(texts[:, -self.context :].to(device))
-        return sampling(self.model.head(self.model(inputs)[:, -1]).cpu(), generator)
+        with self.precision.forward_context():
+            logits = self.model.head(self.model(inputs)[:, -1])
+        return sampling(logits.cpu(), generator)
 
     def _text(self, ids: list[int]) -> str:
         documents: list[list[int]] = [[]]
@@ -101,7 +107,8 @@ def make_writer(
     limits = [config.batch.context or config.batch.max_length]
     limits += [limit for limit in model.limits().values() if limit is not None]
     packed = config.batch.context is not None
-    return Writer(model, tokenizer, task, min(limits), packed, separator)
+    precision = precision_plugin(config.trainer.precision, next(model.parameters()).device)
+    return Writer(model, tokenizer, task, min(limits), packed, precision, separator)
 
 
 def writer_of(run: Restored) -> Writer:

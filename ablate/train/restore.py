@@ -9,40 +9,58 @@ import torch
 import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pytorch_lightning.plugins.precision import Precision
 
 from ablate.config.construct import BuildError, construct
 from ablate.config.hints import unknown
-from ablate.config.schema import Batching
+from ablate.config.limits import PRECISIONS
+from ablate.config.schema import Config
 from ablate.config.trust import check_targets
 from ablate.data.tokenizer import Tokenizers
 from ablate.errors import UserError, first_line
 from ablate.model.base import Model
 from ablate.model.build import build
+from ablate.model.product import choose_products
 from ablate.process import keep_memory
 from ablate.record.files import check_links
 from ablate.record.sealed import read_result
 from ablate.record.weights import load_weights
 from ablate.search.base import Search
 from ablate.task.base import Task
+from ablate.train.precision import precision_plugin
+
+VALUES = ("seed", "replicate", "threads", "products")  # single keys of a config that are used
+TRAINER = ("precision", "accelerator")  # keys of the trainer that are used
+USED = ("model", "adapt", "search", "batch", "task", *VALUES, "trainer")
+# types and, for runs of older versions, values of missing keys
+SCHEMA = OmegaConf.masked_copy(OmegaConf.structured(Config), ["batch", *VALUES])
 
 
 @dataclass(frozen=True)
 class Restored:
     """The trained model of a finished run, with its vocabularies and the nodes of its config that
     are needed to use the model.
+
+    The model has the types of the run. It must be called in the context that
+    `precision.forward_context` returns.
     """
 
     folder: Path
-    config: DictConfig  # its nodes model, adapt, search, batch and task
+    config: DictConfig  # the nodes of `USED`
     model: Model
     tokenizers: Tokenizers
     task: Task
     search: Search
     device: str
+    precision: Precision
 
 
 def restore(
-    folder: Path, settings: Mapping[str, object], trust: list[str], device: str, threads: int
+    folder: Path,
+    settings: Mapping[str, object],
+    trust: list[str],
+    device: str | None = None,
+    threads: int | None = None,
 ) -> Restored:
     """Return the trained model of a finished run.
 
@@ -50,8 +68,8 @@ def restore(
         folder: folder of the run.
         settings: values that replace keys of the run's decoding search.
         trust: packages outside ablate and torch whose classes the run's config may construct.
-        device: device of the model.
-        threads: number of threads of torch.
+        device: device of the model; None: as in the run, or the CPU if this machine has no GPU.
+        threads: number of threads of torch; None: that of the run.
 
     Raises:
         UserError: a file of the run is missing or damaged, its config would construct a class that
@@ -68,11 +86,13 @@ def restore(
             f"checkpoint is {str(folder)!r}, which has no result.json of a training: give the "
             "folder of a finished run"
         )
-    torch.set_num_threads(threads)
+    torch.set_num_threads(threads or config.threads)
+    choose_products(config.products)
     keep_memory()
     tokenizers = read_tokenizers(folder / "tokenizer")
     try:
         task: Task = construct(config.task)
+        task.begin(tokenizers)
         search: Search = construct(config.search)
         model = build(
             config.model,
@@ -83,16 +103,24 @@ def restore(
         construct(config.adapt)(model, 0)
     except BuildError as error:
         raise UserError(f"no model can be built from {folder / 'config.yaml'}: {error}") from None
-    load_weights(model, folder / "weights.pt", record["weights"], model.obsolete)
+    device = device or device_of(config.trainer.accelerator)
     try:
-        model.to(device)
+        precision = precision_plugin(config.trainer.precision, device)
+        precision.convert_module(model.to(device))
     except (RuntimeError, AssertionError) as error:  # torch uses both for a missing device
         raise UserError(f"device={device} cannot be used here: {first_line(error)}") from None
-    return Restored(folder, config, model.eval(), tokenizers, task, search, device)
+    load_weights(model, folder / "weights.pt", record["weights"], model.obsolete)
+    return Restored(folder, config, model.eval(), tokenizers, task, search, device, precision)
+
+
+def device_of(accelerator: str) -> str:
+    """Return the device of a run with this `trainer.accelerator`, or cpu if it is not here."""
+    devices = {"cuda": torch.cuda, "mps": torch.backends.mps} if accelerator != "cpu" else {}
+    return next((name for name, kind in devices.items() if kind.is_available()), "cpu")
 
 
 def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) -> DictConfig:
-    """Return the nodes model, adapt, search, batch and task of a run's config.
+    """Return the nodes `USED` of a run's config.
 
     Args:
         folder: folder of the run.
@@ -114,9 +142,8 @@ def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) 
             raise UserError(unknown(f"search.{key}", parts["search"]))
         parts["search"][key] = value
     check_targets(parts, trust)  # no other part of the config is ever built
-    schema = {"batch": OmegaConf.structured(Batching)}
     try:
-        merged = OmegaConf.merge(schema, parts)
+        merged = OmegaConf.merge(SCHEMA, parts)
     except OmegaConfBaseException as error:
         raise _no_config(path, error) from None
     assert isinstance(merged, DictConfig)
@@ -135,7 +162,12 @@ def _read_parts(path: Path) -> dict[str, dict[Any, Any]]:
             # a few lines of nested aliases expand to millions of values
             raise ValueError("it has aliases, which a run never writes")
         plain: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
-        return {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch", "task")}
+        nodes = {key: dict(plain[key]) for key in ("model", "adapt", "search", "batch", "task")}
+        values = {key: plain[key] for key in VALUES if key in plain}
+        trainer = {key: str(plain["trainer"].get(key, "auto")) for key in TRAINER}
+        if trainer["precision"] not in PRECISIONS:
+            raise ValueError(f"trainer.precision={trainer['precision']} is unknown")
+        return {**nodes, **values, "trainer": trainer}
     except Exception as error:  # YAML can have any shape
         raise _no_config(path, error) from None
 

@@ -26,6 +26,7 @@ from ablate.train.evaluate import evaluate
 from ablate.train.interruption import Interruption
 from ablate.train.job import Job
 from ablate.train.module import Training
+from ablate.train.precision import precision_plugin
 from ablate.train.prepare import make_model, parameters, prepare_data
 from ablate.train.resume import RunState, StateKeeper, last_saved, state_path
 from ablate.train.summary import announce, conclude, introduce
@@ -120,6 +121,8 @@ def trained_before(record: Record, model: Model) -> Result | None:
     trained = record.result()
     if trained is None:
         return None
+    # before the weights are loaded, so that float64 values are not rounded to float32
+    precision_plugin(record.config.trainer.precision, "cpu").convert_module(model)
     try:
         load_weights(model, record.weights, trained["weights"])
     except UserError as error:

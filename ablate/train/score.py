@@ -8,6 +8,7 @@ from ablate.data.module import TextData
 from ablate.data.pairs import Corpus
 from ablate.data.tokenizer import Given
 from ablate.errors import UserError
+from ablate.seeding import seed_of
 from ablate.train.compatibility import READ, check_sources
 from ablate.train.module import text_of
 from ablate.train.prepare import make_data
@@ -17,7 +18,8 @@ from ablate.train.restore import Restored
 def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str, float]:
     """Return every metric that a test of the run on this split would compute, by name.
 
-    The vocabulary, the batches and the decoding search are those of the run.
+    The vocabulary, the batches, the random draws of the task, the precision and the decoding search
+    are those of the run.
 
     Raises:
         UserError: there is no such split, or its text does not fit the run.
@@ -35,7 +37,9 @@ def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str
     evaluation.begin(text)
     with torch.inference_mode():
         for batch in data.evaluation_loader(split):
-            evaluation.update(run.model, move_data_to_device(batch, run.device), run.search, text)
+            moved = move_data_to_device(batch, run.device)
+            with run.precision.forward_context():
+                evaluation.update(run.model, moved, run.search, text)
     return evaluation.compute()
 
 
@@ -56,6 +60,7 @@ def evaluation_data(run: Restored, corpus: Corpus, split: str, cache_dir: str) -
             "has no line feed: choose data=language or data=parallel"
         )
     scheme, batch = Given(run.tokenizers, (split,)), OmegaConf.to_object(run.config.batch)
-    data = make_data(run.task, corpus, scheme, batch, cache_dir=cache_dir, seed=0)
+    seed = seed_of(run.config)
+    data = make_data(run.task, corpus, scheme, batch, cache_dir=cache_dir, seed=seed)
     data.check_evaluation(split)
     return data

@@ -26,7 +26,9 @@ def translate(run: Restored, lines: list[str]) -> tuple[list[str], list[bool]]:
     if real := [i for i, line in enumerate(lines) if line.strip()]:
         ids = [torch.tensor([*rows[i][: most - 1], EOS]) for i in real]
         src = pad_sequence(ids, batch_first=True, padding_value=PAD).to(run.device)
-        translations = run.tokenizers.tgt.decode_lines(run.search(run.model, src))
+        with run.precision.forward_context():
+            hypotheses = run.search(run.model, src)
+        translations = run.tokenizers.tgt.decode_lines(hypotheses)
         for i, text in zip(real, translations, strict=True):
             texts[i] = text
     return texts, [len(row) >= most for row in rows]

@@ -121,7 +121,8 @@ def translations(task: Training, count: int) -> list[list[int | str]]:
     and translation.
     """
     batch = task.data.first_lines("validation", count)
-    outputs = task.job.validation_search(task.model, batch.inputs.src.to(task.device))
+    with task.trainer.precision_plugin.forward_context():
+        outputs = task.job.validation_search(task.model, batch.inputs.src.to(task.device))
     hypotheses = task.data.tokenizers.tgt.decode_lines(outputs)
     sources, references = task.data.sources("validation"), task.data.references("validation")
     return [

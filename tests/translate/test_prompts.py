@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from pytorch_lightning.plugins.precision import Precision
 
 LINES = ["the cat sat", "a dog ran"] * 20
 LATER = ["Ann:\nthe cat", "Bob:\na dog"] * 20
@@ -45,7 +46,9 @@ def make(tmp_path):
         (tmp_path / "config.yaml").write_text(f"data: {{{node}}}\n", encoding="utf-8")
         model = Recorder(vocabulary.encode_batch([text])[0][0], vocabulary.size)
         task = LanguageModel(attention="context")
-        writer = Writer(model, vocabulary, task, 99, packed, separator_of(tmp_path, vocabulary))
+        writer = Writer(
+            model, vocabulary, task, 99, packed, Precision(), separator_of(tmp_path, vocabulary)
+        )
 
         def write(prompt):
             return writer(prompt, count=1, tokens=2, sampling=Sampling(0, None), seed=1)[0]

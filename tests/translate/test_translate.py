@@ -9,6 +9,7 @@ import pytest
 import torch
 import yaml
 from omegaconf import OmegaConf
+from pytorch_lightning.plugins.precision import Precision
 
 from ablate.cli.main import main
 from ablate.data.scheme.byte import Byte
@@ -50,7 +51,7 @@ def echo(max_length):
     model, search, task = (create_autospec(kind, instance=True) for kind in (Model, Search, Task))
     search.side_effect = lambda model, src: src.tolist()
     config = OmegaConf.create({"batch": {"max_length": max_length}})
-    return Restored(Path("run"), config, model, tokenizers, task, search, "cpu")
+    return Restored(Path("run"), config, model, tokenizers, task, search, "cpu", Precision())
 
 
 def text_of(lines) -> bytes:
