@@ -9,6 +9,7 @@ that its key requires. All names are checked before any of them is imported.
 """
 
 import functools
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from ablate.config.check import INSTANTIATE_KEYS, load
 from ablate.config.location import CONF
 from ablate.errors import UserError
 
+UNTRUSTED = "which is not trusted"
+LIBRARIES = ("ablate", "torch", "pytorch_lightning")  # these packages are never the user's own
 Words = dict[str, object]  # keys that Hydra's instantiate interprets: _target_, _partial_, ...
 
 
@@ -45,7 +48,7 @@ def check_targets(config: Mapping[str, object], trust: Sequence[str]) -> None:
     foreign = [(k, words) for k, words in _nodes(config, "") if not _is_allowed(words, _levels(k))]
     for key, words in foreign:
         if not _lies_in(words.get("_target_"), trust):
-            raise _refusal(key, words, "which is not trusted")
+            raise _refusal(key, words, UNTRUSTED)
     for key, words in foreign:  # importing a package executes its code, so this comes last
         if words["_target_"] not in trust:
             _check_kind(key, words, trust)
@@ -154,8 +157,14 @@ def _lies_in(name: Any, trust: Sequence[str]) -> bool:
 def _refusal(key: str, words: Words, why: str) -> UserError:
     settings = " and ".join(f"{name}={value!r}" for name, value in words.items())
     allowed = dict.fromkeys(str(level["_target_"]) for level in _levels(key))
+    package = str(words.get("_target_", "")).partition(".")[0]
+    may_be_of_user = package.isidentifier() and package not in (
+        *LIBRARIES,
+        *sys.stdlib_module_names,
+    )
+    own = f"if you wrote the package {package}, add trust={package}, which runs its code; "
     return UserError(
-        f"{key} has {settings}, {why}, so it is refused; {key} allows "
-        f"{', '.join(allowed) or 'no class'}. If you trust another class or package, name it with "
-        "trust=[NAME]"
+        f"{key} has {settings}, {why}, so it is refused: "
+        f"{own if why == UNTRUSTED and may_be_of_user else ''}"
+        f"{key} allows {', '.join(allowed) or 'no class'}"
     )

@@ -1,5 +1,6 @@
 """What the config of a run from elsewhere may build: what the config tree builds there."""
 
+import re
 import sys
 
 import pytest
@@ -129,7 +130,7 @@ def test_nothing_is_imported_before_all_names_are_trusted(my_parts):
         search("my_parts.Mine") | {"model": {"_target_": "os.system"}},
     ):
         trust = [] if "model" not in config else ["my_parts"]
-        with pytest.raises(UserError, match=r"trust=\["):
+        with pytest.raises(UserError, match="not trusted"):
             check_targets(config, trust)
         assert my_parts not in sys.modules
     with pytest.raises(UserError, match="not trusted"):
@@ -137,6 +138,16 @@ def test_nothing_is_imported_before_all_names_are_trusted(my_parts):
     with pytest.raises(UserError, match="not trusted"):
         check_targets(search("my_parts.Mine"), ["my_part", "parts", "my_parts.Min"])
     assert my_parts not in sys.modules
+
+
+def test_a_refusal_names_the_argument_that_accepts_a_package_of_the_user(my_parts):
+    with pytest.raises(UserError) as refusal:
+        check_targets(search("my_parts.Mine"), [])
+    (argument,) = re.findall(r"trust=(\w+)", str(refusal.value))
+    check_targets(search("my_parts.Mine"), [argument])
+    with pytest.raises(UserError) as refusal:  # a class of ablate, but not there
+        check_targets(search("ablate.loss.kl.KLDivergence"), [])
+    assert "trust=" not in str(refusal.value)
 
 
 def test_a_trusted_package_gives_classes_of_the_interface(my_parts):
