@@ -316,6 +316,17 @@ def test_an_arm_made_with_different_code_is_a_caveat(claim, arms, evidence, code
     assert all("Pre-LN" in caveat and "Post-LN" not in caveat for caveat in added)
 
 
+def test_older_runs_of_several_sweeps_that_do_not_record_their_code_are_a_caveat(
+    claim, arms, evidence
+):
+    runs = arms([1.0, 2.0], [1.5, 2.0])
+    pooled = [run | {"replicate": run["seed"]} for run in runs]
+    coded = [run | {"code": "a"} for run in pooled]
+    plain, older, newer = (conclude(evidence(x, claim()))["caveats"] for x in (runs, pooled, coded))
+    assert len(older) == len(plain) + 1
+    assert newer == plain
+
+
 @pytest.mark.parametrize(("busy", "warned"), [(0.0, False), (0.1, False), (1.4, True)])
 def test_times_beside_other_work_are_a_caveat(arms, claim, evidence, busy, warned):
     runs = arms(*CLOSE)

@@ -221,14 +221,22 @@ def _of_runs(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[str]:
 
 
 def _of_code(evidence: Evidence) -> Iterator[str]:
-    """Yield a caveat on arms whose runs, or whose tuning runs, were made with different code."""
-    kinds = (by_label(runs) for runs in (evidence.runs, evidence.screening))
-    arms = {label: 0 for kind in kinds for label, runs in kind.items() if differ_in_code(runs)}
-    if arms:
+    """Yield a caveat on arms whose runs, or whose tuning runs, were made with different code, and
+    on arms with runs of several sweeps that do not record their code.
+    """
+    arms = [*by_label(evidence.runs).items(), *by_label(evidence.screening).items()]
+    mixed = dict.fromkeys(quoted(label) for label, runs in arms if differ_in_code(runs))
+    if mixed:
         yield (
-            f"Runs of the same arm were made with different code, libraries, initial weights, data "
-            f"or devices ({listed([quoted(arm) for arm in arms])}). So the differences between "
-            "these runs are more than run-to-run variation."
+            "Runs of the same arm were made with different code, libraries, initial weights, data "
+            f"or devices ({listed([*mixed])}). So the differences between these runs are more than "
+            "run-to-run variation."
+        )
+    older = [[run for run in runs if "code" not in run] for _, runs in arms]
+    if any(len({run.get("replicate") for run in runs}) > 1 for runs in older):
+        yield (
+            "The runs of an arm come from several sweeps, and do not record whether they executed "
+            "the same code."
         )
 
 
