@@ -52,7 +52,7 @@ class AblateLauncher(Launcher):
             UserError: a cell has a wrong config, or the workers of the engine ended too early.
             SystemExit: other workers hold the remaining cells, and this worker may not wait.
         """
-        from ablate.plan.wording import say_doubts
+        from ablate.plan.power import say_doubts
         from ablate.sweep.launch import launch
 
         return launch(self.context, self.config, job_overrides, say_doubts)

@@ -139,7 +139,7 @@ def test_the_version_is_that_of_the_package(command):
         (["legder"], "ablate: unknown command legder: did you mean ledger? allowed here is "),
         (["site", "more"], "ablate site: unknown argument more: allowed here is to="),
         (["ledger", "--alle"], "ablate ledger: unknown argument --alle: allowed here is word="),
-        (["plan", "minutes=nan"], "ablate plan: minutes=nan: it must be a whole number"),
+        (["plan", "sample=nan"], "ablate plan: sample=nan: it must be true or false"),
     ],
 )
 def test_a_mistake_is_one_sentence(command, words, sentence):

@@ -117,7 +117,7 @@ def test_a_plan_takes_the_flags_that_training_takes(command, own_folder, monkeyp
 
 def test_a_plan_shows_the_config_as_training_does(command, own_folder):
     shown = command(
-        "plan", "--config-dir", own_folder, "+flavour=sweet", "--cfg", "job", "minutes=3"
+        "plan", "--config-dir", own_folder, "+flavour=sweet", "--cfg", "job", "sample=true"
     )
     assert shown[0] == 0 and "name: sweet" in shown[1]
 

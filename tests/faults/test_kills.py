@@ -12,9 +12,9 @@ import pytest
 
 from .conftest import STUDY, TINY, records, verdicts
 
-KILLS = {"plan": 6, "sweep": 10, "race": 8, "judge": 6}
+KILLS = {"sweep": 10, "race": 8, "judge": 6}
 # Kills that a command is likely to meet on its way; one that judges begins anew after each.
-LIVES = {"plan": 2, "sweep": 3, "race": 3, "judge": 1}
+LIVES = {"sweep": 3, "race": 3, "judge": 1}
 POLL = 0.005  # seconds between two looks
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -55,8 +55,6 @@ def begin(start, small, tmp_path):
 
     def started(kind, case):
         words = [*small, *TINY, *STUDY, f"paths.results={case}"]
-        if kind == "plan":
-            return start("plan", *words, "sample=true")
         if kind == "judge":
             (sweep,) = (tmp_path / "quiet sweep").glob("sweeps/*/*")
             return start("judge", sweep, f"to={case}")
@@ -75,13 +73,7 @@ def over(processes):
 
 
 def left(kind, case):
-    """What counts of what a command has left; nothing half written is among it.
-
-    A short run that is timed already is not opened again, which would clear it.
-    """
-    if kind == "plan":
-        timed = (records(folder) for folder in (case / "samples").iterdir())  # one of each variant
-        return {name: record for sample in timed for name, record in sample.items()}
+    """What counts of what a command has left; nothing half written is among it."""
     assert not [*case.rglob(".*@*")]
     if kind == "judge":
         return {str(p.relative_to(case)): p.read_bytes() for p in case.rglob("*") if p.is_file()}
@@ -89,11 +81,6 @@ def left(kind, case):
     # of a command that had ended already
     assert all(conclusion == concluded[0] for conclusion in concluded)
     return records(case), concluded[0]
-
-
-def same(kind, result, whole):
-    """Whether it is the same; a plan that is made again knows arms by what was timed before."""
-    return result.items() <= whole.items() if kind == "plan" else result == whole
 
 
 @pytest.fixture
@@ -140,13 +127,13 @@ def killed(begin):
 
 @pytest.mark.parametrize("kind", KILLS)
 def test_what_is_killed_ends_as_what_was_not(quietly, killed, tmp_path, kind):
-    of_sweep = quietly("sweep") if kind != "plan" else None
+    of_sweep = quietly("sweep")
     whole, total = of_sweep if kind in ("sweep", "race") else quietly(kind)
     rng, kills, cases = random.Random(kind), [], 0
     while len(kills) < KILLS[kind]:  # what comes to its end makes room for another one
         cases += 1
         case = tmp_path / f"killed {cases}"
         places = killed(kind, case, KILLS[kind] - len(kills), rng, total)
-        assert same(kind, left(kind, case), whole)
+        assert left(kind, case) == whole
         kills += [f"{kind:5} {cases:2}  {where}" for where in places]
     print("\n", *kills, f"{len(kills)} kills of {cases} cases of {kind}: as without", sep="\n")

@@ -70,8 +70,6 @@ WORDS = {
     "plan": [
         *SMALL,
         f"+experiment={NAME}",
-        "minutes=1",
-        "minutes=x",
         "seed=1,2",
         "sample=x",
     ],

@@ -6,50 +6,42 @@ import threading
 
 import pytest
 
-from ablate.plan.plan import _steps
-from ablate.plan.sample import SHORT
+from ablate.plan.sample import SHORT, _read
+from ablate.record.files import seal, write_json
 from ablate.train.resolve import shorten
 
 ONE = ("+experiment=relu_vs_linear", "budget.short=null")
 SWEEP = (*ONE, "seed=0,1")
 
 
-def test_a_plan_checks_everything_and_starts_nothing(small, command, compose, tmp_path):
-    from ablate.train.resolve import resolve
-    from ablate.train.run import run
+@pytest.fixture
+def planned(command, small):
+    """Return the plan of a sweep as data."""
 
+    def called(*words):
+        status, out, error = command("plan", *small, *words, "--json")
+        assert status == 0, error
+        return json.loads(out)
+
+    return called
+
+
+def test_a_plan_checks_everything_and_starts_nothing(small, command, tmp_path):
     status, out, err = command("plan", *small, *SWEEP)
     assert (status, err) == (0, "")
-    assert "relu_vs_linear: 4 runs of 2 arms, 2 seeds each; 0 are done" in out
+    assert "relu_vs_linear: 4 runs of 2 arms and 2 seeds; 0 are done" in out
     assert "time: unknown for 2 arms" in out
-    assert "ffn_nonlinearity_needed, superiority: unknown: no earlier runs" in out
     assert not [*(tmp_path / "results").iterdir()]
-    run(resolve(compose(*small, *ONE, "model/feed_forward=linear", "seed=1")))
-    _, out, _ = command("plan", *small, *SWEEP, "minutes=1")
-    assert "2 seeds each; 1 are done" in out
-    assert "1 earlier run of this variant" in out
-    assert "1 earlier run of other variants of this size" in out
-    assert "wall time: " in out
-    assert "; the time of one arm is taken from other arms, which may be slower" in out
-    assert "interim" not in out
-    assert "\nIn 1 minutes: " in out
-    assert "The run-to-run variation is unknown for: ffn_nonlinearity_needed." in out
-    _, out, _ = command("plan", *small, *ONE, "budget.seeds=12")
-    assert "; less if interim analyses after 4 and 8 seeds end some arms" in out
 
 
-def test_a_plan_is_printed_as_data(small, command):
-    status, out, _ = command("plan", *small, *SWEEP, "--json")
-    (plan,) = json.loads(out).values()
-    assert status == 0
-    assert (plan["name"], plan["seeds"]) == ("relu_vs_linear", 2)
-    assert [(arm["cells"], arm["done"]) for arm in plan["arms"]] == [(2, 0), (2, 0)]
-    assert len(plan["claims"]) == 1
-
-
-def test_a_claim_is_named_with_its_reading(small, command):
-    _, out, _ = command("plan", *small, *SWEEP, "study.claims.0.reading=alone")
-    assert "ffn_nonlinearity_needed (alone), superiority: unknown" in out
+def test_the_time_is_that_of_an_earlier_sweep_in_this_setting(planned, small, command, here):
+    assert command(*small, *ONE, "seed=0,1,2", "-m")[0] == 0
+    plan = planned(*ONE, "seed=range(6)")
+    assert [(arm["runs"], arm["done"]) for arm in plan["arms"]] == [(6, 3), (6, 3)]
+    seconds = [arm["seconds_each"] for arm in plan["arms"]]
+    assert plan["wall_seconds"] >= max(seconds) > 0
+    assert [claim["unit"] for claim in plan["claims"]] == ["standard deviations"]  # none learned
+    assert planned(*ONE, "seed=range(6)", "budget.steps=5")["wall_seconds"] is None
 
 
 def test_what_cannot_work_is_said_as_the_sweep_would(small, command):
@@ -57,48 +49,22 @@ def test_what_cannot_work_is_said_as_the_sweep_would(small, command):
     status, _, err = command("plan", *small, *SWEEP, "study.claims.0.kind=equality")
     assert status == 2
     assert "kind=equality; allowed is exact" in err
-    status, _, err = command("plan", *small, *SWEEP, "minutes=soon")
-    assert "ablate plan: minutes=soon: it must be a whole number, at least 1" in err
 
 
-def test_every_variant_is_timed_once_by_a_short_run_of_its_own(
-    small, command, monkeypatch, tmp_path
-):
+def test_every_arm_is_timed_once_by_a_short_run_of_its_own(small, command, monkeypatch):
     asked = []
 
     def failing(words, **kwargs):
         asked.append(words)
-        return subprocess.CompletedProcess(words, 2 * (len(asked) == 2), "", "ablate: no memory\n")
+        return subprocess.CompletedProcess(words, 2, "", "ablate: no memory\n")
 
     monkeypatch.setattr("ablate.plan.sample.subprocess.run", failing)
     status, out, err = command("plan", *small, *SWEEP, "sample=true", "n_jobs=1", "-m")
     assert status == 2
-    assert "the short run of model/feed_forward=linear" in err
-    assert "failed: ablate: no memory" in err
-    assert len(asked) == 2
+    assert "the short run of model/feed_forward=relu seed=0 failed: ablate: no memory" in err
+    assert 1 <= len(asked) <= 2
     for words in asked:
         assert {"budget.steps=30", "study=null", "logger=none"} < set(words)
-    places = {words[-1].rpartition("/")[0] for words in asked}
-    assert places == {f"paths.results={tmp_path / 'results'}/samples"}
-    assert len({words[-1] for words in asked}) == 2
-    assert out.count("timing ") == 2
-
-
-def test_an_arm_that_was_only_guessed_is_timed_too(small, command, compose, monkeypatch):
-    from ablate.train.resolve import resolve
-    from ablate.train.run import run
-
-    run(resolve(compose(*small, *ONE, "model/feed_forward=linear", "seed=1")))
-    asked = []
-
-    def done(words, **kwargs):
-        asked.append(words)
-        return subprocess.CompletedProcess(words, 0, "", "")
-
-    monkeypatch.setattr("ablate.plan.sample.subprocess.run", done)
-    command("plan", *small, *SWEEP, "sample=true")
-    (words,) = asked
-    assert "model/feed_forward=linear" not in words
 
 
 @pytest.mark.slow
@@ -106,11 +72,11 @@ def test_a_tuned_sweep_is_timed_with_its_test(small, command, tmp_path, monkeypa
     """Runs that choose a rate are not tested, and no run alone may go without a test."""
     asked = []
 
-    def done(words, **kwargs):
+    def failing(words, **kwargs):
         asked.append(words)
-        return subprocess.CompletedProcess(words, 0, "", "")
+        return subprocess.CompletedProcess(words, 2, "", "")
 
-    monkeypatch.setattr("ablate.plan.sample.subprocess.run", done)
+    monkeypatch.setattr("ablate.plan.sample.subprocess.run", failing)
     words = (
         "+experiment=norms_trained",
         *small,
@@ -118,8 +84,7 @@ def test_a_tuned_sweep_is_timed_with_its_test(small, command, tmp_path, monkeypa
         "budget.short=2",
         f"paths.results={tmp_path / 'results'}",
     )
-    status, _, err = command("plan", *words, "sample=true", "-m")
-    assert (status, err) == (0, ""), err
+    assert command("plan", *words, "sample=true", "-m")[0] == 2
     assert asked
     assert not any(word.startswith("test_splits") for words in asked for word in words)
 
@@ -129,11 +94,11 @@ def test_as_many_are_timed_at_once_as_the_sweep_will_run(small, command, monkeyp
 
     def meeting(words, **kwargs):
         together.wait(timeout=60)  # for ever, if one came after the other
-        return subprocess.CompletedProcess(words, 0, "", "")
+        return subprocess.CompletedProcess(words, 2, "", "")
 
     monkeypatch.setattr("ablate.plan.sample.subprocess.run", meeting)
     status, _, err = command("plan", *small, *SWEEP, "sample=true", "n_jobs=2")
-    assert (status, err) == (0, "")
+    assert status == 2 and "the short run of" in err
 
 
 def test_a_short_run_has_one_budget(small, compose):
@@ -141,11 +106,25 @@ def test_a_short_run_has_one_budget(small, compose):
     assert shorten(config) is None
 
 
-def test_both_budgets_of_a_run_are_counted(small, compose):
-    words = (*small, "budget.steps=100", "budget.short=40", "schedule=noam")
-    assert _steps(compose(*words)) == (100, 2)
-    steps, budgets = _steps(compose(*words, "schedule=cosine"))
-    assert 100 < steps <= 140
-    assert budgets == 2
-    assert _steps(compose(*words, "budget.short=null")) == (100, 1)
-    assert _steps(compose(*words, "probe=parameter_count")) == (0, 1)
+@pytest.fixture
+def recorded(tmp_path):
+    """The folder of a short run: a slow first step, 2 s a step, 7 s for the validation, 3 s to
+    test, and 10 s for the rest.
+    """
+    times = [(5, 15.0), *((step, 15.0 + 2 * (step - 5)) for step in range(10, 31, 5))]
+    lines = [{"step": step, "time": time, "train/nll": 1.0} for step, time in times]
+    lines.append({"step": 30, "time": times[-1][1] + 7, "val/nll": 1.0})
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_json(tmp_path / "result.json", seal({"wall_seconds": 77.0}))
+    write_json(tmp_path / "tests" / "a" / "result.json", seal({"wall_seconds": 3.0}))
+    return tmp_path
+
+
+def test_the_time_of_a_run_is_that_of_its_steps_validations_and_tests(recorded, compose, small):
+    config = compose(*small, "budget.steps=100", "budget.validate_every=40")
+    assert _read(recorded).seconds(config, None) == 10 + 100 * 2 + 3 * 7 + 3
+
+
+def test_a_probe_takes_as_long_as_it_took(recorded, compose, small):
+    (recorded / "metrics.jsonl").unlink()
+    assert _read(recorded).seconds(compose(*small, "probe=parameter_count"), None) == 80.0

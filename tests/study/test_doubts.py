@@ -1,13 +1,12 @@
 """What earlier runs leave undecided is said before a sweep starts, and not by `plan` alone."""
 
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 from hydra.types import HydraContext
 from omegaconf import OmegaConf
 
-from ablate.plan import wording
+from ablate.plan import power
 from ablate.plan.power import reason
 from ablate.sweep.planned import PlannedSweep
 
@@ -42,14 +41,16 @@ def test_earlier_runs_say_which_claims_would_stay_undecided(
     assert why in doubt and bool(doubt) == bool(why)
 
 
-@pytest.mark.parametrize("lines", [[], ["c: both arms are at the ceiling"], ["a: x", "b: y"]])
-@pytest.mark.parametrize("study", [None, {"claims": []}])
-def test_they_are_printed_once_before_the_first_run(monkeypatch, capsys, tmp_path, lines, study):
+@pytest.mark.parametrize("margin", [0.0, 1.0])
+def test_they_are_printed_before_the_first_run(
+    monkeypatch, capsys, claim, run, evidence, tmp_path, margin
+):
+    asked = claim(metric="test/bleu", margin=margin)
+    runs = [run(arm, seed, **{"test/bleu": 99.9}) for arm in (PRE, POST) for seed in (0, 1)]
+    before = evidence(runs, asked)
+    monkeypatch.setattr(power, "earlier_sweep", lambda *_: before)
     config = OmegaConf.create({"name": "mine", "paths": {"results": str(tmp_path)}})
-    sweep = PlannedSweep(NO_CONTEXT, config, study, [], [], [], {})
-    monkeypatch.setattr(wording, "of_cells", lambda *_: SimpleNamespace(tuned=""))
-    monkeypatch.setattr(wording, "doubts", lambda *_: lines)
-    wording.say_doubts(sweep)
-    printed = capsys.readouterr().err
-    assert bool(printed) == bool(lines and study is not None)
-    assert all(line in printed for line in lines if study is not None)
+    power.say_doubts(PlannedSweep(NO_CONTEXT, config, before.study, [], [], [], {}))
+    assert ("below the best" in capsys.readouterr().err) == bool(margin)
+    power.say_doubts(PlannedSweep(NO_CONTEXT, config, None, [], [], [], {}))
+    assert not capsys.readouterr().err
