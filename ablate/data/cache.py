@@ -29,6 +29,7 @@ from ablate.errors import UserError
 from ablate.record.files import digest_of, seal
 from ablate.record.lock import acquire
 from ablate.record.sealed import read_sealed
+from ablate.record.source import source_hashes
 
 FORMAT = 4
 MANIFEST = "manifest.json"
@@ -88,7 +89,18 @@ def key(corpus: Corpus, scheme: Scheme | Given) -> str:
     text = [corpus.fingerprint(), *tests]
     parts = [str(FORMAT), tokenizers.__version__, *text]
     parts.append(scheme.signature(documents=corpus.documents))
+    parts += _source_of_user(corpus, scheme)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def _source_of_user(*components: object) -> list[str]:
+    """Return hashes of the source of all classes of the user that make text or token ids."""
+    values = [
+        value for part in components for value in (part, *getattr(part, "__dict__", {}).values())
+    ]
+    modules = {str(getattr(value, "__module__", "")) for value in values}
+    hashes = source_hashes(modules).items()
+    return [f"{name} {source}" for name, source in hashes if not name.startswith("ablate.")]
 
 
 def damage(folder: Path) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,8 +187,10 @@ def _version(package: str) -> str:
     origins = [json.loads(d.read_text("direct_url.json") or "{}") for d in installed]
     if any("dir_info" in x for x in origins) or not all(d.version for d in installed):
         return ""
+    files = [origin.get("archive_info", {}).get("hash", "") for origin in origins]
     commits = [origin.get("vcs_info", {}).get("commit_id", "") for origin in origins]
-    return " ".join(f"{d.version} {x}".strip() for d, x in zip(installed, commits, strict=True))
+    parts = zip((d.version for d in installed), files, commits, strict=True)
+    return " ".join(filter(None, chain.from_iterable(parts)))
 
 
 @functools.cache

@@ -7,11 +7,14 @@ import sys
 
 import pytest
 
+from ablate.data.cache import key
+from ablate.data.scheme.word import Word
 from ablate.errors import UserError
 from ablate.record import source
 from ablate.record.identity import evaluation_parts, parts
 from ablate.record.part import RecordFolder
 from ablate.record.source import closure, dotted_names, source_hashes
+from ablate.train.resolve import resolve
 
 PROJECT = {
     "mine/__init__.py": "",
@@ -151,10 +154,11 @@ def test_an_installed_package_counts_by_its_version(project, installed, name):
     assert source_hashes(["theirs.part.Thing"]) == {"theirs": "1.1"}
 
 
-def test_an_installed_commit_counts(installed):
+@pytest.mark.parametrize(("kind", "key"), [("vcs_info", "commit_id"), ("archive_info", "hash")])
+def test_of_an_installed_commit_or_file_its_content_counts(installed, kind, key):
     hashes = []
-    for commit in ("a1", "b2"):
-        installed("1.0", {"url": "https://x", "vcs_info": {"vcs": "git", "commit_id": commit}})
+    for content in ("a1", "b2"):
+        installed("1.0", {"url": "https://x", kind: {key: content}})
         hashes.append(source_hashes(["theirs.part.Thing"]))
     assert hashes[0] != hashes[1]
 
@@ -176,6 +180,51 @@ def test_an_installed_package_whose_version_says_too_little_counts_by_its_code(
     before = source_hashes(["theirs.part.Thing"])
     project({part: "X = 2"})
     assert source_hashes(["theirs.part.Thing"]) != before
+
+
+def test_the_source_is_read_before_a_component_is_imported(project, compose):
+    """Otherwise a change in between would give a run the identity of code that it did not run."""
+    text = (
+        "from pytorch_lightning import Callback\nfrom pathlib import Path\n"
+        "Path(__file__).write_text('')  # as if the user saved the file now\n"
+        "class Quiet(Callback): pass\n"
+    )
+    project({"mine/quiet.py": text})
+    executed = source_hashes(["mine.quiet"])
+    project({})
+    config = compose("logger=none", "+callbacks.quiet._target_=mine.quiet.Quiet")
+    resolve(config)
+    assert executed.items() <= parts(config, "text")["modules"].items()
+
+
+CORPUS = """
+from ablate.data.pairs import Corpus, Pairs
+from mine import helper
+
+class Own(Corpus):
+    languages = None, None
+
+    def read(self, split):
+        return Pairs([helper.WORD], [helper.WORD])
+
+    def fingerprint(self):
+        return "the same file"
+"""
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_cache_of_tokens_depends_on_the_code_of_the_user_that_made_the_text(project, nested):
+    def cache(text):
+        project({"mine/corpus.py": CORPUS, "mine/helper.py": text})
+        module = importlib.import_module("mine.corpus")
+        corpus = module.Own()
+        if nested:
+            corpus.cleaner, module.Own.__module__ = module.helper.Cleaner(), "ablate.data.text"
+        return key(corpus, Word(vocab_size=None, joint=True))
+
+    texts = [f"WORD = 'word'\nclass Cleaner:\n    LENGTH = {n}" for n in (1, 2)]
+    assert cache(texts[0]) != cache(texts[1])
+    assert cache(texts[0]) == cache(texts[0])
 
 
 def test_names_in_a_config_are_found_at_any_depth():
