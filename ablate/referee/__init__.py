@@ -1,3 +1,1 @@
-"""Judge runs that ablate did not train, from a table: comparisons, sample-size plans and
-campaigns.
-"""
+"""Judge runs that ablate did not train, from a table: comparisons and sample-size plans."""
