@@ -3,12 +3,14 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
@@ -53,12 +55,23 @@ def train() -> None:
         UserError: the config cannot be composed.
     """
     given = read_words(sys.argv[1:])
+    if not given.multirun:
+        _check_single(given.overrides)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that the code below receives the errors
     # argparse rejects overrides on both sides of a flag
     flags = [word for word in given.words if word not in given.overrides]
     sys.argv[1:] = [*given.overrides, *flags]
     with explained(given.overrides, config_folders(given.config_dir, given.overrides)):
         job()
+
+
+def _check_single(words: Sequence[str]) -> None:
+    """Raise UserError for an override with several values in a command without -m."""
+    for word in words:
+        with suppress(HydraException):  # Hydra reports an override that it cannot read
+            (override,) = OverridesParser.create().parse_overrides([word])
+            if override.is_sweep_override():
+                raise UserError(f"{word} has several values: add -m to train with each of them")
 
 
 @contextmanager
@@ -146,7 +159,4 @@ def _announce_single_run(config: DictConfig) -> None:
                 f"{FACTOR}={config.variant} is an arm of a sweep: add -m, or give the overrides of "
                 "this variant in its place"
             )
-        print(
-            "This is a single run with the default options. To run all arms and seeds of the "
-            f"experiment {config.name}, add -m."
-        )
+        print(f"This command trains only one run; add -m for the whole experiment {config.name}.")

@@ -72,7 +72,9 @@ def unknown_level(group: str, level: str, levels: Sequence[str]) -> str:
     """
     many = len(levels) > MANY
     allowed = (
-        f"`ablate options` lists all {len(levels)}" if many else f"allowed is {', '.join(levels)}"
+        f"`ablate options {group}` lists all {len(levels)}"
+        if many
+        else f"allowed is {', '.join(levels)}"
     )
     return f"{group}={level} does not exist: {suggestion(level, levels)}{allowed}"
 

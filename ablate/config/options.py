@@ -33,17 +33,19 @@ class Option(NamedTuple):
     folder: str = ""
 
 
-def options(folders: Iterable[str] = ()) -> list[Option]:
+def options(folders: Iterable[str] = (), *, experiments: bool = False) -> list[Option]:
     """Return all options, sorted by group; in each group, the options of ablate come first, then
     the options of the catalogue, and then the options in the user's folders.
 
-    The experiments of ablate and of the catalogue are left out.
+    Without `experiments`, the experiments of ablate and of the catalogue are left out, because
+    there are many.
     """
-    listed = _options(CONF, without="experiment")
+    without = "." if experiments else "experiment"
+    listed = _options(CONF, without)
     if home := catalogue():
         for path in catalogue_folders():
             place = path.relative_to(home.parent).as_posix()
-            listed += [o._replace(folder=place) for o in _options(path, without="experiment")]
+            listed += [o._replace(folder=place) for o in _options(path, without)]
     listed += [
         option._replace(folder=place) for place in folders for option in _options(Path(place))
     ]
@@ -61,14 +63,17 @@ def _options(folder: Path, without: str = ".") -> list[Option]:
     ]
 
 
-def _read(path: Path) -> tuple[str, dict[str, object]]:
-    """Return the text and the parsed mapping of an option's YAML file.
+def _summary(path: Path) -> str:
+    """Return a line about an option: a comment in its YAML file, or its class and its keys.
 
     Raises:
         UserError: the file cannot be read, is not YAML, or is not a mapping.
     """
     try:
         text = path.read_text(encoding="utf-8")
+        comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
+        if comments := [line for line in comments if not SKIPPED.match(line)]:
+            return comments[0].removeprefix("title: ")
         node = yaml.safe_load(text) or {}
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise UserError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from None
@@ -76,15 +81,6 @@ def _read(path: Path) -> tuple[str, dict[str, object]]:
         raise UserError(
             f"{path} is not a valid option file: it must be a YAML mapping of keys to values"
         )
-    return text, node
-
-
-def _summary(path: Path) -> str:
-    text, node = _read(path)
-    comments = [line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")]
-    comments = [line for line in comments if not SKIPPED.match(line)]
-    if comments:
-        return comments[0].removeprefix("title: ")
     settings = {key: value for key, value in node.items() if key not in HIDDEN}
     keys = ", ".join(
         f"{key} {value}" for key, value in settings.items() if not isinstance(value, dict)

@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from ablate.config.labels import experiment_title
+
+from ..experiments import NAMES
+
 
 @pytest.fixture
 def own_folder(tmp_path):
@@ -49,6 +53,13 @@ def test_all_options_of_the_user_are_listed_and_marked(command, own_folder, plac
     assert lines >= {f"{line} (in {own_folder})" for line in LISTED.values()}
     marked = [text for text in out.splitlines() if f"(in {own_folder})" in text]
     assert len(marked) == 4 and not any("rotary" in text for text in marked)
+
+
+def test_every_experiment_has_a_line_with_its_title(command, own_folder):
+    status, out, _ = command("options", "experiment", "--config-dir", own_folder)
+    lines = dict(line.split(maxsplit=1) for line in out.splitlines()[1:])
+    assert status == 0 and {*NAMES, "first"} <= {*lines}
+    assert all(lines[name].startswith(experiment_title(name).title) for name in NAMES)
 
 
 @pytest.mark.parametrize("word", ["--config-dir=~/own", "hydra.searchpath=[~/own]"])

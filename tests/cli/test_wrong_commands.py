@@ -37,7 +37,7 @@ WRONG = {  # by command, part of the sentence that is said
     "precision=bf16-mixed": "did you mean trainer.precision",
     "fp16=true": "did you mean trainer.precision?",
     "seeds=3": "did you mean budget.seeds?",
-    "seed=0,1": "with -m",
+    "seed=0,1": "add -m",
     "project=x": "did you mean logger.project?",
     "results=here": "did you mean paths.results?",
     "data.path=corpus/train": "did you mean data=parallel with data.train?",

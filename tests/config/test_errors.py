@@ -85,7 +85,6 @@ def complaint(*overrides, folder=None):
         ("~trainer.max_steps", ["trainer.max_steps has no value", "leave out ~trainer.max_steps"]),
         ("~optimizer.lr", ["optimizer.lr has no value", "leave out ~optimizer.lr"]),
         ("data={a:b}", ["unknown key data.a: allowed here is max_words"]),
-        ("data=toy,multi30k", ["data=toy,multi30k: only a sweep", "takes several values"]),
         ("seed", ["seed cannot be read: an override is key=value"]),
         ("adapt.maps=[1]", ["unknown key adapt.maps"]),
         ("test_splits.7=3", ["test_splits.7=3: ", "a list with one item, test_splits.0"]),

@@ -202,7 +202,7 @@ def test_the_number_of_jobs_changes_no_number(processes, tmp_path):
 def test_without_m_the_command_says_what_it_is_not(ablate):
     done = ablate("+experiment=preln_vs_postln")
     assert done.returncode == 0
-    assert "single run" in done.stdout
+    assert "only one run; add -m" in done.stdout
     assert "-m" in done.stdout
 
 

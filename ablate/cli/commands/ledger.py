@@ -1,10 +1,10 @@
 """Show the claims that the project's documents make, with the answers of the experiments.
 
-Without a filter, print a summary. With filters, print the claims that match all of them.
+Without a filter, print a summary. With words or filters, print the claims that match all of them.
 
 example:
   ablate ledger
-  ablate ledger state=refuted word=warm-up
+  ablate ledger warm-up pre-ln
 """
 
 import argparse
@@ -23,6 +23,9 @@ WHOSE = "own: only your sweeps and experiments; committed: without them"
 
 def add_arguments(parser: Parser) -> None:
     """Declare the filters, and the folders from which verdicts are read."""
+    parser.add_argument(
+        "words", metavar="WORD", nargs="*", help="list the claims that contain all of these words"
+    )
     parser.add_argument(
         "--all", action="store_true", help="list every claim, or all verdicts of matching claims"
     )
@@ -55,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"ablate ledger: {warning}", file=sys.stderr)
     given = {key: value for key, value in vars(arguments).items() if value}
     wanted = {key: value for key, value in given.items() if key in FILTERS}
-    words = [given[key] for key in ("word", "text") if key in given]
+    words = [*arguments.words, *(given[key] for key in ("word", "text") if key in given)]
     picked = pick(entries, wanted, words)
     if arguments.json or arguments.csv:
         from ablate.ledger.export import as_csv, as_json  # numpy

@@ -5,6 +5,7 @@ a folder of your own, is listed with its folder.
 
 example:
   ablate options model/position
+  ablate options experiment
   ablate options --config-dir FOLDER
 """
 
@@ -29,8 +30,7 @@ Made by `ablate options to=docs/reference/options.md` from the docstrings and th
 Choose one with `group=option`, as in `python -m ablate model/position=learned`; `ablate --cfg job`
 shows its keys.
 """
-EXPERIMENT = "experiment"  # a group whose options have a table of their own
-EXAMPLE = "+experiment=preln_vs_postln"
+EXPERIMENT = "experiment"  # a group whose options are listed only alone
 NEAR = 3  # largest number of names that an error suggests
 
 
@@ -54,10 +54,12 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.config.options import options
     from ablate.record.files import write_text
 
-    listed = options(config_folders(arguments.config_dir, arguments.overrides))
+    folders = config_folders(arguments.config_dir, arguments.overrides)
     groups = [word for word in arguments.overrides if not word.lstrip("+").startswith(SEARCHED)]
-    for group in filter(None, (arguments.group, *groups)):
-        listed = _of(group.strip("/"), listed)
+    wanted = [group.strip("/") for group in (arguments.group, *groups) if group]
+    listed = options(folders, experiments=EXPERIMENT in wanted)
+    for group in wanted:
+        listed = _of(group, listed)
     if arguments.to:
         write_text(arguments.to, markdown(listed))
         return
@@ -68,11 +70,8 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{group}:")
         for option in members:
             print(f"  {option.name:24} {_described(option)}".rstrip())
-    if arguments.group in (None, EXPERIMENT):
-        print(
-            f"{EXPERIMENT}: the files in conf/experiment of ablate, such as {EXAMPLE}, and in "
-            "conf/experiment of a catalogue"
-        )
+    if not wanted:
+        print(f"{EXPERIMENT}: `ablate options {EXPERIMENT}` lists all experiments")
 
 
 def _described(option: "Option") -> str:
@@ -81,7 +80,7 @@ def _described(option: "Option") -> str:
 
 
 def _of(group: str, listed: "list[Option]") -> "list[Option]":
-    """Return the options of a group; experiments of the project are not listed.
+    """Return the options of a group.
 
     Raises:
         UserError: there is no such group.
