@@ -4,9 +4,9 @@ Equation: out = softmax(scale * q [P_k; k]^T) [P_v; v], where P_k and P_v have t
     d_head" for each head.
 Source: arXiv:2101.00190, section 4.
 What differs: the paper computes P by a network that is discarded after training; here P is trained
-    directly, from normal values of standard deviation d_head^-0.5, and cross-attention has a
-    prefix, too. Rotary positions and position biases do not apply to P, and every query may attend
-    to P.
+    directly, from normal values of standard deviation d_head^-0.5 (with muP base_head^-0.5, because
+    keys and values do not shrink as heads grow). Cross-attention has a prefix, too. Rotary
+    positions and position biases do not apply to P, and every query may attend to P.
 What to expect: with pretrained weights, somewhat worse than LoRA, with fewer trained weights and a
     higher learning rate. From random weights, far worse. The random prefix changes the logits of
     the pretrained model at the start.
@@ -31,6 +31,7 @@ from ablate.model.attention.base import (
 from ablate.model.attention.multi_head import MultiHeadAttention
 from ablate.model.base import Model
 from ablate.model.padding.base import Mask
+from ablate.model.parametrisation.standard import parametrisation_of
 from ablate.seeding import stream
 
 
@@ -59,6 +60,7 @@ class Prefix(Adapt):
         if not attentions:
             raise UserError("adapt=prefix: this model has no attention to put a prefix into")
         model.requires_grad_(False)
+        narrower = parametrisation_of(model).head_rate  # base_head / d_head with muP, else 1
         for name, attention in attentions:
             kernel = attention.kernel
             if not _takes_any_keys(kernel):
@@ -67,7 +69,8 @@ class Prefix(Adapt):
                     "choose another attention, such as model/attention=fused"
                 )
             prefixed = Prefixed(kernel, attention.n_heads, self.length, attention.d_head)
-            prefixed.draw(torch.Generator().manual_seed(stream(seed, f"{name}.prefix")))
+            generator = torch.Generator().manual_seed(stream(seed, f"{name}.prefix"))
+            prefixed.draw((narrower * attention.d_head) ** -0.5, generator)
             attention.kernel = prefixed
 
 
@@ -85,10 +88,10 @@ class Prefixed(Kernel):
         )
 
     @torch.no_grad()
-    def draw(self, generator: torch.Generator) -> None:
+    def draw(self, std: float, generator: torch.Generator) -> None:
         """Draw the initial values of the additional keys and values."""
         for parameter in (self.keys, self.values):
-            parameter.normal_(std=parameter.size(2) ** -0.5, generator=generator)
+            parameter.normal_(std=std, generator=generator)
 
     def prepare_queries(self, q: Queries) -> Queries:
         """Return the queries as the wrapped kernel prepares them."""

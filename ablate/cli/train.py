@@ -14,11 +14,11 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from ablate.cli.folders import config_folders
 from ablate.cli.streams import exit_statuses
 from ablate.config.catalogue import catalogue_folders
 from ablate.config.check import check_groups
 from ablate.config.explain import explain
+from ablate.config.folders import config_folders
 from ablate.config.hydras import read_words
 from ablate.config.location import CONF
 from ablate.config.screen import BASELINE, FACTOR

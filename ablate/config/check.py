@@ -9,6 +9,7 @@ import dataclasses
 import inspect
 import math
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from types import NoneType
@@ -67,6 +68,26 @@ def check_groups(config: DictConfig) -> None:
         node = config[group]
         if OmegaConf.is_dict(node) and "_target_" in node and name not in [*node]:
             raise UserError(f"{key} has no value, but `ablate` needs it: leave out ~{key}")
+
+
+def check_removed(config: DictConfig, words: Sequence[str]) -> None:
+    """Raise UserError for an override such as ~optimizer.betas, because the constructor would use
+    a default of its library in place of the removed value.
+
+    Args:
+        config: the config after all overrides.
+        words: the overrides.
+    """
+    for word in (word for word in words if word.startswith("~")):
+        key = word.lstrip("~").partition("=")[0]
+        group, _, package = key.partition("@")
+        path, _, name = (package or group).replace("/", ".").rpartition(".")
+        node: Any = OmegaConf.select(config, path) if path else None
+        if not OmegaConf.is_dict(node) or name in [*node] or "_target_" not in [*node]:
+            continue
+        parameter = _signature(str(node["_target_"]), path).get(name)
+        if parameter is not None and parameter.default is not inspect.Parameter.empty:
+            raise UserError(f"{path}.{name} has no value, but `ablate` needs it: leave out ~{key}")
 
 
 def _check_missing(node: DictConfig) -> None:

@@ -12,7 +12,7 @@ from hydra.core.override_parser.types import Glob, Override
 
 from ablate.config.location import CONF
 from ablate.config.screen import FACTOR
-from ablate.config.smoke import with_own_seeds
+from ablate.config.smoke import fitted
 from ablate.errors import UserError
 
 LAUNCHER = "hydra_plugins.ablate_launcher.launcher.AblateLauncher"
@@ -41,13 +41,14 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
     """Return Hydra's flags in the words of a command line, and all overrides as the value
     `overrides`.
 
-    In a value, ~ is replaced by the home folder. scale=smoke sets its own number of seeds.
+    In a value, ~ is replaced by the home folder. scale=smoke becomes the smoke test that fits the
+    experiment.
 
     Raises:
         UserError: a flag does not exist, flags exclude each other or lack their value, or an
             override would change the folders of runs.
     """
-    words = _expand_home(with_own_seeds(words))
+    words = _expand_home(fitted(words))
     _check_words(words)
     parser = get_args_parser()
     parser.error = _refuse  # type: ignore[method-assign]

@@ -15,6 +15,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, read_write
 
 from ablate.config import labels, precision, scale, screen
+from ablate.config.check import check_removed
 from ablate.config.leaves import leaves
 from ablate.config.notice import say_once
 from ablate.errors import UserError
@@ -33,10 +34,11 @@ def settle(config: DictConfig) -> None:
 
     Raises:
         UserError: a screen is invalid, there is no GPU, the command sets a warm-up longer than the
-            run, or an override changes nothing.
+            run, or an override changes nothing or removes a value that a library would replace.
     """
     words = _overrides(config)
     _refuse_empty(config, words)
+    check_removed(config, words)
     if (hydra := _hydra_node(config)) is not None:
         labels.use_labels(labels.stored_labels(hydra))
     if GlobalHydra.instance().is_initialized():

@@ -18,6 +18,7 @@ from ablate.config.labels import stored_labels
 from ablate.config.location import CONF
 from ablate.config.screen import expand
 from ablate.config.settle import settle
+from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import register
 from ablate.evidence.command import command
@@ -173,7 +174,7 @@ def regime(config: DictConfig) -> Regime:
     model = config.model
     short = None if config.probe is not None else config.budget.short
     setting: Any = {
-        "scale": choices.scale,
+        "scale": SMOKE if str(choices.scale).startswith(SMOKE) else choices.scale,
         "data": choices.data,
         "model": choices.model,
         "d_model": model.d_model,

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from ablate.adapt.adapters import Adapted, Adapters
 from ablate.adapt.lora import LoRA, LowRank
+from ablate.adapt.prefix import Prefix
 from ablate.config.location import CONF
 from ablate.errors import UserError
 from ablate.initial.seeded import initialise
@@ -123,6 +124,21 @@ def test_added_weights_change_activations_alike_at_all_widths(adapt, module, mon
     del sizes["logits"], slow["logits"]  # the matrix of the logits is frozen
     assert min(sizes.values()) > 0.6 and max(sizes.values()) < 1.6
     assert max(slow.values()) < 0.5
+
+
+@pytest.mark.parametrize("width", [32, 512])
+def test_a_prefix_has_the_size_and_the_rate_of_the_base_width(width):
+    model = made(width, *BASE, adapt=Prefix(length=100))
+    prefixes = [*trained(model)]
+    assert len(prefixes) == 4 and {part.rate for part in prefixes} == {1.0}
+    for part in prefixes:
+        assert part.parameter.std().item() == pytest.approx(8**-0.5, rel=0.05)
+
+
+def test_a_prefix_changes_activations_alike_at_all_widths():
+    sizes = growth(*BASE, lr=0.01, adapt=Prefix(length=4))
+    del sizes["logits"]  # the matrix of the logits is frozen
+    assert min(sizes.values()) > 0.6 and max(sizes.values()) < 1.6
 
 
 @pytest.mark.parametrize("width", [16, 32, 64])

@@ -1,8 +1,13 @@
 """scale=smoke: does everything run and connect? No verdict."""
 
+import hydra
 import pytest
 
-from ablate.config.smoke import with_own_seeds
+from ablate.config.location import CONF
+from ablate.config.settle import settle
+from ablate.config.smoke import fitted
+from ablate.errors import UserError
+from ablate.sweep.begin import regime
 
 STUDY = ["+experiment=preln_vs_postln", "scale=smoke"]
 
@@ -15,10 +20,49 @@ STUDY = ["+experiment=preln_vs_postln", "scale=smoke"]
         ([*STUDY, "seed=0,1", "-m"], []),
         (["+experiment=preln_vs_postln", "-m"], []),
         (["scale=smoke"], []),
+        (["scale=language"], []),
     ],
 )
 def test_the_seeds_are_those_of_the_scale_unless_they_are_given(words, more):
-    assert with_own_seeds(words) == [*words, *more]
+    assert fitted(words) == [*words, *more]
+
+
+LANGUAGE = sorted(
+    path.stem
+    for path in (CONF / "experiment").glob("*.yaml")
+    if "override /scale: language" in path.read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("experiment", LANGUAGE)
+def test_an_experiment_on_language_models_keeps_its_task_and_is_small(experiment):
+    words = fitted([f"+experiment={experiment}", "scale=smoke"])
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        config = hydra.compose("config", words, return_hydra_config=True)
+        settle(config)
+    choices = config.hydra.runtime.choices
+    assert choices.task == "language_model" and choices.model == "decoder_only"
+    assert config.budget.steps == 20 and config.budget.seeds == 2
+    assert config.budget.short in (None, 10) and config.budget.warmup < 20
+    assert regime(config)["scale"] == "smoke"
+
+
+def test_what_the_command_sets_stays():
+    words = ["+experiment=modern_screen", "scale=smoke", "budget.steps=7", "batch.tokens=99"]
+    fit = fitted(words)
+    assert fit[:1] + fit[2:4] == words[:1] + words[2:] and "scale=smoke" not in fit
+    assert not any(word.startswith(("budget.steps", "batch.tokens")) for word in fit[4:])
+
+
+@pytest.mark.parametrize("place", ["--config-dir", "hydra.searchpath"])
+def test_a_task_that_no_smoke_test_has_is_refused(tmp_path, place):
+    (tmp_path / "experiment").mkdir()
+    text = "# @package _global_\ndefaults: [override /scale: language_gpu]\n"
+    (tmp_path / "experiment" / "mine.yaml").write_text(text)
+    searched = f"hydra.searchpath=[file://{tmp_path}]"
+    given = [searched] if place == "hydra.searchpath" else [place, str(tmp_path)]
+    with pytest.raises(UserError, match="would change the task of mine"):
+        fitted(["+experiment=mine", "scale=smoke", *given])
 
 
 def test_a_study_connects_and_has_no_verdict(command, here, small, tmp_path):

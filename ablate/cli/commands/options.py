@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ablate.cli.folders import SEARCHED, config_folders
 from ablate.cli.parser import PATH, TEXT, Parser
+from ablate.config.folders import SEARCHED, config_folders
 from ablate.errors import UserError
 
 if TYPE_CHECKING:

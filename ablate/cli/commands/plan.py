@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
         sys.argv[1:] = given.words
         train()
         return
-    from ablate.cli.folders import config_folders
     from ablate.cli.train import explained
+    from ablate.config.folders import config_folders
     from ablate.sweep.begin import composed
 
     words = given.overrides

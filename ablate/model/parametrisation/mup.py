@@ -13,7 +13,8 @@ What differs: hidden matrices keep the Xavier range of `initial=seeded`, whose v
     Therefore kernels whose scores are not dot products with these queries, divided by
     sqrt(d_head), need n = 1: wider models then have more heads. AdamW multiplies weight decay by
     the learning rate, so hidden matrices decay less. The inputs of B in adapt=lora and of U in
-    adapt=adapters do not grow with the width, so these matrices keep their learning rate.
+    adapt=adapters do not grow with the width, so these matrices keep their learning rate. The
+    prefix of adapt=prefix has the initial size and the learning rate of the base width.
 What to expect: at the base width, the results of the standard parametrisation. At other widths, a
     step changes activations by as much as at the base width, and the best learning rate stays the
     same.
