@@ -71,11 +71,13 @@ class Batches(Sampler[Rows]):
         form: function that forms the batches of an epoch.
         rank: this process.
         evaluates: whether no batch may be dropped.
+        repeats: whether every epoch has the batches of the first epoch.
     """
 
-    def __init__(self, form: Form, rank: Rank, *, evaluates: bool) -> None:
+    def __init__(self, form: Form, rank: Rank, *, evaluates: bool, repeats: bool = False) -> None:
         self.rank = rank
         self.epoch = 0
+        self.repeats = repeats
         self.skip = 0  # number of batches that the next iteration skips at its start
         self._form = functools.lru_cache(1)(form)
         self._evaluates = evaluates
@@ -86,7 +88,7 @@ class Batches(Sampler[Rows]):
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, which may determine the order; Lightning calls this before each epoch."""
-        self.epoch = epoch
+        self.epoch = 0 if self.repeats else epoch
 
     def __iter__(self) -> Iterator[Rows]:
         total, batch = self._form(self.epoch)

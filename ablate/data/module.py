@@ -257,11 +257,16 @@ class TextData(pl.LightningDataModule):
     def train_dataloader(self) -> TrainingLoader:
         """Return a data loader of the training batches of this process (rank).
 
+        With `trainer.overfit_batches`, every epoch has the same batches.
+
         Raises:
             UserError: there are fewer batches than ranks.
         """
         examples, form = self._training()
-        loader = TrainingLoader(examples, Batches(form, self._rank, evaluates=False))
+        trainer: Any = self.trainer
+        repeats = trainer is not None and trainer.overfit_batches > 0
+        batches = Batches(form, self._rank, evaluates=False, repeats=repeats)
+        loader = TrainingLoader(examples, batches)
         if not len(loader):
             raise UserError(
                 f"batch.tokens={self._batch.tokens} gives fewer training batches than the "

@@ -55,6 +55,20 @@ def stacked_linear(
     return F.linear(x, stack(weights), bias)
 
 
+def hooked_output(module: nn.Module, x: Tensor) -> Tensor | None:
+    """Call a module if it has hooks, and return its output if the output must be used; else None.
+
+    Some products are computed without calling the module that owns the weights, because that is
+    faster. A hook that only looks leaves them as they are, so it changes no number. The output must
+    be used if a hook has changed it, or if a hook of the backward pass needs its gradient.
+    """
+    backward = module._backward_hooks or module._backward_pre_hooks
+    if not (backward or module._forward_hooks or module._forward_pre_hooks):
+        return None
+    output: Tensor = module(x)
+    return output if backward or not torch.equal(output, module.forward(x)) else None
+
+
 def _apply(
     product: type[torch.autograd.Function],
     x: Float[Tensor, "*N D"],

@@ -79,6 +79,8 @@ def checked(config: DictConfig) -> Study | None:
             other than ablate's.
     """
     check_groups(config)
+    if config.trainer.get("fast_dev_run"):
+        raise UserError("trainer.fast_dev_run stores no result that a sweep needs: leave out -m")
     check_name("name", config.name)
     expand(config)
     check_study_keys(config)

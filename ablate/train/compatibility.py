@@ -163,13 +163,14 @@ def check_batch_limits(config: DictConfig, data: TextData) -> None:
     or no complete validation interval.
     """
     for name, loader in (("train", data.train_dataloader), ("val", data.val_dataloader)):
-        share: Any = config.trainer.get(f"limit_{name}_batches")
+        key = _batch_limit(config, name)
+        share: Any = config.trainer.get(key)
         if isinstance(share, float) and share < 1 and not int(share * len(loader())):
             raise UserError(
-                f"trainer.limit_{name}_batches={share} of {len(loader())} batches is less than one "
+                f"trainer.{key}={share} of {len(loader())} batches is less than one "
                 f"batch: set at least {1 / len(loader()):.2g}"
             )
-    limit: Any = config.trainer.get("limit_train_batches")
+    limit: Any = config.trainer.get(_batch_limit(config, "train"))
     batches = len(data.train_dataloader())
     if limit is not None:
         batches = min(batches, limit) if isinstance(limit, int) else int(limit * batches)
@@ -187,6 +188,11 @@ def check_batch_limits(config: DictConfig, data: TextData) -> None:
             "epoch: set budget.validate_every to a smaller number, or "
             "trainer.check_val_every_n_epoch=null"
         )
+
+
+def _batch_limit(config: DictConfig, name: str) -> str:
+    """Return the argument of the trainer that limits the batches of "train" or "val"."""
+    return "overfit_batches" if config.trainer.get("overfit_batches") else f"limit_{name}_batches"
 
 
 def check_lengths(job: Job, model: Model, data: TextData) -> None:

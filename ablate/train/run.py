@@ -2,6 +2,7 @@
 results.
 """
 
+import time
 from typing import Any
 
 import pytorch_lightning as pl
@@ -9,6 +10,7 @@ import torch
 from omegaconf import OmegaConf
 from pytorch_lightning.callbacks import Callback
 
+from ablate.data.module import TextData
 from ablate.errors import UserError
 from ablate.model.base import Model
 from ablate.model.product import choose_products
@@ -43,7 +45,7 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
 
     An interrupted run continues where it stopped. A trained run is only tested. If `budget.short`
     is set, the run of this shorter length comes first, and the outcome has its result under the key
-    "short".
+    "short". With `trainer.fast_dev_run`, the run stores nothing (`try_out`).
 
     Args:
         job: the job, as `ablate.train.resolve` returns it.
@@ -61,6 +63,8 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
     keep_memory()
     introduce(job, data)
     record = Record(job.config, data.fingerprints, job.initial.fingerprint())
+    if job.config.trainer.get("fast_dev_run") and job.probe is None:
+        return try_out(job, data, record)
     record.corpus = data.about
     with Interruption() as interruption, record.locked():
         link_by_name(record, short=longer is not None)
@@ -83,6 +87,32 @@ def run(job: Job, longer: Longer | None = None) -> Outcome:
                     task = Training(job, model, data)
                     result = train_and_test(job, task, tracking, start, states)
     return conclude(record, result, short, reused=False, trained=trained is None)
+
+
+def try_out(job: Job, data: TextData, record: Record) -> Outcome:
+    """Train, validate and test a new model with as many batches as `trainer.fast_dev_run` says.
+
+    Nothing is stored or logged; the returned outcome has the scores of the last test.
+    """
+    task = Training(job, make_model(job, data), data)
+    trainer = make_trainer(job, Tracking({}, record), [])
+    seed_dropout(seed_of(job.config), trainer.global_rank)
+    trainer.fit(task, datamodule=data)
+    for task.split in job.config.test_splits:
+        trainer.test(task, dataloaders=data.evaluation_loader(task.split))
+    return Outcome(
+        status="finished",
+        identity=record.identity,
+        metrics={**task.measured},
+        seconds={},
+        wall_seconds=record.wall_seconds,
+        ended=time.time(),
+        weights=None,
+        training="",
+        folder="",
+        reused=False,
+        trained=True,
+    )
 
 
 def await_machines(job: Job, interruption: Interruption) -> None:

@@ -12,6 +12,7 @@ from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
 from omegaconf import DictConfig
 from pytorch_lightning.accelerators import CPUAccelerator
 from pytorch_lightning.callbacks import Callback, EarlyStopping
+from pytorch_lightning.profilers import profiler
 from pytorch_lightning.strategies.launchers import _MultiProcessingLauncher
 
 from ablate.config.construct import building
@@ -154,10 +155,12 @@ def hush_lightning() -> None:
     """
     for library in ("pytorch_lightning", "lightning_fabric"):
         logging.getLogger(library).setLevel(logging.WARNING)
+    logging.getLogger(profiler.__name__).setLevel(logging.INFO)  # prints the table of a profiler
     warnings.filterwarnings("ignore", message=".*LeafSpec.*")  # Lightning's own use of torch
     for advice in (
         "does not have many workers",
         "smaller than the logging interval",
+        "You requested to overfit",  # the loaders already repeat their batches
         "`srun` command is available",  # workers of a sweep are separate processes
         "when logging on epoch level in distributed setting",  # all processes hold the same scores
     ):

@@ -93,6 +93,7 @@ def test_groups_of_another_length_end_a_run_before_its_first_step(go, files, unt
         "trainer.limit_val_batches=0.001",
         "trainer.limit_train_batches=0",
         "trainer.limit_train_batches=0.01",
+        "trainer.overfit_batches=0.001",
         "trainer.accumulate_grad_batches=1000000",
         "trainer.accumulate_grad_batches=41",
         "trainer.accumulate_grad_batches=2 batch.tokens=4096",

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from ablate.model.attention.base import Kernel, Keys
 from ablate.model.cache import Cache
-from ablate.model.linear import stacked_linear
+from ablate.model.linear import hooked_output, stacked_linear
 from ablate.model.padding.base import Mask, Padding
 from ablate.model.position.base import Heads, Newest, Position, Tokens
 from ablate.model.product import stack
@@ -88,8 +88,11 @@ class MultiHeadAttention(Sublayer):
 
     def project(self, x: Tokens, *maps: Map | Stacked) -> tuple[Heads, ...]:
         """Return the heads that the linear maps compute from x, by a single matrix product."""
+        hooked = [None if isinstance(part, Stacked) else hooked_output(part, x) for part in maps]
         product = stacked_linear(x, [part.weight for part in maps], biases(*maps))
         parts = torch.split(product, self.n_heads * self.d_head, -1)
+        if any(output is not None for output in hooked):
+            parts = tuple(p if h is None else h for p, h in zip(parts, hooked, strict=True))
         shape = *x.shape[:2], self.n_heads, self.d_head
         heads = [part.view(shape).transpose(1, 2) for part in parts]
         if self.kernel.reads_strided(x.size(1), x.device):

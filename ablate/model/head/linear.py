@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from ablate.loss.base import Loss
 from ablate.model.head.base import Head
-from ablate.model.linear import BLOCK, blocks, is_compiled, product_dtype
+from ablate.model.linear import BLOCK, blocks, hooked_output, is_compiled, product_dtype
 
 AT_ONCE = 1 << 23  # bytes of logits in a chunk
 AT_ONCE_ON_GPU = 1 << 28
@@ -51,6 +51,8 @@ class LinearHead(Head):
         in_chunks = loss.mean_over_rows and not any(True for _ in loss.parameters())
         if not (in_chunks and torch.is_grad_enabled()):
             return super().score(loss, states, targets)
+        if (logits := hooked_output(self, states)) is not None:
+            return loss(logits, targets)
         objective, nll = _Chunked.apply(loss, targets, states, self.weight())  # type: ignore[no-untyped-call]
         return objective, nll
 

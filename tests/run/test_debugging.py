@@ -1,0 +1,144 @@
+"""Debugging a run as with Lightning alone: its flags, breakpoints in components, and hooks."""
+
+import json
+import logging
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+import torch
+
+import ablate
+from ablate.errors import UserError
+from ablate.initial.seeded import initialise
+from ablate.loss.cross_entropy import CrossEntropy
+from ablate.loss.label_smoothing import LabelSmoothing
+from ablate.model.base import Causal, Seq2Seq
+from ablate.model.build import build
+from ablate.sweep.begin import checked
+from ablate.train.resolve import resolve
+from ablate.train.run import run
+
+FILES = 10  # that a reader passes at most from the command to the loss of a step
+PACKAGE = str(Path(ablate.__file__).parent)
+
+
+class Stops(LabelSmoothing):
+    """Label smoothing with a breakpoint where training computes the loss."""
+
+    def gradient(self, logits, targets, out):
+        breakpoint()
+        return super().gradient(logits, targets, out)
+
+
+def test_a_fast_run_takes_one_batch_of_each_kind_and_stores_nothing(compose, small, tmp_path):
+    result = run(resolve(compose(*small, "trainer.fast_dev_run=true")))
+    assert {"val/nll", "val/bleu", "test/nll", "test/bleu"} <= set(result["metrics"])
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_sweep_refuses_fast_runs_because_they_store_nothing(compose, small):
+    with pytest.raises(UserError, match="fast_dev_run"):
+        checked(compose(*small, "trainer.fast_dev_run=true", hydra_node=True))
+
+
+@pytest.mark.parametrize("task", ["translation", "masked_language_model"])
+def test_the_loss_of_one_batch_again_and_again_goes_to_zero(compose, small, task):
+    encoder = ["task=masked_language_model", "model=encoder_only"] if task != "translation" else []
+    words = ("loss=cross_entropy", "model.dropout.rate=0.0", "optimizer.lr=0.02", "batch.tokens=64")
+    long = ("budget.steps=100", "budget.validate_every=100", "trainer.log_every_n_steps=100")
+    config = compose(*small, *encoder, *words, *long, "trainer.overfit_batches=1")
+    result = run(resolve(config))
+    lines = Path(result["folder"], "metrics.jsonl").read_text().splitlines()
+    (last,) = (line["train/nll"] for line in map(json.loads, lines) if "train/nll" in line)
+    assert last < 0.2 < result["metrics"]["val/nll"]
+
+
+def test_the_table_of_a_profiler_is_printed(compose, small):
+    printed = []
+    handler = logging.Handler()
+    handler.emit = lambda record: printed.append(record.getMessage())
+    logging.getLogger("pytorch_lightning").addHandler(handler)
+    try:
+        config = compose(*small, "trainer.profiler=simple", "trainer.fast_dev_run=true")
+        run(resolve(config))
+    finally:
+        logging.getLogger("pytorch_lightning").removeHandler(handler)
+    assert any("training_step" in text for text in printed)
+
+
+def test_a_breakpoint_in_a_component_stops_the_process_of_the_command(command, small, monkeypatch):
+    stacks, terminal = [], sys.stdin
+
+    def stop():
+        assert sys.stdin is terminal
+        stacks.append(traceback.extract_stack())
+
+    monkeypatch.setattr(sys, "breakpointhook", stop)
+    place = f"loss._target_={Stops.__module__}.Stops"
+    status, *_ = command(*small, place, "trainer.fast_dev_run=true")
+    assert status == 0
+    (stack,) = stacks
+    files = {frame.filename for frame in stack if frame.filename.startswith(PACKAGE)}
+    assert 3 < len(files) < FILES  # the loss of this test is one more file
+
+
+def built(compose, *words):
+    sizes = ("model.d_model=16", "model.d_ff=24", "model.n_heads=2", "model.n_layers=1")
+    config = compose(*sizes, *words).model
+    model = build(config, src_vocab=20, tgt_vocab=20, joint_vocab=True)
+    initialise(model, 1)
+    return model
+
+
+def objective(model):
+    """The objective of a training step on a fixed batch, and the gradients."""
+    tokens = torch.arange(4, 20).view(2, 8)
+    torch.manual_seed(0)
+    model.zero_grad()
+    states = model(Seq2Seq(tokens, tokens) if Seq2Seq in model.takes else Causal(tokens))
+    value, _ = model.head.score(CrossEntropy(), states.flatten(0, 1), tokens.flatten())
+    value.backward()
+    return value.item(), [p.grad.clone() for p in model.parameters()]
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("model/projections=grouped",), ("model=decoder_only",)], ids=str
+)
+def test_hooks_fire_on_every_module_and_change_no_number(compose, words):
+    model = built(compose, *words)
+    value, gradients = objective(model)
+    called = set()
+    kept = [
+        module.register_forward_hook(lambda *_, name=name: called.add(name))
+        for name, module in model.named_modules()
+    ]
+    hooked, hooked_gradients = objective(model)
+    assert len(kept) > len(called)
+    assert hooked == value
+    assert all(map(torch.equal, gradients, hooked_gradients))
+    with_forward = {
+        name
+        for name, module in model.named_modules()
+        if type(module).forward is not torch.nn.Module.forward and not name.endswith(".group")
+    }
+    assert {"head", "decoder.layers.0.self_attention.query"} <= with_forward <= called
+
+
+def test_a_hook_that_changes_an_output_changes_the_loss(compose):
+    for name in ("head", "decoder.layers.0.self_attention.value"):
+        model = built(compose)
+        before, _ = objective(model)
+        model.get_submodule(name).register_forward_hook(lambda module, inputs, output: 0 * output)
+        assert objective(model)[0] != before
+
+
+def test_hooks_of_the_backward_pass_fire(compose):
+    for name in ("head", "decoder.layers.0.self_attention.value"):
+        model, norms = built(compose), []
+        model.get_submodule(name).register_full_backward_hook(
+            lambda module, read, written, norms=norms: norms.append(written[0].norm().item())
+        )
+        objective(model)
+        assert len(norms) == 1 and norms[0] > 0
