@@ -4,7 +4,14 @@ import re
 import sys
 from pathlib import Path
 
+import hydra
 import pytest
+from omegaconf import open_dict, read_write
+
+from ablate.config.check import check
+from ablate.config.location import CONF
+from ablate.config.settle import settle
+from ablate.testing import checks
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "extend.md"
 BLOCK = re.compile(r"^```(?:python|yaml)\n((?:# @[^\n]*\n)?# (\S+)\n.*?)^```", re.M | re.S)
@@ -27,12 +34,36 @@ def folder(tmp_path, monkeypatch):
 def test_every_example_trains(folder, command, small):
     options = sorted(path.relative_to(folder / "conf") for path in folder.rglob("*.yaml"))
     words = [f"{path.parent.as_posix()}=mine" for path in options]
-    assert len(words) == 7
+    assert len(words) == 10
     translation = [word for word in words if word != "task=mine"]
-    for chosen in (translation, ["task=mine"]):
+    small = [word for word in small if word != "logger=none"]
+    for chosen in (translation, ["task=mine", "logger=none"]):
         status, out, error = command("--config-dir", "conf", *small, *chosen)
         assert status == 0, error
         assert ("test/mine" in out) == ("metric=mine" in chosen)
+    (log,) = (folder.parent / "results/runs").glob("*/metrics.txt")
+    assert "mine/weight_norm" in log.read_text()
+
+
+@pytest.mark.parametrize("scale", ["language", "nanogpt", "reference"])
+def test_the_optimiser_of_the_page_works_with_every_scale(folder, scale, capsys):
+    path = f"hydra.searchpath=[file://{folder / 'conf'}]"
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        words = [path, f"scale={scale}", "optimizer=mine"]
+        config = hydra.compose("config", words, return_hydra_config=True)
+        settle(config)
+        with read_write(config), open_dict(config):
+            del config.hydra
+        check(config)
+    assert "betas" not in config.optimizer
+
+
+@pytest.mark.parametrize("option", ["model/position=mine", "optimizer=mine"])
+def test_examples_that_are_said_to_keep_the_laws_do(folder, option):
+    laws = [law for law in checks(folder / "conf") if str(law.level) == option]
+    assert len(laws) >= 5
+    for law in laws:
+        law()
 
 
 def test_options_of_the_page_are_listed_as_those_of_the_user(folder, command):
