@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 
+import pytorch_lightning as pl
 from omegaconf import DictConfig
 from pytorch_lightning.callbacks import (
     BackboneFinetuning,
@@ -45,10 +46,33 @@ def construct_callbacks(config: DictConfig) -> Mapping[str, Callback]:
     """
     callbacks = {str(key): construct(node) for key, node in config.callbacks.items()}
     for key, callback in callbacks.items():
+        if isinstance(callback, StochasticWeightAveraging):
+            repair_averaging(callback)
         for start in STARTS:
             hook = getattr(callback, start)
             setattr(callback, start, _with_refusals(f"callbacks.{key}", hook))
     return callbacks
+
+
+def repair_averaging(callback: StochasticWeightAveraging) -> None:
+    """Repair two faults of Lightning in a callback that averages the weights of epochs.
+
+    In a run that is resumed within an epoch, Lightning continues the average at the next epoch
+    only, with the learning rate of the schedule until then. In a run that ends before its first
+    average, it replaces the trained weights by the initial weights.
+    """
+    end = callback.on_train_end
+
+    def on_train_start(trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if callback._scheduler_state is not None:  # from a saved state
+            callback.on_train_epoch_start(trainer, pl_module)
+
+    def on_train_end(trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if callback.n_averaged or callback._init_n_averaged:
+            end(trainer, pl_module)
+
+    callback.on_train_start = on_train_start  # type: ignore[method-assign]
+    callback.on_train_end = on_train_end  # type: ignore[method-assign]
 
 
 def _with_refusals(key: str, hook: Callable[..., None]) -> Callable[..., None]:

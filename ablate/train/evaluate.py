@@ -15,7 +15,6 @@ from ablate.seeding import seed_of
 from ablate.train.generate import make_writer
 from ablate.train.job import Job
 from ablate.train.module import Training
-from ablate.train.prepare import make_model
 
 SAMPLES, TOKENS = 3, 200
 SAMPLING = Sampling(temperature=0.8, top=None)
@@ -33,8 +32,9 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
     tests.begin()
     check_text(config, task, record)
     task.measured = {}
-    if config.weights == "initial":  # from before the first training step
-        task.model.load_state_dict(make_model(job, task.data).state_dict())
+    if config.weights == "initial":
+        task.load_initial()
+    task.fix_weights()
     for split in config.test_splits:
         task.split = split
         with tests.phase("test"):
@@ -44,6 +44,7 @@ def evaluate(job: Job, trainer: pl.Trainer, task: Training, record: Record) -> R
         sides = task.data.sources(split), made[0], task.data.references(split)
         for name, metric in job.metrics.items():
             task.measured[f"{split}/{name}"] = float(metric(*sides))
+    task.fix_weights()
     task.measured |= derived(task.measured, task.levels)
     if job.measure is not None and config.test_splits:
         with tests.phase("measure"):

@@ -8,6 +8,7 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.core.optimizer import LightningOptimizer
+from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
@@ -19,9 +20,11 @@ from ablate.model.base import Model
 from ablate.observe.gradients import LayerGradients
 from ablate.observe.sublayers import Sublayers
 from ablate.optimizer.base import make_optimizer
+from ablate.record.weights import Weights
 from ablate.search.base import Search
 from ablate.task.base import Evaluation, Text
 from ablate.train.job import Job
+from ablate.train.prepare import make_model
 
 NAMED = 3  # parameters that a warning names
 
@@ -51,6 +54,7 @@ class Training(pl.LightningModule):
         self.diverged = False
         self.measured: dict[str, float] = {}
         self.validated: int | None = None  # number of training steps before the latest validation
+        self._fixed: Weights | None = None  # weights that evaluations use after training
         self.gradients = LayerGradients()
         self.sublayers = Sublayers()
 
@@ -192,6 +196,22 @@ class Training(pl.LightningModule):
         super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
         optimizer.zero_grad()
 
+    def fix_weights(self) -> None:
+        """Let all evaluations after training use the same weights, whatever callbacks of the user
+        do: a callback such as an average of weights may swap them for an evaluation.
+
+        The first call keeps the current weights, and later calls load them again.
+        """
+        if self._fixed is not None:
+            self.load_state_dict(self._fixed)
+        elif self.job.callbacks:
+            self._fixed = {name: value.clone() for name, value in self.state_dict().items()}
+
+    def load_initial(self) -> None:
+        """Load the weights from before the first training step, for all evaluations that follow."""
+        self.model.load_state_dict(make_model(self.job, self.data).state_dict())
+        self._fixed = None
+
     def on_validation_epoch_start(self) -> None:
         """Prepare the object that computes the scores of validation."""
         self._begin(self.validation, "validation")
@@ -231,6 +251,8 @@ class Training(pl.LightningModule):
         """Prepare an evaluation for a split: move its sums to the model's device, reset them (they
         may have values of an earlier split), and pass it the texts of the split.
         """
+        if self.trainer.state.fn != TrainerFn.FITTING:
+            self.fix_weights()  # callbacks have just swapped theirs in
         self._text = text_of(self.data, split)
         evaluation.to(self.device).reset()
         evaluation.begin(self._text)

@@ -13,6 +13,7 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins import TorchCheckpointIO
 from pytorch_lightning.callbacks import Checkpoint
+from pytorch_lightning.trainer.call import _call_callback_hooks
 from pytorch_lightning.trainer.states import TrainerFn
 
 from ablate.record.files import read_tensors, write_tensors
@@ -87,6 +88,7 @@ class StateKeeper(Checkpoint):
         self.record = record
         self.every = every
         self.interruption = interruption
+        self._began = False
         self._saved_step = 0
         self._next_batch: int | None = None  # index of the batch before which a state is saved
         self._random: list[dict[str, torch.Tensor]] | None = None  # random state of every rank
@@ -96,12 +98,22 @@ class StateKeeper(Checkpoint):
 
         The signal handlers are installed again, because Lightning has just replaced them.
         """
+        self._began = True
         self._saved_step = trainer.global_step
         self.interruption.defer()
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Make signals end the process at once again."""
         self.interruption.undefer()
+
+    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """End a training whose last step an earlier process took.
+
+        Lightning does not tell callbacks that such a training ends, but they may replace weights
+        then.
+        """
+        if not self._began:
+            _call_callback_hooks(trainer, "on_train_end")
 
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException

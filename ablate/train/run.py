@@ -226,10 +226,13 @@ def train(
     except UserError:
         record.drop_checkpoints()  # the next call must train them again
         raise
+    if replaced:
+        task.fix_weights()
     with record.phase("validation"):
         # the user's callbacks, such as an average of weights, may replace weights after training
         if replaced or job.callbacks or task.validated != trainer.global_step:
             trainer.validate(task, datamodule=data, verbose=False)
+            task.fix_weights()
     with record.phase("pictures"):
         tracking.show(task)
     record.keep_weights(model.state_dict())

@@ -94,8 +94,12 @@ class Tracking(Callback):
         """Store the trainer, which counts the steps."""
         self._trainer = trainer
 
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Let the loggers log samples of the model's output."""
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Let the loggers log samples of the model's output.
+
+        The model still has the weights that were validated, because this callback comes before
+        those of the user, which may swap them.
+        """
         assert isinstance(pl_module, Training)  # the module that a run trains
         for logger in self._run_loggers:
             logger.validated(pl_module)

@@ -12,6 +12,7 @@ from pytorch_lightning.trainer.states import TrainerFn
 from ablate.config.schema import Checkpoint
 from ablate.record.files import write_tensors
 from ablate.record.weights import Weights, load_weights, read_weights
+from ablate.train.module import Training
 
 
 class WeightKeeper(Callback):
@@ -41,13 +42,17 @@ class WeightKeeper(Callback):
         write_tensors(self._recent(step), pl_module.state_dict())
         self._recent(step - every * self.checkpoint.average).unlink(missing_ok=True)
 
-    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Store the weights if they have the lowest validation nll so far, and if the best weights
         are to be tested.
+
+        This callback comes before those of the user, so the model still has the weights that were
+        validated, even if a callback such as an average of weights swaps them for a validation.
         """
         if self.checkpoint.tested != "best" or trainer.state.fn != TrainerFn.FITTING:
             return
-        nll = float(trainer.callback_metrics["val/nll"])
+        assert isinstance(pl_module, Training)  # the module that a run trains
+        nll = pl_module.validation.compute()["nll"]
         if self.best is None or nll < self.best:
             self.best = math.inf if math.isnan(nll) else nll
             if self._writes:

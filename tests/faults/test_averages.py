@@ -1,0 +1,81 @@
+"""Callbacks that swap weights: one set of weights is validated, tested, stored and evaluated."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ablate.config.construct import construct
+from ablate.record import files
+from ablate.train.module import Training
+from ablate.train.restore import restore
+from ablate.train.score import score
+
+from .conftest import TINY
+
+LIGHTNING = "pytorch_lightning.callbacks"
+CALLBACKS = {
+    "ema": (
+        f"+callbacks.mean._target_={LIGHTNING}.EMAWeightAveraging",
+        "+callbacks.mean.decay=0.5",
+    ),
+    "mean": (f"+callbacks.mean._target_={LIGHTNING}.WeightAveraging",),
+    "swa": (
+        f"+callbacks.mean._target_={LIGHTNING}.StochasticWeightAveraging",
+        *("+callbacks.mean.swa_lrs=0.01", "+callbacks.mean.swa_epoch_start=2"),
+    ),
+    "own": ("+callbacks.mean._target_=tests.faults.averages.Average", "trust=[tests]"),
+}
+AVERAGE = ("checkpoint.tested=average", "checkpoint.every=2", "checkpoint.average=3")
+TESTED = {"last": (), "best": ("checkpoint.tested=best",), "average": AVERAGE}
+FASTER = ("optimizer.lr=0.01", "search=greedy")
+CASES = [(name, tested) for name in CALLBACKS for tested in TESTED]
+FEW = [("ema", "best"), ("own", "last")]
+pytestmark = pytest.mark.filterwarnings("ignore:SWA is currently")
+SLOW = pytest.mark.slow
+cases = pytest.mark.parametrize(
+    ("name", "tested"), [c if c in FEW else pytest.param(*c, marks=SLOW) for c in CASES]
+)
+LIVES = (
+    (Training, "training_step", 5, False),
+    (Training, "optimizer_step", 3, True),
+    (Training, "validation_step", 1, False),
+    (files, "write_bytes", 4, True),
+    (Training, "on_validation_epoch_end", 1, True),
+    (Training, "fix_weights", 1, True),
+    (Training, "test_step", 1, True),
+    (Training, "on_test_epoch_end", 1, True),
+)
+
+
+def test_an_average_that_never_begins_leaves_the_trained_weights(whole):
+    late = (*CALLBACKS["swa"][:-1], "+callbacks.mean.swa_epoch_start=99")
+    with_callback, plain = whole(*late, *FASTER), whole(*FASTER)
+    assert with_callback["metrics"] == plain["metrics"]
+
+
+@cases
+def test_one_set_of_weights_is_validated_tested_and_stored(whole, compose, small, name, tested):
+    words = (*CALLBACKS[name], *TESTED[tested], *FASTER)
+    result = whole(*words)
+    config = compose(*small, *TINY, *words)
+    metrics, restored = result["metrics"], restore(Path(result["folder"]), {}, [], "cpu")
+    for split, loss in (("validation", "val/nll"), ("test", "test/nll")):
+        scores = score(restored, construct(config.data), split, config.paths.cache)
+        assert scores["nll"] == metrics[loss]
+    lines = Path(result["folder"], "metrics.jsonl").read_text().splitlines()
+    curve = [line["val/nll"] for line in map(json.loads, lines) if "val/nll" in line]
+    if tested == "best":
+        assert curve[-1] == min(curve)
+
+
+@cases
+@pytest.mark.slow
+def test_a_run_with_averages_that_is_killed_ends_as_if_it_were_not(
+    go, kill, left, whole, name, tested
+):
+    words = (*CALLBACKS[name], *TESTED[tested], *FASTER, "checkpoint.save_every=2")
+    expected = left(whole(*words))
+    for owner, function, nth, after in LIVES:
+        kill("killed", owner, function, nth, *words, after=after)
+    assert left(go("killed", *words)) == expected
