@@ -1,6 +1,15 @@
 """Logs of programs that were started several times, wrote several files, or were killed."""
 
+import math
+
 import pytest
+from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+from tensorboard.util.tensor_util import make_tensor_proto
+from torch.utils.tensorboard import SummaryWriter
 
 from ablate.evidence.foreign import source
 
@@ -16,7 +25,76 @@ def test_a_program_that_was_started_again_replaces_its_later_steps(write_events,
     table = source.read(tmp_path)
     assert table.numbers("val/loss", "metric").tolist() == [14]
     assert table.numbers("_started", "started").tolist() == [100]
-    assert len(table.notes) == 1 and table.notes[0].startswith("1 of 1 runs were started again")
+    assert len(table.notes) == 1
+
+
+def test_what_tensorboard_drops_after_a_restart_does_not_count(tmp_path):
+    """With purge_step, a restart drops later steps of all tags, also of those it never writes."""
+    for seed, shift in enumerate((0.0, 0.1)):
+        folder = tmp_path / f"s{seed}"
+        with SummaryWriter(folder) as writer:
+            for step in range(0, 100, 10):
+                writer.add_scalar("val/loss", 1.0 - step / 100 + shift, step)
+            writer.add_scalar("test/loss", 0.1, 90)
+        with SummaryWriter(folder, purge_step=50, filename_suffix=".again") as writer:
+            writer.add_scalar("val/loss", 2.0 + shift, 60)
+        own = EventAccumulator(str(folder), {"scalars": 0, "tensors": 0}).Reload()
+        assert [event.step for event in own.Scalars("val/loss")] == [0, 10, 20, 30, 40, 60]
+    table = source.read(tmp_path)
+    assert table.numbers("val/loss", "metric").tolist() == pytest.approx([2.0, 2.1])
+    assert "test/loss" not in table.columns
+    steps = source.read(tmp_path, ["_step"]).numbers("_step", "step")
+    assert sorted({*steps}) == [0, 10, 20, 30, 40, 60]
+
+
+def test_scalars_of_tensorflow_2_are_tensors(tmp_path):
+    writer = EventFileWriter(str(tmp_path / "a"))
+    for step, number in enumerate((3.0, 2.0)):
+        tensor = make_tensor_proto(number, dtype="float32")
+        summary = Summary(value=[Summary.Value(tag="loss", tensor=tensor)])
+        writer.add_event(Event(step=step, wall_time=100 + step, summary=summary))
+    writer.close()
+    assert source.read(tmp_path).numbers("loss", "metric").tolist() == [2.0]
+
+
+def lightning_log(kind, folder, version, points, **settings):
+    """Write a folder of Lightning's logger; `points` has a metric, a step and a value for each."""
+    logger = kind(folder, name="relu", version=version)
+    logger.log_hyperparams({"lr": 0.1, **settings})
+    for name, step, number in points:
+        logger.log_metrics({name: number}, step)
+    logger.save()
+    logger.finalize("success")
+
+
+def values_of(folder, kind, name="val_loss"):
+    by_step = source.read(folder, ["step" if kind is CSVLogger else "_step"])
+    last = source.read(folder)
+    assert by_step.column("run", "run").labels()[1] == last.column("run", "run").labels()[1]
+    return last.numbers(name, "metric").tolist(), last.notes
+
+
+@pytest.mark.parametrize("kind", [CSVLogger, TensorBoardLogger])
+def test_the_folders_of_a_resumed_run_of_lightning_are_one_run(tmp_path, kind):
+    for version in range(3):
+        steps = range(0, 100 if version < 2 else 60, 10)
+        points = [("val_loss", s, 9.0 - s / 20 + version) for s in steps]
+        lightning_log(kind, tmp_path, version, points)
+    lightning_log(kind, tmp_path, 3, [("val_loss", s, 1.0) for s in range(50, 100, 10)])
+    lightning_log(kind, tmp_path, 4, [("test_loss", 90, 0.5)])
+    values, notes = values_of(tmp_path, kind)
+    assert values == pytest.approx([4.5, 5.5, 1.0])
+    assert len(notes) == 2 and all("continuation of relu/version_2" in note for note in notes)
+    tests = values_of(tmp_path, kind, "test_loss")[0]
+    assert tests[2] == 0.5 and [*map(math.isnan, tests)] == [True, True, False]
+
+
+@pytest.mark.parametrize("kind", [CSVLogger, TensorBoardLogger])
+def test_runs_of_their_own_stay_apart(tmp_path, kind):
+    for version, (first, seed) in enumerate([(0, 0), (0, 0), (50, 1)]):
+        points = [("val_loss", s, 1.0 + version) for s in range(first, 100, 10)]
+        lightning_log(kind, tmp_path, version, points, seed=seed)
+    assert values_of(tmp_path, kind) == ([1.0, 2.0, 3.0], ())
 
 
 def test_two_writers_of_one_program_replace_nothing(write_events, tmp_path):

@@ -101,7 +101,8 @@ def test_a_damaged_event_file_counts_up_to_its_last_whole_record(tmp_path, spoil
 
 
 def test_without_tensorboard_the_message_says_what_to_install(events, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
+    reader = "tensorboard.backend.event_processing.event_accumulator"
+    monkeypatch.setitem(sys.modules, reader, None)
     with pytest.raises(UserError, match=r"pip install 'ablate\[tensorboard\]'"):
         source.read(events)
 

@@ -5,6 +5,7 @@ names in this path; the hyperparameters in hparams.yaml of the same folder; and 
 metrics.csv. Without the column `step`, a run is a row with the last value of each metric. If the
 study asks for the column `step`, each row of metrics.csv is a row, with empty cells at steps
 without a metric. A hyperparameter that has the name of another column gets the prefix `hparams.`.
+The folders of a resumed run are one run (ablate.evidence.foreign.resumed).
 """
 
 import csv
@@ -16,9 +17,10 @@ from ablate.errors import UserError
 from ablate.evidence.foreign.builder import RunLog, from_runs
 from ablate.evidence.foreign.delimited import whole_rows
 from ablate.evidence.foreign.reading import files_below, folder_of, named, path_columns, read_yaml
+from ablate.evidence.foreign.resumed import SETTINGS, join_resumed
 from ablate.evidence.foreign.table import Row, Table
 
-METRICS, SETTINGS = "metrics.csv", "hparams.yaml"
+METRICS, STEP = "metrics.csv", "step"
 
 
 def read(place: Any, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> Table:
@@ -34,16 +36,22 @@ def read(place: Any, wanted: Iterable[str] = (), names: Iterable[str] = ()) -> T
         UserError: the folder does not exist, or has no metrics.csv with rows.
     """
     root = folder_of(place, "runs of Lightning")
-    by_step = "step" in {*wanted}
+    by_step = STEP in {*wanted}
     logs: list[RunLog] = []
     notes: list[str] = []
     for path in files_below(root, METRICS):
-        steps = _rows(path, notes)
-        last = {key: value for row in steps for key, value in row.items() if value != ""}
         about, settings = path_columns(root, path.parent), _settings(path.with_name(SETTINGS))
-        logs.append(RunLog(about, settings, steps if by_step else [last]))
+        logs.append(RunLog(about, settings, _rows(path, notes)))
+    logs = join_resumed(root, logs, STEP, notes)
+    if not by_step:
+        logs = [log._replace(results=[_last(log.results)]) for log in logs]
     needed = f"{METRICS} with rows: give the folder of Lightning's CSVLogger"
     return from_runs(str(root), logs, wanted, names, needed, notes, "hparams")
+
+
+def _last(rows: Iterable[Row]) -> Row:
+    """Return the last value of each column."""
+    return {key: value for row in rows for key, value in row.items() if value != ""}
 
 
 def _rows(path: Path, notes: list[str]) -> list[dict[str, str]]:
