@@ -364,7 +364,7 @@ def test_artificial_languages_leave_a_sentence_about_real_text_undecided(changes
 
 def test_a_claim_is_looked_up_among_those_that_need_real_text():
     claims = {claim.id: claim for claim in read_claims()}
-    for name in ("beam_better_than_greedy", "pe_on_decoder_needed"):
+    for name in ("beam_size_hyperparameter", "pe_on_decoder_needed"):
         entry = Entry(claims[name], (finding(),))
         assert (entry.verdict == "undecided") == (name in read_real_text())
 
