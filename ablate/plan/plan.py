@@ -23,8 +23,10 @@ from ablate.record.types import Fingerprints
 from ablate.sweep.begin import regime
 from ablate.sweep.cell import Cell, without_seed
 from ablate.sweep.launch import n_jobs
-from ablate.sweep.planned import PlannedSweep
+from ablate.sweep.planned import Checked, PlannedSweep
 from ablate.sweep.preflight import records_of
+from ablate.train.budgets import shared_steps
+from ablate.train.job import Job
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,8 @@ def plan_of(sweep: PlannedSweep) -> Plan:
     """Return the plan of a sweep whose runs have been composed and checked."""
     before, checked = earlier_sweep(sweep.config, sweep.study), sweep.checked
     tuning_runs, runs = (before.screening, before.runs) if before else ([], [])
-    tuning = [*_arms(sweep.screening, checked.data, tuning_runs, tuned=True)]
-    arms = [*_arms(sweep.cells, checked.data, runs, tuned=sweep.tune is None)]
+    tuning = [*_arms(sweep.screening, checked, tuning_runs, tuned=True)]
+    arms = [*_arms(sweep.cells, checked, runs, tuned=sweep.tune is None)]
     return Plan(
         sweep,
         (tuning, arms),
@@ -122,13 +124,13 @@ def earlier_sweep(config: DictConfig, study: Study | None) -> Evidence | None:
 
 
 def _arms(
-    cells: Iterable[Cell], data: dict[str, Fingerprints], earlier: Sequence[Run], *, tuned: bool
+    cells: Iterable[Cell], checked: Checked, earlier: Sequence[Run], *, tuned: bool
 ) -> Iterable[Arm]:
     """Yield the arms of a stage.
 
     Args:
         cells: the runs of the stage.
-        data: hashes of the data.
+        checked: the result of the checks of the sweep.
         earlier: runs of this stage of an earlier sweep.
         tuned: whether the overrides of the runs are complete, so that stored results can be found.
     """
@@ -138,13 +140,24 @@ def _arms(
     for members in by_levels.values():
         levels = members[0].levels
         times = [
-            run["seconds"]
+            _seconds(run, checked.jobs.get(members[0].number))
             for run in earlier
             if run["levels"].items() <= levels.items() and run["status"] != "failed"
         ]
         seconds = statistics.median(times) if times else None
-        done = _done(members, data) if tuned else None
+        done = _done(members, checked.data) if tuned else None
         yield Arm(levels, members, done, seconds)
+
+
+def _seconds(run: Run, job: Job | None) -> float:
+    """Return the seconds of an earlier run, including the steps that only its short budget took.
+
+    `job` is the job of the planned run, if the checks of the sweep have resolved it.
+    """
+    if job is None or job.short is None or "short" not in run:
+        return run["seconds"]
+    alone = 1 - shared_steps(job, job.short) / job.short.config.budget.steps
+    return run["seconds"] + alone * run["short"]["seconds"]
 
 
 def _done(cells: Iterable[Cell], data: dict[str, Fingerprints]) -> int:

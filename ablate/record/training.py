@@ -20,7 +20,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
@@ -39,7 +39,6 @@ from ablate.record.files import (
 from ablate.record.links import LOGGER_FAILURES
 from ablate.record.lock import acquire
 from ablate.record.part import EvaluationRecord, RecordFolder
-from ablate.record.stored import join_results
 from ablate.record.types import CombinedResult, Fingerprints, Result, TrainingParts
 
 
@@ -220,3 +219,33 @@ class Record(RecordFolder):
         """Remove checkpoints, which are needed only during training."""
         if self.writes:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
+
+
+def join_results(
+    folder: Path, trained: Result, tests: Path, tested: Result | None
+) -> CombinedResult:
+    """Return the combined result of a training and of its evaluation.
+
+    Args:
+        folder: folder of the training.
+        trained: result of the training.
+        tests: folder of the evaluation.
+        tested: result of the evaluation; None if the run is not tested.
+    """
+    whole = {key: value for key, value in trained.items() if key != "files"}
+    whole |= {"training": trained["identity"], "folder": str(folder)}
+    if tested is None:
+        return cast(CombinedResult, {"signatures": {}, **whole})
+    used: list[Any] = [part.get("processor_seconds") for part in (trained, tested)]
+    both = {
+        **whole,
+        "identity": tested["identity"],
+        "evaluation": str(tests),
+        "metrics": {**trained["metrics"], **tested["metrics"]},
+        "signatures": tested["signatures"],
+        "seconds": {**trained["seconds"], **tested["seconds"]},
+        "wall_seconds": round(trained["wall_seconds"] + tested["wall_seconds"], 3),
+        "processor_seconds": None if None in used else round(sum(used), 3),
+        "ended": max(trained["ended"], tested["ended"]),
+    }
+    return cast(CombinedResult, both)
