@@ -36,16 +36,21 @@ def listed(items: list[Any], last: str = "and") -> str:
     return f" {last} ".join([between.join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def grouped(number: int | str) -> str:
-    """Return a number with separators, such as "1,200"; text ("60 and 600") does not change."""
-    return number if isinstance(number, str) else f"{number:,}"
+def each_of(value: Any) -> list[Any]:
+    """Return the items of a list; for any other value, a list with this value."""
+    return value if isinstance(value, list) else [value]
 
 
-def counted(number: int | str, noun: str) -> str:
-    """Return a number with its noun, such as "1 run" or "1,200 runs"; a text of several numbers,
-    such as "2 and 6", takes the plural.
+def grouped(number: int | list[int]) -> str:
+    """Return a number with separators, such as "1,200", or several: "60 and 600"."""
+    return listed([f"{each:,}" for each in each_of(number)])
+
+
+def counted(number: int | list[int], noun: str) -> str:
+    """Return a number with its noun, such as "1 run" or "1,200 runs"; several numbers take the
+    plural.
     """
-    return f"{grouped(number)} {noun}{'s' * (str(number) != '1')}"
+    return f"{grouped(number)} {noun}{'s' * (number != 1)}"
 
 
 def quoted(label: str) -> str:

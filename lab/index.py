@@ -8,11 +8,12 @@ from ablate.cli.parser import Parser
 from ablate.config.labels import option_label
 from ablate.errors import UserError
 from ablate.evidence.types import Entry, Verdict
-from ablate.phrases import grouped, text
+from ablate.phrases import each_of, grouped, listed, text
 from ablate.record.files import write_text, writing
 from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import RULE, Replication, asked_again, read_contest
-from ablate.verdict.wording.details import graded
+from ablate.words.answer import evidence_line
+from ablate.words.details import graded
 from lab.command import main
 
 FIRST = "reading the verdicts"
@@ -73,8 +74,8 @@ def _rows(verdict: Verdict, path: Path) -> list[list[str]]:
     """
     name, regime = verdict["experiment"], verdict["regime"]
     trained = f"{grouped(regime['steps'])} steps" if was_trained(verdict) else "not trained"
-    corpora = " and ".join(option_label("data", name) for name in regime["data"].split(" and "))
-    place = f"{corpora}, model {regime['model']}, {trained}"
+    corpora = listed([option_label("data", name) for name in each_of(regime["data"])])
+    place = f"{corpora}, model {listed(each_of(regime['model']))}, {trained}"
     first = f"[{text(name)}]({quote(path.parent.name)}/report.md): {text(place)}"
     contest = read_contest(path.parent)
     return [
@@ -95,7 +96,7 @@ def _answer(claim: Entry, contest: list[Replication]) -> list[str]:
     again = asked_again(claim, contest)
     fresh = f"{FRESH}{again['replication']}" if again else ""
     answer = graded(claim["verdict"], claim.get("grade", ""))
-    return [f"{answer}{exploratory}{fresh}", text(claim["evidence"])]
+    return [f"{answer}{exploratory}{fresh}", text(evidence_line(claim, claim))]
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ A TypedDict declares each part of a study as it is stored in files, and `USUAL` 
 Hydra checks a config against dataclasses that `ablate.config.schema` derives from both.
 """
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 Levels = dict[str, object]  # of factors, by config key
 

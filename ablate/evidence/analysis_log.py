@@ -29,7 +29,7 @@ from typing import Any
 from filelock import FileLock
 
 from ablate.errors import UserError
-from ablate.evidence.questions import Rule, differences
+from ablate.evidence.questions import Change, Rule, differences
 from ablate.evidence.types import Registration, Run
 from ablate.record.files import SEAL, append_line, check_seal, read_log, seal, write_text, writing
 
@@ -87,9 +87,8 @@ class Sweep:
         """Return whether another sweep has the same settings and the same planned seeds."""
         return not self.changes(other, self.levels) and self.planned == other.planned
 
-    def changes(self, now: "Sweep", levels: Iterable[str]) -> list[str]:
-        """Return the settings that differ in a later sweep, as phrases such as "budget.steps was
-        100 and is 200".
+    def changes(self, now: "Sweep", levels: Iterable[str]) -> list[Change]:
+        """Return the settings that differ in a later sweep.
 
         Args:
             now: the later sweep.
@@ -101,7 +100,7 @@ class Sweep:
         for level in levels:
             if level in self.levels and level in now.levels:
                 changed = differences(self.levels[level], now.levels[level], () if apart else None)
-                changes += [f"{change} in {level}" for change in changed]
+                changes += [(f"{key} in {level}", *values) for key, *values in changed]
         return changes
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
@@ -32,6 +32,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
 from ablate.evidence.questions import (
     UNUSUAL,
+    Change,
     Rule,
     concerns,
     differences,
@@ -41,8 +42,8 @@ from ablate.evidence.questions import (
     rule,
 )
 from ablate.evidence.tuned import with_tried_values
-from ablate.evidence.types import Asked, Claim, Levels, Run, Study
-from ablate.phrases import listed, name_of
+from ablate.evidence.types import Asked, Claim, Levels, Reason, Run, Study, reason
+from ablate.phrases import name_of
 from ablate.record.label import key, run_key
 
 Parts = list[tuple[int, Evidence]]  # evidence with its replicate number
@@ -199,45 +200,47 @@ class EarlierSweeps:
             "regimes": self._regimes(question(claim)),
         }
 
-    def _changed(self, sweep: Sweep, claim: Claim) -> list[str]:
+    def _changed(self, sweep: Sweep, claim: Claim) -> list[Change]:
         """Return the changes of settings between an earlier sweep and the current sweep that
-        concern a claim, as phrases.
+        concern a claim.
         """
         return sweep.changes(
             self.current, [level for level in sweep.levels if concerns(claim, level)]
         )
 
-    def _otherwise(self, claim: Claim) -> list[str]:
-        """Return phrases for the earlier sweeps that tested a claim with other settings or by
-        another decision rule.
+    def _otherwise(self, claim: Claim) -> list[Reason]:
+        """Return the earlier sweeps that tested a claim with other settings or by another decision
+        rule.
         """
         current_rule, asked = rule(claim, self.study), question(claim)
         if self.current.contest:
-            return [f"{_title(sweep)}, as a contest" for sweep in self.before(claim)]
-        descriptions = []
+            return [reason("earlier_replication", **_names(s)) for s in self.before(claim)]
+        reasons = []
         for sweep in self.before(claim):
             changed = self._changed(sweep, claim)
             if current_rule not in sweep.questions[asked]:
                 changed += differences(UNUSUAL | sweep.questions[asked][0], UNUSUAL | current_rule)
             if changed:
-                descriptions.append(f"{_title(sweep)}: {listed(changed)}")
-        return descriptions
+                reasons.append(
+                    reason("earlier_sweep", **_names(sweep), changes=[[*c] for c in changed])
+                )
+        return reasons
 
-    def _in_family(self, claim: Claim) -> list[str]:
-        """Return phrases for the earlier sweeps that compared the two levels of a claim under the
-        same settings, but in another metric or in another study file.
+    def _in_family(self, claim: Claim) -> list[Reason]:
+        """Return the earlier sweeps that compared the two levels of a claim under the same
+        settings, but in another metric or in another study file.
         """
         begun = min(sweep.time for sweep in self.log.sweeps if sweep.same(self.current))
-        descriptions = []
+        reasons = []
         for sweep in self.log.asking(family(claim), self.current):
             if sweep.time >= begun or question(claim) in sweep.questions:
                 continue
             places = sweep.questions[family(claim)]
             same = [before for before in places if self._same(sweep, before, place(claim))]
             if same:
-                metrics = listed([*dict.fromkeys(before["metric"] for before in same)])
-                descriptions.append(f"{_title(sweep)}: the same contrast in {metrics}")
-        return descriptions
+                metrics = [*dict.fromkeys(before["metric"] for before in same)]
+                reasons.append(reason("same_contrast", **_names(sweep), metrics=metrics))
+        return reasons
 
     def _same(self, sweep: Sweep, earlier: Rule, now: Rule) -> bool:
         """Return whether two contrasts were measured under the same settings, including defaults.
@@ -266,9 +269,9 @@ class EarlierSweeps:
         return len({json.dumps(regime, sort_keys=True) for regime in elsewhere})
 
 
-def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[Seed]) -> list[str]:
-    """Return the reasons why a verdict from some seeds is exploratory, as phrases: an earlier
-    analysis spent all of alpha, or seeds are missing.
+def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[Seed]) -> list[Reason]:
+    """Return the reasons why a verdict from some seeds is exploratory: an earlier analysis spent
+    all of alpha, or seeds are missing.
 
     Args:
         planned: number of seeds of the study.
@@ -278,13 +281,9 @@ def spent(planned: int, looks: list[set[Seed]], seeds: set[Seed], begun: set[See
     """
     reasons = []
     if any(len(seen) >= planned and seeds - seen for seen in looks):
-        reasons.append(
-            f"an analysis of the {planned} planned seeds used up the whole significance level"
-        )
+        reasons.append(reason("alpha_spent", planned=planned))
     if gone := begun.union(*looks) - seeds:
-        many = len(gone) > 1
-        begun_seeds = f"{len(gone)} seed{'s' * many} that {'were' if many else 'was'}"
-        reasons.append(f"{begun_seeds} begun or analysed earlier {'are' if many else 'is'} missing")
+        reasons.append(reason("seeds_left_out", seeds=len(gone)))
     return reasons
 
 
@@ -345,6 +344,7 @@ def _read(sweep: Sweep, results: Path) -> Evidence | None:
         return None
 
 
-def _title(sweep: Sweep) -> str:
+def _names(sweep: Sweep) -> dict[str, Any]:
+    """Return the name, the day and the number of seeds of a sweep."""
     day = f"{datetime.fromtimestamp(sweep.time, UTC):%Y-%m-%d}"
-    return f"{sweep.name} of {day}, {len(sweep.seeds)} seeds"
+    return {"sweep": sweep.name, "day": day, "seeds": len(sweep.seeds)}

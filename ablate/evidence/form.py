@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, get_args, get_origin, get_type_hints
+
+from typing_extensions import is_typeddict
 
 from ablate.errors import UserError
 from ablate.evidence.outcome import STATUSES

@@ -77,7 +77,10 @@ class Piece:
             evidence.study, evidence.registration, evidence.registered, evidence.runs
         )
         if departed:
-            raise UserError(f"{folder}: {departed[0]}")
+            raise UserError(
+                f"{folder}: the study is not the one that was registered: `ablate judge {folder}` "
+                "prints the differences"
+            )
         if any("replicate" in run for run in evidence.runs):
             raise UserError(
                 f"{folder} has runs with several values of `replicate`, so it cannot be joined: "

@@ -19,6 +19,7 @@ OF_STUDY = ("seeds", "tune")
 UNUSUAL = {"cannot": False}  # keys that few rules have, with the value for all other rules
 NOT_GIVEN = "not given"
 Rule = dict[str, object]
+Change = tuple[str, Any, Any]  # a key, and its value before and now; None: not given
 
 
 def questions(study: Study) -> dict[str, list[Rule]]:
@@ -103,9 +104,8 @@ def rule(claim: Claim, study: Study) -> Rule:
 
 def differences(
     before: dict[str, object], now: dict[str, object], apart: Sequence[str] | None = None
-) -> list[str]:
-    """Return the differences between two sets of settings, as phrases such as "seeds was 3 and is
-    5".
+) -> list[Change]:
+    """Return the differences between two sets of settings.
 
     Settings are values by dotted config key. If `apart` is None, a key that only one set has is
     ignored, because the key comes from a different version of the code. Otherwise such a key
@@ -121,7 +121,7 @@ def differences(
         return class_name(key, settings.get(key, NOT_GIVEN))
 
     return [
-        f"{key} was {before.get(key, NOT_GIVEN)} and is {now.get(key, NOT_GIVEN)}"
+        (key, before.get(key), now.get(key))
         for key in before | now
         if named(before, key) != named(now, key) and counts(key)
     ]

@@ -19,8 +19,8 @@ from typing import Any, TypedDict
 
 from ablate.config.leaves import leaves
 from ablate.config.study import USUAL, Claim, Match, Tune
-from ablate.evidence.types import Registration, Study
-from ablate.phrases import listed, name_of, ranges
+from ablate.evidence.types import Reason, Registration, Study, reason
+from ablate.phrases import name_of
 
 # Keys of a claim, of tuning and of matching that affect the decision, with their defaults.
 DECIDES = (
@@ -158,8 +158,8 @@ def class_name(key: str, value: Any) -> Any:
 
 def departures(
     study: Study, registration: Registration, registered: Mapping[str, object], runs: list[Any]
-) -> list[str]:
-    """Return sentences on how a study differs from the registered study.
+) -> list[Reason]:
+    """Return how a study differs from the registered study, as data.
 
     Each difference makes the verdicts of the study exploratory.
 
@@ -175,17 +175,14 @@ def departures(
     registered_hash = registration.get("hash")
     before = _checked(registered, registered_hash)
     if not registered_hash:
-        sentences = ["The study was not registered before its runs"]
+        reasons = [reason("not_registered")]
     elif not before:
-        what = "is not the one that was registered" if registered else "is not kept"
-        sentences = [f"The form in registered.json {what} (hash {registered_hash})"]
+        code = "registration_changed" if registered else "registration_missing"
+        reasons = [reason(code, hash=registered_hash)]
     else:
-        sentences = [
-            f"{WITHHOLDS} was taken from {name}" for name in _without_cannot(before, study)
-        ]
+        reasons = [reason("key_removed", claim=name) for name in _without_cannot(before, study)]
         if changed := _differences(before, study):
-            difference = f"The study is not the one that was registered (hash {registered_hash})"
-            sentences.append(f"{difference}: {listed(changed)}")
+            reasons.append(reason("study_changed", hash=registered_hash, changes=changed))
     begun = {registered_hash, study_hash(before)}
     other_cells = [
         run["cell"]
@@ -193,12 +190,8 @@ def departures(
         if registered_hash and run.get("study", registered_hash) not in begun
     ]
     if other_cells:
-        many = "s" * (len(other_cells) > 1)
-        sentences.append(
-            f"{len(other_cells)} run{many} began with another version of the study than the "
-            f"registered version (the lines of runs.jsonl whose `cell` is {ranges(other_cells)})"
-        )
-    return [f"{sentence}; its verdicts are therefore exploratory." for sentence in sentences]
+        reasons.append(reason("runs_of_other_study", cells=other_cells))
+    return reasons
 
 
 def _checked(registered: Mapping[str, object], expected_hash: str | None) -> Mapping[str, Any]:
@@ -232,9 +225,9 @@ def _without_cannot(before: Mapping[str, Any], study: Study) -> list[str]:
     return [name_of(now) for then, now in pairs if then.get(WITHHOLDS) and not now.get(WITHHOLDS)]
 
 
-def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
-    """Return the changes of keys that affect a verdict, as phrases such as "study.seeds was 3 and
-    is 5"; claims have their present names.
+def _differences(before: Mapping[str, Any], study: Study) -> list[list[Any]]:
+    """Return the changes of keys that affect a verdict, as lists of key, old and new value; claims
+    have their present names. The value of a missing key is None.
 
     Args:
         before: the registered study.
@@ -243,13 +236,13 @@ def _differences(before: Mapping[str, Any], study: Study) -> list[str]:
     names = [name_of(claim) for claim in study["claims"]]
     forms = [deciding(part) for part in (before, study)]
     if len(forms[0]["claims"]) != len(names):
-        return [f"it had {len(forms[0]['claims'])} claims and has {len(names)}"]
+        return [["number of claims", len(forms[0]["claims"]), len(names)]]
     old, new = (
         leaves({"study": {**decides, "claims": dict(zip(names, decides["claims"], strict=True))}})
         for decides in forms
     )
     return [
-        f"{key} was {old.get(key, 'not there')} and is {new.get(key, 'not there')}"
+        [key, old.get(key), new.get(key)]
         for key in dict.fromkeys([*old, *new])
         if key not in old or key not in new or old[key] != new[key]
     ]

@@ -18,7 +18,7 @@ from typing import Any, cast
 from ablate.errors import UserError
 from ablate.evidence.form import check_form
 from ablate.evidence.registration import digest
-from ablate.evidence.types import About, Begun, Run, Seal
+from ablate.evidence.types import About, Begun, Reason, Run, Seal, reason
 from ablate.record.files import finite, write_json, write_text
 
 ABOUT, REGISTERED, STATISTICS = "study.json", "registered.json", "statistics.npz"
@@ -67,7 +67,14 @@ def read_about(folder: Path) -> About:
         )
     if about["seal"].get(ABOUT) != _of_about(about):
         raise _changed(f"{folder / ABOUT}: name, regime or registration", about)
+    for history in about["registration"].get("asked", {}).values():
+        history["tried"] = [_as_reason(attempt) for attempt in history["tried"]]
     return about
+
+
+def _as_reason(attempt: Any) -> Reason:
+    """Return a reason as data; an earlier version stored it as a sentence."""
+    return reason("recorded", text=attempt) if isinstance(attempt, str) else attempt
 
 
 def read_parts(folder: Path) -> About:

@@ -16,7 +16,6 @@ from ablate.config.screen import FACTOR
 from ablate.evidence.looks import by_arm
 from ablate.evidence.outcome import STATUSES, value
 from ablate.evidence.types import Run, Spread
-from ablate.phrases import grouped, listed
 
 # shown in this order, if the runs have them
 COLUMNS = (
@@ -148,18 +147,16 @@ def as_markdown(table_rows: list[Row]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def steps_of(runs: Iterable[Run], factor: str, steps: int) -> int | str:
-    """Return the number of training steps of runs, as text such as "60 and 600" if it varies.
+def steps_of(runs: Iterable[Run], factor: str, steps: int) -> int | list[int]:
+    """Return the number of training steps of runs; all numbers if it varies.
 
     Args:
         runs: the runs.
         factor: `budget.steps` or `budget.short`, which may be a factor of the study.
         steps: the number of steps if the key is no factor.
     """
-    levels: Any = dict.fromkeys(_steps(run, factor, steps) for run in runs)
-    if len(levels) > 1:
-        return listed([grouped(level) for level in levels])
-    return next(iter(levels), steps)
+    levels = [*dict.fromkeys(_steps(run, factor, steps) for run in runs)]
+    return levels if len(levels) > 1 else next(iter(levels), steps)
 
 
 def _steps(run: Run, factor: str, steps: int) -> Any:

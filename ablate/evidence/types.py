@@ -4,7 +4,9 @@ Files are checked against the same declarations (ablate.evidence.form).
 """
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from ablate.config.study import Claim as Claim
 from ablate.config.study import Levels as Levels
@@ -18,8 +20,34 @@ from ablate.config.study import Tune as Tune
 from ablate.record.types import Metrics
 from ablate.record.types import Tuned as Tuned
 
+Status = Literal["supported", "refuted", "inconclusive"]
+Grade = Literal[
+    "", "direction only", "large enough to matter", "too small to matter", "the other way round"
+]
+Method = Literal["every case", "t", "skewed t", "sign test", "Barnard", "none"]
+Noise = Literal["seeds", "sentences", "groups of sentences", "runs"]
 # values by metric, and optimiser steps under the key `step`; None means not finite
 Curve = dict[str, list[int | float | None]]
+
+
+class Reason(TypedDict):
+    """A reason as data: a code, and the values with which ablate.words writes the sentence."""
+
+    code: str
+    values: dict[str, Any]
+
+
+class Caveat(Reason):
+    """A caveat of a verdict: a reason, and the numbers of the claims that it is about, from 1; no
+    numbers if it is about the whole study.
+    """
+
+    claims: list[int]
+
+
+def reason(code: str, **values: object) -> Reason:
+    """Return a reason as data."""
+    return {"code": code, "values": values}
 
 
 class Regime(TypedDict):
@@ -35,11 +63,31 @@ class Regime(TypedDict):
     precision: str
     d_model: int
     n_layers: NotRequired[int]
-    steps: int  # in verdict.json text, if the arms differ, as for all numbers of the setting
+    steps: int
     tokens_per_step: int
     threads: int
     test_sentences: dict[str, int]
     short: NotRequired[int]
+
+
+class Setting(TypedDict, total=False):
+    """The setting of a verdict: the regime of its runs, with a list for each part that is a factor
+    of the study.
+    """
+
+    scale: str | list[str]
+    data: str | list[str]
+    corpus: str
+    model: str | list[str]
+    device: str
+    precision: str | list[str]
+    d_model: int | list[int]
+    n_layers: int | list[int]
+    steps: int | list[int]
+    tokens_per_step: int | list[int]
+    threads: int | list[int]
+    test_sentences: dict[str, int]
+    short: int | list[int]
 
 
 class Asked(TypedDict):
@@ -50,7 +98,7 @@ class Asked(TypedDict):
     """
 
     looks: list[list[int]]
-    tried: list[str]
+    tried: list[Reason]
     regimes: int
 
 
@@ -180,7 +228,14 @@ class Planned(TypedDict):
 
 
 # verdict if the margin were at least `from`; valid until the next band begins
-Band = TypedDict("Band", {"from": float, "verdict": str, "grade": str})
+Band = TypedDict("Band", {"from": float, "verdict": Status, "grade": Grade})
+
+
+class Outcome(TypedDict):
+    """A verdict with its grade."""
+
+    verdict: Status
+    grade: Grade
 
 
 class Learning(TypedDict):
@@ -225,7 +280,7 @@ class Cases(TypedDict):
     broken: int  # number of counted cases that violate the claim
     draws: int | None  # number of random draws behind each value
     control: float | None  # smallest deviation that the deliberate fault caused
-    elsewhere: NotRequired[tuple[str, float]]  # an arm that violates the rule, and its deviation
+    elsewhere: NotRequired[tuple[Levels, float]]  # an arm that violates the rule; its deviation
     holding: NotRequired[int]  # for a claim about trained models: number of seeds that satisfy it
 
 
@@ -237,8 +292,8 @@ class Answer(TypedDict):
     for each of them.
     """
 
-    verdict: str
-    grade: str
+    verdict: Status
+    grade: Grade
     effect: float | None
     interval: list[float] | None
     p: dict[str, float]
@@ -250,18 +305,18 @@ class Answer(TypedDict):
     failed_to_learn: NotRequired[dict[str, Failures]]  # by arm
     decided_by_failures: NotRequired[bool]
     false_rate: NotRequired[float]  # measured rate of false verdicts of this kind
-    method: str
-    levels_of_noise: str
+    method: Method
+    noise: list[Noise]  # the sources of variation that the interval covers
     sign_flip: NotRequired[float | None]
     detectable: float | None
     seeds_needed: dict[str, Planned] | None
     sensitivity: list[Band]
-    uncorrected: NotRequired[str]  # the answer without Holm's correction, if it differs
-    # the answer in words (ablate.verdict.wording)
+    uncorrected: NotRequired[Outcome]  # the answer without Holm's correction, if it differs
+    # the answer in words, for readers of the file; no code reads them (ablate.words)
     headline: NotRequired[str]
     evidence: NotRequired[str]
-    problem: NotRequired[str]  # why the claim cannot be judged
-    withheld: NotRequired[str]  # why a claim about the limits of an arm cannot be judged yet
+    problem: NotRequired[Reason]  # why the claim cannot be judged
+    withheld: NotRequired[Reason]  # why a claim about the limits of an arm cannot be judged yet
     sentences: NotRequired[int]  # number of test sentences, if they contribute to the error
     cases: NotRequired[Cases]
     rates: NotRequired[list[tuple[int, int]]]  # unstable runs and all runs, first for the treatment
@@ -271,7 +326,7 @@ class Answer(TypedDict):
     failed_runs: int
     exploratory: bool
     older_cells: int
-    steps: NotRequired[int | str]  # text if the compared arms differ
+    steps: NotRequired[int | list[int]]  # several if the compared arms differ
 
 
 class Short(Answer):
@@ -290,27 +345,14 @@ class Entry(Question, Answer):
     and the answer with its numbers.
     """
 
+    tolerance: float  # of an exact claim; 0 for other claims
+    fault: NotRequired[str]  # exact claims: metric of a deliberate fault (`control` of the claim)
+    measures: NotRequired[str]
+    control_measures: NotRequired[str]
     primary: bool
     arms: list[str]
     learning: NotRequired[Learning]
     short: NotRequired[Short]
-
-
-class ReportedClaim(Entry):
-    """A claim in verdict.json, completed for reports by three fields of the study and by the
-    details of its result.
-
-    The fields of the study: `tolerance` is the largest absolute value, or the largest difference
-    between the arms, that an exact claim allows. `measures` describes the metric of the claim in
-    words, and `control_measures` describes the control of an exact claim in words.
-
-    `details` has the numbers of the result as text, such as {"Margin": "2"}.
-    """
-
-    tolerance: float
-    details: NotRequired[dict[str, str]]
-    measures: NotRequired[str]
-    control_measures: NotRequired[str]
 
 
 class Spread(TypedDict):
@@ -345,7 +387,7 @@ class Verdict(TypedDict):
     """
 
     experiment: str
-    regime: Regime
+    regime: Setting
     components: dict[str, str]  # options of config groups that all arms share
     study_hash: str
     registered: float
@@ -357,6 +399,6 @@ class Verdict(TypedDict):
     failed_runs: int
     reused_runs: int
     older_runs: int
-    caveats: list[str]
+    caveats: list[Caveat]
     claims: list[Entry]
     arms: list[Arm]

@@ -22,7 +22,7 @@ settings. docs/explanation/headlines.md explains each rule by an example.
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -43,7 +43,6 @@ UNIVERSAL = re.compile(r"\b(always|must|never|cannot|exactly)\b", re.IGNORECASE)
 ARTIFICIAL = re.compile(r"_target_: ablate\.(data\.toy|claims\.corpus)\.")
 
 Counted = Sequence[tuple[Finding, str]]  # each verdict, with the verdict of its whole setting
-SEVERAL = r", | and "  # separates the names of the corpora of a setting
 
 
 @dataclass(frozen=True)
@@ -290,9 +289,9 @@ def _artificial_languages() -> frozenset[str]:
     return frozenset(name for name, text in texts if ARTIFICIAL.search(text))
 
 
-def is_artificial(data: str) -> bool:
-    """Return whether all corpora in `data`, such as "toy, copy and reverse", are artificial."""
-    return {*re.split(SEVERAL, data)} <= _artificial_languages()
+def is_artificial(corpora: Iterable[str]) -> bool:
+    """Return whether all corpora are artificial."""
+    return {*corpora} <= _artificial_languages()
 
 
 CONDITIONS = "the conditions"
@@ -351,8 +350,7 @@ def _place(finding: Finding, compared: Sequence[Finding]) -> str:
     parts = {name: str(part(finding)) for name, part in PARTS.items()}
     parts |= {_name(key): level_label(key, levels[key]) for key in levels}
     parts[CONDITIONS] = arm_label(dict(finding.conditions))
-    corpora = re.split(SEVERAL, finding.data)
-    parts["the corpus"] = listed([option_label("data", corpus) for corpus in corpora])
+    parts["the corpus"] = listed([option_label("data", corpus) for corpus in finding.data])
     words = [parts[name] for name in _differing(compared) if parts.get(name)]
     return ", ".join(words) or finding.experiment
 

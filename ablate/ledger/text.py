@@ -226,7 +226,8 @@ def _setting(finding: Finding) -> str:
     verdict.
     """
     parts = [finding.experiment]
-    parts += [option_label("data", finding.data), finding.budget] if finding.trained else []
+    corpora = listed([option_label("data", corpus) for corpus in finding.data])
+    parts += [corpora, finding.budget] if finding.trained else []
     parts += [SMOKE] if finding.scale == SMOKE else []
     parts += ["exploratory"] if finding.exploratory else []
     parts += ["no document asks this"] if finding.remark else []

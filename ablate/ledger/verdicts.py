@@ -11,7 +11,6 @@ verdict of the family is false. A verdict has one p-value for "supported" and on
 is only one member of the family; the smaller p-value represents it (ablate.stats.holm).
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,10 +20,10 @@ from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.questions import shared_levels
 from ablate.evidence.registration import departures
-from ablate.evidence.types import Entry, Levels, Regime, Verdict
+from ablate.evidence.types import Entry, Levels, Setting, Verdict
 from ablate.ledger.claims import Reading, read_readings
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
-from ablate.phrases import grouped
+from ablate.phrases import each_of, grouped, listed
 from ablate.progress import track
 from ablate.stats.holm import adjust
 from ablate.verdict.decision import (
@@ -39,6 +38,7 @@ from ablate.verdict.decision import (
     was_trained,
 )
 from ablate.verdict.replication import Replication, asked_again, read_contest
+from ablate.words.answer import evidence_line
 
 VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
 Pairs = tuple[tuple[str, str], ...]
@@ -51,7 +51,7 @@ NAMED = {
     "budget.steps": "steps",
 }
 # Fields of a verdict that are texts of a claim or of its setting, under the same names.
-WORDS = ("statement", "kind", "verdict", "data", "model", "scale")
+WORDS = ("statement", "kind", "verdict", "scale")
 OPTIONAL = ("source", "grade", "reading", "metric", "device")
 # The files that an experiment may have for readers, best first.
 REPORTS = ("report.html", "report.md", "verdict.json")
@@ -76,10 +76,10 @@ class Finding:
     sentence: str
     exploratory: bool
     experiment: str
-    data: str
+    data: tuple[str, ...]  # the corpora
     model: str
     scale: str
-    steps: str  # optimiser steps; "" if unknown
+    steps: tuple[int, ...]  # optimiser steps, several if arms differ; () if unknown
     registered: float  # unix time of the registration; 0 without one
     looks: int  # number of earlier analyses of the study
     report: Path = Path(REPORTS[-1])
@@ -109,7 +109,7 @@ class Finding:
         whether the verdict is published with the project ("committed") or belongs to the user, so a
         verdict of the user never replaces a committed verdict.
         """
-        place = (self.data, self.model, self.scale, self.steps, self.origin)
+        place = (listed([*self.data]), self.model, self.scale, self.steps_text, self.origin)
         return (self.claim, self.reading, self.experiment, *place)
 
     @property
@@ -150,13 +150,12 @@ class Finding:
     @property
     def updates(self) -> int:
         """The number of optimiser steps, the largest if arms differ; 0 if unknown."""
-        numbers = re.findall(r"\d+(?:,\d{3})*", self.steps)
-        return max((int(number.replace(",", "")) for number in numbers), default=0)
+        return max(self.steps, default=0)
 
     @property
     def steps_text(self) -> str:
         """The number of optimiser steps, such as "1,200" or "60 and 600"; "" if unknown."""
-        return f"{self.updates:,}" if self.steps.isdigit() else self.steps
+        return grouped([*self.steps]) if self.steps else ""
 
 
 def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], list[str]]:
@@ -244,7 +243,7 @@ def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
         raise ValueError(claim["verdict"])
     conditions = dict(_conditions(claim))
     named = {name: conditions.pop(key) for key, name in NAMED.items() if key in conditions}
-    regime = cast(Regime, {**whole["regime"], **named})
+    regime = cast(Setting, {**whole["regime"], **named})
     given: Any = {**claim, **regime}
     # older verdicts lack some fields
     fields: Any = {key: str(given[key]) for key in WORDS}
@@ -255,7 +254,9 @@ def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
         claim=str(claim["id"]),
         effect=None if (effect := claim.get("effect")) is None else float(effect),
         interval=(float(ends[0]), float(ends[1])) if (ends := claim.get("interval")) else None,
-        sentence=str(claim.get("evidence", "")),
+        data=tuple(map(str, each_of(regime["data"]))),
+        model=_text(regime["model"]),
+        sentence=evidence_line(claim, claim),
         exploratory=departed or bool(claim.get("exploratory", whole.get("exploratory", False))),
         experiment=str(whole["experiment"]),
         steps=steps_of_claim(claim, whole),
@@ -272,13 +273,15 @@ def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
     )
 
 
-def steps_of_claim(claim: Entry, whole: Verdict) -> str:
-    """Return the number of training steps of a verdict as text, such as "600"; "" if unknown.
+def _text(value: object) -> str:
+    return listed([str(each) for each in each_of(value)])
 
-    If arms differ, the text has all numbers ("60 and 600").
-    """
+
+def steps_of_claim(claim: Entry, whole: Verdict) -> tuple[int, ...]:
+    """Return the numbers of training steps of a verdict; one, unless arms differ; () if unknown."""
     level = dict(_conditions(claim)).get("budget.steps")
-    return str(claim.get("steps") or level or whole["regime"].get("steps") or "")
+    steps = claim.get("steps") or level or whole["regime"].get("steps") or []
+    return tuple(map(int, each_of(steps)))
 
 
 def _conditions(claim: Entry) -> Pairs:
@@ -312,12 +315,12 @@ def _levels(levels: Levels) -> str:
     return ", ".join(f"{key.rpartition('/')[2]} {level}" for key, level in levels.items())
 
 
-def _size(regime: Regime) -> str:
+def _size(regime: Setting) -> str:
     """Return the name of the model of a setting, with its width and its number of layers if they
     are known.
     """
     sizes = ((regime.get("d_model"), "wide"), (regime.get("n_layers"), "layers"))
-    return ", ".join([str(regime["model"]), *(f"{n} {unit}" for n, unit in sizes if n)])
+    return ", ".join([_text(regime["model"]), *(f"{_text(n)} {unit}" for n, unit in sizes if n)])
 
 
 def _budget(claim: Entry) -> str:

@@ -27,6 +27,7 @@ from ablate.verdict.decidable import one_way
 from ablate.verdict.decision import SUPPORTED
 from ablate.verdict.kind import kind_of
 from ablate.verdict.sides import sides
+from ablate.words.reasons import sentence
 
 SEEDS = (4, 8, 16, 32)  # numbers of seeds, beside the planned one, for which effects are shown
 UNKNOWN = Estimate(0.0, 2, 0, 1.0, 0.0, skewness=0.0)  # one standard deviation of the difference
@@ -127,7 +128,8 @@ def reason(claim: Claim, earlier: Evidence) -> str:
         return ""
     try:
         arms = sides(claim, earlier)
-        return one_way(claim, arms, earlier) if all(side.runs for side in arms) else ""
+        why = one_way(claim, arms, earlier) if all(side.runs for side in arms) else None
+        return sentence(why) if why else ""
     except UserError:  # some levels that the claim compares have not run
         return ""
 

@@ -3,7 +3,9 @@ dictionaries.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired
+
+from typing_extensions import TypedDict
 
 from ablate.config.study import Levels as Levels
 

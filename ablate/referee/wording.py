@@ -25,8 +25,8 @@ from ablate.verdict.decision import (
 )
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import KINDS
-from ablate.verdict.wording.effects import PER
-from ablate.verdict.wording.layers import opening_of
+from ablate.words.answer import opening_of
+from ablate.words.effect import PER
 
 CHANGES = {"lower": "falls", "higher": "rises"}  # verbs for a metric that gets lower or higher
 

@@ -1,21 +1,21 @@
 """Collect the texts and tables of a report; templates arrange them."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from ablate.config.labels import Title, experiment_title, option_label, texts_of_task
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import ReportedClaim, Run, Verdict
+from ablate.evidence.types import Entry, Run, Verdict
 from ablate.metric.table import Metric, metric_in_words, metric_of
-from ablate.phrases import claims_numbered, counted, grouped, interpretation, listed
+from ablate.phrases import claims_numbered, counted, each_of, grouped, interpretation, listed
 from ablate.report import tables
-from ablate.report.selection import claims
 from ablate.verdict.decision import was_trained
 from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE, Replication, asked_again
-from ablate.verdict.wording.layers import bounds, opening
+from ablate.words.answer import bounds, evidence_line, opening
+from ablate.words.effect import effect_text
+from ablate.words.reasons import caveat
 
 # cased BLEU (13a) below which translations of real text are too poor to compare arms
 READABLE = 8.0
@@ -44,7 +44,6 @@ def content(
         figures: the figures of the report, by section.
         contest: replications of the experiment with new seeds.
     """
-    asked = claims(evidence, verdict)
     every, kinds = verdict["claims"], {claim["kind"] for claim in verdict["claims"]}
     again = [asked_again(claim, contest) for claim in every]
     return {
@@ -54,11 +53,14 @@ def content(
         "warning": slice_warning(verdict),
         "regime": regime(verdict),
         "openings": [opening(claim, claim) for claim in every],
+        "evidence_lines": [evidence_line(claim, claim) for claim in every],
+        "caveats": [caveat(found) for found in verdict["caveats"]],
         "interpretations": [interpretation(claim, every) for claim in every],
         "early": [opening(claim, claim.get("short", claim)) for claim in every],
+        "early_lines": [evidence_line(claim, claim.get("short", claim)) for claim in every],
         "bounds": bounds(verdict),
         "tables": tables.comparable(evidence, verdict),
-        "fields": [*zip(tables.titles(asked), map(tables.fields_of, asked), strict=True)],
+        "fields": [*zip(tables.titles(every), map(tables.fields_of, every), strict=True)],
         "wrong": tables.wrong(evidence),
         "failed_to_learn": any(
             arm["runs"] for claim in every for arm in claim.get("failed_to_learn", {}).values()
@@ -66,10 +68,11 @@ def content(
         "tuned_by": metric_of(tune["metric"]).name if (tune := evidence.study.get("tune")) else "",
         "screening": tables.screening(evidence),
         "figures": figures,
-        "measured": measured(asked),
-        "sources": sources(asked),
+        "measured": measured(every),
+        "sources": sources(every),
         "rules": {kind: KINDS[kind].rule for kind in KINDS if kind in kinds},
         "again": again,
+        "again_lines": [_fresh(*each) for each in zip(every, again, strict=True)],
         "again_rule": RULE if any(again) else "",
         "registration": registration(evidence, verdict),
         "versions": versions(verdict),
@@ -77,6 +80,14 @@ def content(
         "made_by": made_by(evidence.runs),
         "reused": sum(run["reused"] for run in evidence.runs),
     }
+
+
+def _fresh(claim: Entry, again: Replication | None) -> str:
+    """Return the effect of a claim on new seeds, with its interval; "" without a replication."""
+    fresh = again and again["fresh"]
+    if not fresh or fresh["effect"] is None:
+        return ""
+    return f"{effect_text(claim, fresh['effect'], fresh['interval'], 1 - claim['alpha'])}."
 
 
 def slice_warning(verdict: Verdict) -> str:
@@ -107,7 +118,7 @@ def regime(verdict: Verdict) -> str:
     seeds = max((arm["seeds"] for arm in verdict["arms"]), default=0)
     trained = was_trained(verdict)
     parts = [
-        f"{_options('data', setting.get('data'))}{corpus}",
+        f"{_options('data', setting['data'])}{corpus}",
         _model(setting),
         _training(setting) if trained else "not trained",
         f"{counted(seeds, 'seed')} per arm",
@@ -117,13 +128,13 @@ def regime(verdict: Verdict) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _options(group: str, names: Any) -> str:
-    """Return the labels of options of a config group, given as a list in words."""
-    return listed([option_label(group, name) for name in re.split(", | and ", str(names))])
+def _options(group: str, names: str | list[str]) -> str:
+    """Return the labels of one or several options of a config group."""
+    return listed([option_label(group, name) for name in each_of(names)])
 
 
 def _model(setting: dict[str, Any]) -> str:
-    size = [f"width {setting['d_model']}"] if "d_model" in setting else []
+    size = [f"width {listed(each_of(setting['d_model']))}"] if "d_model" in setting else []
     size += [counted(setting["n_layers"], "layer")] if "n_layers" in setting else []
     name = _options("model", setting["model"]) if "model" in setting else ""
     return f"{name} ({'; '.join(size)})" if name and size else name or "; ".join(size)
@@ -143,7 +154,7 @@ def _training(setting: dict[str, Any]) -> str:
 def _machine(setting: dict[str, Any], trained: bool) -> str:
     """Return device, number format of training, and number of threads as text."""
     threads = counted(setting["threads"], "thread") if "threads" in setting else ""
-    names = re.split(", | and ", str(setting.get("precision", "")))
+    names = each_of(setting.get("precision", ""))
     precision = listed([PRECISIONS.get(name, name) for name in names]) if trained else ""
     parts = [str(setting.get("device", "")).upper(), precision, threads]
     return ", ".join(part for part in parts if part)
@@ -156,13 +167,13 @@ def _tested(number: Any, texts: str) -> str:
     return f"tested on {number:,} {texts}" if number else ""
 
 
-def measured(claims: Sequence[ReportedClaim]) -> list[str]:
+def measured(claims: Sequence[Entry]) -> list[str]:
     """Return sentences on how the claims are tested; claims with the same test share a sentence."""
     groups = _grouped(claims, _test)
     return [f"{names}: {test}" if names else f"Claim: {test}" for names, test in groups]
 
 
-def sources(claims: Sequence[ReportedClaim]) -> list[str]:
+def sources(claims: Sequence[Entry]) -> list[str]:
     """Return sentences on where the claims come from; claims with the same source share a
     sentence.
     """
@@ -173,9 +184,7 @@ def sources(claims: Sequence[ReportedClaim]) -> list[str]:
     ]
 
 
-def _grouped(
-    claims: Sequence[ReportedClaim], say: Callable[[ReportedClaim], str]
-) -> list[tuple[str, str]]:
+def _grouped(claims: Sequence[Entry], say: Callable[[Entry], str]) -> list[tuple[str, str]]:
     """Return the distinct sentences about claims, each with the claims it is about ("Claims 1 and
     3").
 
@@ -188,7 +197,7 @@ def _grouped(
     return [(claims_numbered(numbers) * several, text) for text, numbers in groups.items()]
 
 
-def _test(claim: ReportedClaim) -> str:
+def _test(claim: Entry) -> str:
     """Return sentences on how a claim is tested."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     exact = claim["kind"] == "exact"
@@ -210,7 +219,7 @@ def _quantity(metric: Metric) -> str:
     return metric.name if metric.unit == "count" else metric.axis
 
 
-def _condition(claim: ReportedClaim) -> str:
+def _condition(claim: Entry) -> str:
     """Return what a claim says about its metric, with a semicolon before it; it may be ""."""
     if claim["kind"] == "equivalence":
         return ""

@@ -36,7 +36,7 @@ from ablate.report.draw.rows import (
     far_rows,
 )
 from ablate.report.draw.style import style
-from ablate.report.selection import claims, components, has_effect, measured, named_metric, shown
+from ablate.report.selection import components, has_effect, measured, named_metric, shown
 from ablate.verdict.decision import at_each_budget, is_exact
 from ablate.verdict.study_checks import LAYER
 
@@ -159,9 +159,7 @@ def _over_layers(metric: str, runs: list[Run]) -> Draw | None:
 
 
 def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
-    with_effects = [
-        claim for claim in at_each_budget(claims(evidence, verdict)) if has_effect(claim)
-    ]
+    with_effects = [claim for claim in at_each_budget(verdict["claims"]) if has_effect(claim)]
     if not with_effects:
         return
     alphas = dict.fromkeys(claim["alpha"] for claim in with_effects)
@@ -185,7 +183,7 @@ def _effects(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
 
 def _trends(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     # the effect of a trend with `minus` is a difference of slopes, which no single line has
-    asked = (claim for claim in claims(evidence, verdict) if not claim["minus"])
+    asked = (claim for claim in verdict["claims"] if not claim["minus"])
     trends = [claim for claim in asked if claim["kind"] == "trend"]
     for number, claim in enumerate(trends, start=1):
         metric, factor = claim["metric"], claim["over"]

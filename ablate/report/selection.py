@@ -2,20 +2,18 @@
 
 import statistics
 from dataclasses import dataclass
-from typing import Any, cast
 
 from ablate.config.labels import arm_label, factor_label
 from ablate.config.screen import BASELINE, FACTOR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import STATUSES, UNSTABLE, value
 from ablate.evidence.table import by_label
-from ablate.evidence.types import Claim, Entry, Question, ReportedClaim, Run, Screen, Verdict
+from ablate.evidence.types import Entry, Run, Screen, Verdict
 from ablate.metric.table import METRICS, Metric, metric_in_words, metric_of
 from ablate.phrases import grouped
 from ablate.stats.ties import at_most
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SMALL
 from ablate.verdict.kind import kind_of
-from ablate.verdict.wording.details import details
 
 # the unit of a slope; an exponent has none
 PER = {"linear": "per unit of", "log": "per doubling of", "log_log": ""}
@@ -30,32 +28,7 @@ SHOWS = (BETTER, WORSE, NOT_WORSE, NOT_BETTER, OPEN)
 Costs = dict[tuple[str, str], dict[str, float]]
 
 
-def claims(evidence: Evidence, verdict: Verdict) -> list[ReportedClaim]:
-    """Return every claim with its fields in the study, its fields in the verdict, and the details
-    of its answer.
-    """
-    asked = {_key(claim): claim for claim in evidence.study["claims"]}
-    return [_reported(asked[_key(answer)], answer) for answer in verdict["claims"]]
-
-
-def _reported(claim: Claim, answer: Entry) -> ReportedClaim:
-    reported: Any = {**claim, **answer, "details": details(claim, answer)}
-    if "short" in answer:
-        short = answer["short"]
-        reported["short"] = {**short, "details": details(claim, short)}
-    return cast(ReportedClaim, reported)
-
-
-def _key(claim: Question) -> tuple[str, str]:
-    """Return the id of a claim and the name of its reading, which identify the claim in a study.
-
-    A reading is one of several meanings of an ambiguous sentence; the name is "" if the sentence
-    has only one meaning.
-    """
-    return claim["id"], claim.get("reading", "")
-
-
-def contrast(claim: ReportedClaim) -> list[str]:
+def contrast(claim: Entry) -> list[str]:
     """Return the arms that a claim compares, in short lines: `Pre-LN`, `against Post-LN`, `with no
     warm-up`.
     """
@@ -79,13 +52,13 @@ def named_metric(evidence: Evidence, key: str) -> Metric:
     return metric_in_words(key, next(filter(None, names), None))
 
 
-def has_effect(claim: ReportedClaim) -> bool:
+def has_effect(claim: Entry) -> bool:
     """Return whether a claim compares arms and has an estimated effect."""
     compared = claim["kind"] == "trend" or bool(claim["treatment"])
     return compared and claim["effect"] is not None
 
 
-def bound(claim: ReportedClaim) -> tuple[str, float]:
+def bound(claim: Entry) -> tuple[str, float]:
     """Return the number with which an effect is compared: "margin" or "tolerance", and its size (0
     for none).
     """
@@ -93,7 +66,7 @@ def bound(claim: ReportedClaim) -> tuple[str, float]:
     return which, claim["tolerance"] if which == "tolerance" else claim["margin"]
 
 
-def effect_axis(claim: ReportedClaim) -> str:
+def effect_axis(claim: Entry) -> str:
     """Return the label, with the unit, of the axis on which the effect of a claim is drawn."""
     metric = metric_in_words(claim["metric"], claim.get("measures"))
     rises = claim["better"] == "higher"

@@ -9,12 +9,13 @@ from typing import Any
 from ablate.config.labels import arm_label, factor_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.table import by_label, steps_of
-from ablate.evidence.types import Entry, Published, ReportedClaim, Run, Spread, Target, Verdict
+from ablate.evidence.types import Entry, Published, Run, Spread, Target, Verdict
 from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import grouped, listed, name_of, number_of, text
-from ablate.report.selection import claims, measured, named_metric, outcomes
+from ablate.report.selection import measured, named_metric, outcomes
 from ablate.verdict.decision import at_each_budget
 from ablate.verdict.sides import has
+from ablate.words.details import details
 
 # metrics that are shown after those of the claims, if the runs have them
 USUAL = ("test/bleu", "test/nll", "test_long/bleu")
@@ -54,7 +55,7 @@ class Table:
 
 def comparable(evidence: Evidence, verdict: Verdict) -> dict[str, Table]:
     """Return the tables that compare claims or arms, by the names of their files."""
-    asked = [*at_each_budget(claims(evidence, verdict))]
+    asked = [*at_each_budget(verdict["claims"])]
     by_name = {
         "estimates": _answers(asked, ESTIMATES, exact=False),
         "exact_claims": _answers(asked, CASES, exact=True),
@@ -115,20 +116,18 @@ def titles(claims: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _answers(
-    claims: Sequence[ReportedClaim], fields: Sequence[str], *, exact: bool
-) -> Table | None:
+def _answers(claims: Sequence[Entry], fields: Sequence[str], *, exact: bool) -> Table | None:
     """Return a table with a row for each selected claim; None if no claim is selected.
 
     Args:
         claims: the claims with their verdicts.
-        fields: keys of the claims' details, such as "Estimate", which become columns; a field that
-            no selected claim has is left out.
+        fields: names of details (`ablate.words.details`), such as "Estimate", which become columns;
+            a field that no selected claim has is left out.
         exact: whether to select the exact claims (claims that a condition holds in every case), or
             all other claims.
     """
     chosen = [
-        (title, claim["details"])
+        (title, details(claim, claim))
         for title, claim in zip(titles(claims), claims, strict=True)
         if (claim["kind"] == "exact") == exact
     ]
@@ -139,9 +138,9 @@ def _answers(
     return Table(["Claim", *used], rows, words=1 + len(WORDS & {*used}))
 
 
-def fields_of(claim: ReportedClaim) -> Table:
+def fields_of(claim: Entry) -> Table:
     """Return a table with the details of a claim that no other table shows: field and value."""
-    rows = [[key, value] for key, value in claim["details"].items() if key not in COMPARED]
+    rows = [[key, value] for key, value in details(claim, claim).items() if key not in COMPARED]
     return Table(["Field", "Value"], rows, words=2)
 
 
@@ -178,7 +177,7 @@ def _target(claim: Entry, target: Target, evidence: Evidence) -> list[str]:
 
     ends_text = [shown(end) for end in target["interval"] or []]
     seconds = _seconds(late, needed)
-    until = _seconds(early, None if isinstance(steps, str) else steps)
+    until = _seconds(early, None if isinstance(steps, list) else steps)
     processors = ({run.get("processor", "") for run in runs} for runs in (early, late))
     if set.isdisjoint(*processors):
         seconds = until = NOTHING  # times on different processors say nothing about the models

@@ -21,6 +21,7 @@ from ablate.report.page import markdown, page
 from ablate.report.tables import Table, comparable
 from ablate.verdict.conclude import conclude
 from ablate.verdict.replication import read_contest
+from ablate.words.answer import with_words
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,7 +47,8 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
     Raises:
         UserError: the folder's contest.json is damaged.
     """
-    verdict = _rounded(finite(verdict))  # the report shows exactly the numbers of verdict.json
+    # the report shows exactly the numbers of verdict.json
+    verdict = with_words(_rounded(finite(verdict)))
     drawn = list(figures(evidence, verdict))
     counted = track(drawn, "drawing figures", len(drawn))
     pictures = {figure.name: svg(figure.picture) for figure in counted}

@@ -23,7 +23,7 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import STATISTICS, read_rows
 from ablate.evidence.sentence_scores import contributions
-from ablate.evidence.types import Curve, Levels, ReportedClaim, Run, Verdict
+from ablate.evidence.types import Curve, Entry, Levels, Run, Verdict
 from ablate.metric.table import metric_of
 from ablate.record.label import value_text
 from ablate.record.sealed import read_result
@@ -121,7 +121,7 @@ def _short(value: int | float | None) -> int | float | None:
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def _seeds(claim: ReportedClaim, evidence: Evidence) -> Iterator[dict[str, object]]:
+def _seeds(claim: Entry, evidence: Evidence) -> Iterator[dict[str, object]]:
     """Yield a dictionary for every seed of a claim, with the difference between the compared arms
     and the indices of the runs of each arm.
     """
@@ -137,7 +137,7 @@ def _seeds(claim: ReportedClaim, evidence: Evidence) -> Iterator[dict[str, objec
         }
 
 
-def by_seed(claim: ReportedClaim) -> bool:
+def by_seed(claim: Entry) -> bool:
     """Return whether a claim has a difference for each seed."""
     differences = [value for value in claim["differences"] if value is not None]
     return not is_exact(claim) and len(claim["seeds"]) == len(differences) > 0
@@ -203,7 +203,7 @@ def _of_run(folder: Path) -> dict[str, object]:
 
 
 def _translated(
-    claim: ReportedClaim, evidence: Evidence, tests_by_id: Tests, attention: Kept
+    claim: Entry, evidence: Evidence, tests_by_id: Tests, attention: Kept
 ) -> Iterator[tuple[str, Any]]:
     """Yield each seed of a claim with the sentences that the runs of the two compared arms
     translate most differently, and with the attention pictures of these two runs.

@@ -16,13 +16,13 @@ from typing import Generic, TypeVar
 
 from matplotlib.ticker import MaxNLocator
 
-from ablate.evidence.types import ReportedClaim
+from ablate.evidence.types import Entry
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import interval
 from ablate.report.selection import bound, contrast, effect_axis
 from ablate.verdict.decision import Decision, is_exact
 from ablate.verdict.kind import KINDS
-from ablate.verdict.wording.details import unit_of
+from ablate.words.effect import unit_of
 
 Item = TypeVar("Item")
 LEAST = 1e-17  # stands for 0 on a logarithmic axis; smaller than rounding errors near 1
@@ -85,7 +85,7 @@ class Row:
     forest plot.
     """
 
-    claim: ReportedClaim
+    claim: Entry
 
     @property
     def label(self) -> list[str]:
@@ -174,7 +174,7 @@ class Forest(Generic[Item]):
         return any(row.claim["kind"] not in undirected for row, _ in self.rows)
 
 
-def row(claim: ReportedClaim) -> Row | None:
+def row(claim: Entry) -> Row | None:
     """Return the row of a claim in a forest plot; None if the claim has no finite effect and
     interval to draw.
     """
@@ -232,7 +232,7 @@ class Margins:
         return self.axis.place(self.planned)
 
 
-def margins(claim: ReportedClaim) -> Margins | None:
+def margins(claim: Entry) -> Margins | None:
     """Return the ranges of margins with their verdicts; None if every margin gives the same
     verdict.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ablate.evidence.types import ReportedClaim
+from ablate.evidence.types import Entry as Answered
 from ablate.ledger.claims import Document, Pair, read_documents, read_pairs
 from ablate.ledger.entries import Entry
 from ablate.ledger.places import ORIGINS
@@ -86,7 +86,7 @@ class Site:
                 claims[folder].append((entry, words))
         return claims
 
-    def answer(self, finding: Finding) -> ReportedClaim | None:
+    def answer(self, finding: Finding) -> Answered | None:
         """Return a verdict of an experiment with all its numbers; None if its results are not
         available.
         """

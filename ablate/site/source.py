@@ -1,12 +1,10 @@
 """Read the folder of an experiment (verdict, report and results) for the site."""
 
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
 
 from ablate.config.labels import Title, experiment_title, option_label
 from ablate.data.text import read_text
@@ -14,17 +12,15 @@ from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
 from ablate.evidence.form import check_form
 from ablate.evidence.seal import ABOUT
-from ablate.evidence.types import Entry, Question, ReportedClaim, Verdict
-from ablate.ledger.headline import SEVERAL
+from ablate.evidence.types import Entry, Question, Verdict
 from ablate.ledger.places import COMMITTED
-from ablate.phrases import interpretation
+from ablate.phrases import each_of, interpretation
 from ablate.report.content import regime
-from ablate.report.selection import claims
 from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import Replication, asked_again, read_contest
 from ablate.verdict.sides import has
-from ablate.verdict.wording.details import details
-from ablate.verdict.wording.layers import bounds
+from ablate.words.answer import bounds
+from ablate.words.reasons import caveat
 
 
 @dataclass(frozen=True)
@@ -74,17 +70,11 @@ class Source:
         return [*at_each_budget(self.verdict["claims"])] if self.well_formed else []
 
     @cached_property
-    def answers(self) -> list[ReportedClaim]:
-        """The verdicts in `entries`, completed by the fields of their claims in the study.
-
-        An exact claim states that a value is within a tolerance of 0 in every case. Without the
-        study, these tolerances are unknown, so the claims are left out. An exact claim with a
-        margin is kept, but has no details, which need the study.
-        """
+    def answers(self) -> list[Entry]:
+        """The verdict on every claim at every training budget."""
         if self.evidence is not None:
-            return [*at_each_budget(claims(self.evidence, self.verdict))]
-        by_margin = [entry for entry in self.entries if entry["kind"] != "exact" or entry["margin"]]
-        return [_without_study(entry) for entry in by_margin]
+            return [*at_each_budget(self.verdict["claims"])]
+        return self.entries
 
     def again(self, claim: Entry) -> Replication | None:
         """Return the replication of a verdict with new seeds; None if there is none."""
@@ -104,8 +94,7 @@ class Source:
         """The labels of the corpora on which the models were trained; none without training."""
         if not was_trained(self.verdict):
             return []
-        names = re.split(SEVERAL, self.verdict["regime"]["data"])
-        return [option_label("data", name) for name in names]
+        return [option_label("data", name) for name in each_of(self.verdict["regime"]["data"])]
 
     @property
     def largest(self) -> int:
@@ -133,7 +122,7 @@ class Source:
     @property
     def caveats(self) -> list[str]:
         """Sentences on the limits of the experiment's verdicts."""
-        return list(self.verdict.get("caveats", []))
+        return [caveat(found) for found in self.verdict["caveats"]]
 
     @property
     def tuned(self) -> str:
@@ -146,7 +135,7 @@ class Source:
         """The total time of all runs in seconds, each measured on the machine of the run."""
         return sum(run["seconds"] for run in self.evidence.runs) if self.evidence else 0.0
 
-    def per_seed(self, claim: ReportedClaim) -> float:
+    def per_seed(self, claim: Entry) -> float:
         """Return the seconds that the arms of a claim took per seed, including tuning."""
         evidence = self.evidence
         if evidence is None or not evidence.runs:
@@ -198,13 +187,6 @@ def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
         origin,
         well_formed=evidence is not None or (packaged and _has_form(folder, verdict)),
     )
-
-
-def _without_study(entry: Entry) -> ReportedClaim:
-    shown: Any = {**entry, "tolerance": 0.0}
-    if entry["kind"] != "exact":
-        shown["details"] = details(shown, entry)
-    return cast(ReportedClaim, shown)
 
 
 def _has_form(folder: Path, verdict: Verdict) -> bool:

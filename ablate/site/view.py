@@ -7,19 +7,21 @@ The sentence of the verdict itself comes from ablate.verdict.wording.
 from dataclasses import dataclass
 from functools import cached_property
 
-from ablate.evidence.types import ReportedClaim
+from ablate.evidence.types import Entry as Answered
 from ablate.ledger.entries import Entry
 from ablate.ledger.headline import MIXED
 from ablate.ledger.verdicts import Finding
 from ablate.metric.table import metric_of
-from ablate.phrases import counted, listed
+from ablate.phrases import counted, listed, name_of, number_of
 from ablate.site.forest import Forest, Margins, Row, forests, margins, row
 from ablate.site.model import Site
 from ablate.site.source import Source
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, is_exact, was_trained
 from ablate.verdict.kind import KINDS
-from ablate.verdict.wording.caveats import about
-from ablate.verdict.wording.details import is_exponent, unit_of
+from ablate.words.answer import opening
+from ablate.words.details import details
+from ablate.words.effect import is_exponent, unit_of
+from ablate.words.reasons import sentence
 
 OTHER_VARIANTS = "No number of seeds would decide the claim: other variants or settings are needed."
 MINUTE, HOUR = 60, 3600
@@ -31,7 +33,7 @@ class View:
 
     finding: Finding
     source: Source
-    claim: ReportedClaim | None
+    claim: Answered | None
     page: str  # name of the experiment's page
     key: str  # id of the verdict on the page, with which the margin slider finds the drawn effect
     decides: bool = True  # whether the verdict determines the headline of the claim
@@ -70,8 +72,7 @@ class View:
         sentence.
         """
         word = "undecided" if self.finding.verdict == INCONCLUSIVE else self.finding.verdict
-        headline = self.claim.get("headline", "") if self.claim else ""
-        return headline.partition(". ")[0] or word.capitalize()
+        return opening(self.claim, self.claim) if self.claim else word.capitalize()
 
     @property
     def margins(self) -> Margins | None:
@@ -85,12 +86,19 @@ class View:
         """Sentences on what would change the verdict, such as more seeds."""
         return changes(self.claim, self.source.per_seed(self.claim)) if self.claim else []
 
+    @property
+    def details(self) -> dict[str, str]:
+        """The numbers of this verdict as text, by name."""
+        return details(self.claim, self.claim) if self.claim else {}
+
     @cached_property
     def caveats(self) -> list[str]:
         """Sentences on the limits of this verdict."""
         if self.claim is None:
             return self.source.caveats
-        return about(self.claim, self.source.entries, self.source.caveats)
+        number = number_of(self.source.entries)[name_of(self.claim)]
+        found = self.source.verdict["caveats"]
+        return [sentence(each) for each in found if number in (each["claims"] or [number])]
 
     @property
     def cost(self) -> str:
@@ -169,7 +177,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / HOUR:.1f} hours"
 
 
-def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
+def changes(claim: Answered, per_seed: float) -> list[str]:
     """Return sentences on what would change the verdict on a claim, such as more seeds.
 
     Args:
@@ -189,7 +197,7 @@ def changes(claim: ReportedClaim, per_seed: float) -> list[str]:
     return sentences
 
 
-def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
+def _more_seeds(claim: Answered, per_seed: float) -> list[str]:
     """Return sentences on how many seeds would be needed for a decision on a claim.
 
     Each sentence is about one decision, such as supported. It assumes the true effect for which the
@@ -212,7 +220,7 @@ def _more_seeds(claim: ReportedClaim, per_seed: float) -> list[str]:
     return sentences
 
 
-def _if_true(claim: ReportedClaim, effect: float) -> str:
+def _if_true(claim: Answered, effect: float) -> str:
     metric = metric_of(claim["metric"])
     if is_exponent(claim) and effect:
         return f"the true exponent is {unit_of(claim).say(effect)}"

@@ -17,7 +17,7 @@ The method was chosen by its measured coverage: docs/explanation/calibration.md.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -31,7 +31,7 @@ from ablate.stats.ties import above, at_most, difference
 SMALLEST = math.log(1e-100)  # logarithm of the smallest p-value
 LARGEST = 1e150  # largest quantile, so that its square is finite
 Spread = Any  # a number or an array
-SEEDS, SENTENCES, GROUPS = "seeds", "test sentences", "groups of test sentences"
+Units = Literal["seeds", "sentences", "groups of sentences"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Estimate:
     seed_variance: float
     sentence_variance: float
     skewness: float | None = None  # skewness of the arm that varies more; None: no correction
-    units: str = SENTENCES  # what `sentences` counts
+    units: Units = "sentences"  # what `sentences` counts
     looks: Fractions = ONCE  # interim analyses, the current one last (ablate.stats.spending)
     scale: float = 0.0  # largest number from which the effect was computed (ablate.stats.ties)
 
@@ -70,19 +70,22 @@ class Estimate:
         return float(pairs - 1)
 
     @property
-    def levels_of_noise(self) -> str:
+    def noise(self) -> list[Units]:
         """The sources of variation that the interval covers: seeds, or also test sentences."""
-        return f"{SEEDS} and {self.units}" if self.sentences else SEEDS
+        return ["seeds", self.units] if self.sentences else ["seeds"]
 
     @property
-    def method(self) -> str:
-        """The method of the interval as a phrase for reports, such as "t over seeds"."""
+    def method(self) -> Literal["none", "sign test", "t", "skewed t"]:
+        """The method of the interval.
+
+        It is "none" for a single pair, which has no spread, and "sign test" if all differences are
+        equal, so that t does not apply. A "skewed t" is corrected for the skewness of the seeds.
+        """
         if self.pairs < 2:
-            return "none: a single pair has no spread"
+            return "none"
         if self.error == 0:
-            return "sign test: all differences are exactly equal, so that t does not apply"
-        seeds = "t over seeds" + ("" if self.skewness is None else ", corrected for their skewness")
-        return f"{seeds} and t over {self.units}, squared and added" if self.sentences else seeds
+            return "sign test"
+        return "t" if self.skewness is None else "skewed t"
 
     def half_width(self, tail: float, sign: int) -> float:
         """Return the distance from the effect to the upper (`sign` 1) or lower (`sign` -1) end of

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -59,8 +60,8 @@ class Rates:
         """The number of runs of the smaller arm."""
         return min(self.of_first, self.of_second)
 
-    levels_of_noise = "runs"
-    method = "exact: Barnard's unconditional test (score statistic), inverted"
+    noise: ClassVar[list[Literal["runs"]]] = ["runs"]
+    method: ClassVar[Literal["Barnard"]] = "Barnard"
 
     def p_at_most(self, x: float) -> float:
         """Return the one-sided p-value against the hypothesis that the true

@@ -11,13 +11,23 @@ from ablate.evidence.command import CONFIG_DIR
 from ablate.evidence.folder import Evidence
 from ablate.evidence.questions import questions
 from ablate.evidence.registration import deciding
+from ablate.evidence.types import Entry
+from ablate.phrases import name_of
 from ablate.record.files import write_json
 from ablate.sweep.begin import composed
 from ablate.sweep.cell import plain_study
 from ablate.sweep.evidence import from_folder
 from ablate.verdict.conclude import conclude
-from ablate.verdict.replication import RESULT, read_contest, replications, used_replicate
+from ablate.verdict.replication import (
+    RESULT,
+    Short,
+    read_contest,
+    replications,
+    used_replicate,
+)
 from ablate.verdict.study_checks import load_evidence
+from ablate.words.details import graded
+from ablate.words.effect import effect_text
 
 LEFT_OUT = ("-m", "--multirun")
 
@@ -92,13 +102,23 @@ class Contest:
         claims = replications(*verdicts, bool(read_contest(kept)))
         report = {"name": self.first.name, "replicate": last.replicate, "claims": claims}
         write_json(sweep / RESULT, report)
+        answers = {name_of(answer): answer for answer in verdicts[0]["claims"]}
         for claim in claims:
             exploratory = " (exploratory: contested before)" if claim["exploratory"] else ""
             yield f"\n{claim['replication'].upper()}{exploratory}  {claim['statement']}"
-            yield f"  first: {claim['first']['evidence']}"
-            yield f"  fresh: {claim['fresh']['evidence']}"
+            for word in ("first", "fresh"):
+                yield f"  {word}: {_effect(answers[name_of(claim)], claim[word])}"
         yield f"\ncontest: {sweep / RESULT}"
         yield f"Copied to {kept}, it stands in the report after: python -m ablate judge {kept}"
+
+
+def _effect(claim: Entry, answer: Short) -> str:
+    """Return the verdict on a claim, with its effect and interval if there are any."""
+    graded_verdict = graded(answer["verdict"], answer["grade"])
+    if answer["effect"] is None:
+        return graded_verdict
+    level = 1 - claim["alpha"]
+    return f"{graded_verdict}, {effect_text(claim, answer['effect'], answer['interval'], level)}"
 
 
 def _all_exact(first: Evidence) -> bool:

@@ -147,21 +147,23 @@ def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
 def announce(console: Console, verdict: Verdict) -> None:
     """Print the verdict of every claim, the setting to which it applies, and all caveats."""
     from ablate.report.content import regime
-    from ablate.verdict.wording.layers import bounds
+    from ablate.words.answer import bounds, evidence_line
+    from ablate.words.reasons import caveat
 
     for claim in verdict["claims"]:
         reading = interpretation(claim, verdict["claims"])
         statement = f" {claim['statement']}{f' [{reading}]' if reading else ''}"
         still = claim["learning"]["still"] if "learning" in claim else ()
         console.print("\n", _headed(claim, claim, still), statement, sep="", soft_wrap=True)
-        console.print(f"  {claim['evidence']}", soft_wrap=True)
+        console.print(f"  {evidence_line(claim, claim)}", soft_wrap=True)
         if short := claim.get("short"):
-            when, line = f"  After {grouped(short['steps'])} steps: ", f" {short['evidence']}"
+            when = f"  After {grouped(short['steps'])} steps: "
+            line = f" {evidence_line(claim, short)}"
             console.print(when, _headed(claim, short), line, sep="", soft_wrap=True)
     console.print(f"\n{bounds(verdict)}", soft_wrap=True)
     console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)
-    for caveat in verdict["caveats"]:
-        console.print(f"- {caveat}", soft_wrap=True)
+    for found in verdict["caveats"]:
+        console.print(f"- {caveat(found)}", soft_wrap=True)
 
 
 def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
@@ -174,7 +176,7 @@ def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:
         still: arms that were still learning at the end of training.
     """
     from ablate.report.marks import MARKS
-    from ablate.verdict.wording.layers import opening
+    from ablate.words.answer import opening
 
     mark = MARKS[answer["verdict"]]
     exploratory = " (exploratory)" if answer["exploratory"] else ""

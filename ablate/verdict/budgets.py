@@ -27,7 +27,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import stats
@@ -36,7 +36,7 @@ from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import VAL_NLL, Number, first_at, value
 from ablate.evidence.table import steps_of
-from ablate.evidence.types import Answer, Claim, Entry, Learning, Run, Target
+from ablate.evidence.types import Answer, Claim, Entry, Learning, Reason, Run, Target, reason
 from ablate.metric.table import metric_of
 from ablate.stats.ties import at_most
 from ablate.verdict.decision import INCONCLUSIVE, SUPPORTED
@@ -80,20 +80,21 @@ def check_cannot(finding: Finding, entry: Entry, evidence: Evidence) -> Entry:
         return entry
     state = learning(finding.claim, finding.sides, evidence)
     flat = state["gains"] and not state["still"]
-    return entry if flat else make_undecided(entry, "an arm may still have been learning")
+    return entry if flat else make_undecided(entry, reason("still_learning"))
 
 
-def make_undecided(entry: Entry, when: str) -> Entry:
+def make_undecided(entry: Entry, why: Reason) -> Entry:
     """Return the result of a claim, undecided if it supports that an arm *cannot* do something.
 
     Args:
         entry: the claim in the form of verdict.json.
-        when: the reason, which is stored in the result.
+        why: the reason, which is stored in the result.
     """
     if not entry.get("cannot") or entry["verdict"] != SUPPORTED:
         return entry
     nothing: Any = {"grade": "", "sensitivity": [], "p_look": {}}  # no test is decisive any more
-    return {**entry, **nothing, "verdict": INCONCLUSIVE, "withheld": when}
+    undecided: Any = {**entry, **nothing, "verdict": INCONCLUSIVE, "withheld": why}
+    return cast(Entry, undecided)
 
 
 def _gains(runs: Iterable[Run], metric: str) -> list[float]:
@@ -138,7 +139,7 @@ def both(
     combined: list[Any] = []
     for (late, entry), (soon, first) in zip(long, early, strict=True):
         if entry["verdict"] != SUPPORTED:
-            first = make_undecided(first, "longer training does not confirm it")
+            first = make_undecided(first, reason("not_confirmed_later"))
         answer: Any = {key: x for key, x in first.items() if key in Answer.__annotations__}
         answer["steps"] = steps_of(soon.runs, "budget.short", short.regime["steps"])
         answer["time_to_target"] = time_to_target(late, soon)

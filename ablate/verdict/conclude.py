@@ -16,20 +16,18 @@ from ablate.evidence.looks import split_claims
 from ablate.evidence.outcome import STATUSES
 from ablate.evidence.registration import departures
 from ablate.evidence.table import by_label, spread, steps_of
-from ablate.evidence.types import Arm, Regime, Registration, Run, Verdict
-from ablate.phrases import listed, name_of
-from ablate.record.label import value_text
+from ablate.evidence.types import Arm, Registration, Run, Setting, Verdict
+from ablate.phrases import name_of
 from ablate.stats.spending import spent
 from ablate.verdict.budgets import both
+from ablate.verdict.caveats import caveats
 from ablate.verdict.contrast import asked_of
 from ablate.verdict.judge import age, judge
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.study_checks import BUDGET
-from ablate.verdict.wording.caveats import caveats
-from ablate.verdict.wording.layers import with_layers
 
-# Config keys that may be factors, with their names in the regime (the setting of a study).
-REGIME = {
+# Config keys that may be factors, with their names in the setting of a study.
+SETTING = {
     **{name: name for name in ("scale", "data", "model", "threads")},
     "model.d_model": "d_model",
     "model.n_layers": "n_layers",
@@ -48,7 +46,8 @@ UNREGISTERED = Registration(hash="", time=0.0, earlier=[], looks=0)
 
 
 def conclude(evidence: Evidence) -> Verdict:
-    """Return the content of verdict.json: a verdict per claim with runs, the arms, and all caveats.
+    """Return the content of verdict.json without its sentences: a verdict per claim, the arms, and
+    all caveats.
 
     If the study differs from the registered study, every verdict is exploratory. Sentences use the
     labels that the registration stores, and so does the process from then on.
@@ -65,15 +64,13 @@ def conclude(evidence: Evidence) -> Verdict:
     judged = judge(evidence, registration, waiting, primary)
     short = evidence.short
     early = judge(short, registration, waiting, primary) if short else []
-    noted = [*departed, *caveats(evidence, judged, waiting)]
+    noted = caveats(evidence, judged, waiting, departed)
     for _, claim in (*judged, *early):
         claim["exploratory"] |= bool(departed or asked_of(claim, evidence)["tried"])
     claims = [claim for _, claim in judged]
-    entries = both(judged, early, evidence, short) if short else claims
-    answered = zip(evidence.study["claims"], entries, strict=True)
     return {
         "experiment": evidence.name,
-        "regime": _regime(evidence),
+        "regime": _setting(evidence),
         "components": registration.get("components", {}),
         "study_hash": registration["hash"],
         "registered": registration["time"],
@@ -86,7 +83,7 @@ def conclude(evidence: Evidence) -> Verdict:
         "reused_runs": sum(run["reused"] for run in evidence.runs),
         "older_runs": age(evidence.runs, registration)[0],
         "caveats": noted,
-        "claims": [with_layers(claim, entry) for claim, entry in answered],
+        "claims": both(judged, early, evidence, short) if short else claims,
         "arms": [
             _arm(label, runs, ALWAYS | {claim["metric"] for claim in claims})
             for label, runs in by_label(evidence.runs).items()
@@ -94,22 +91,21 @@ def conclude(evidence: Evidence) -> Verdict:
     }
 
 
-def _regime(evidence: Evidence) -> Regime:
+def _setting(evidence: Evidence) -> Setting:
     """Return the setting of a study: corpus, model, sizes, budget of steps, device and so on.
 
     If a factor of the study varies a part of the setting, such as the model size, this part is the
-    list of the factor's levels as text.
+    list of the factor's levels.
     """
     setting: Any = dict(evidence.regime)
     for factor in evidence.study["factors"]:
-        name = REGIME.get(factor, "")
+        name = SETTING.get(factor, "")
         if name in setting and factor in BUDGET:
             setting[name] = steps_of(evidence.runs, factor, setting[name])
         elif name in setting:
-            levels = dict.fromkeys(value_text(run["levels"][factor]) for run in evidence.runs)
-            setting[name] = listed(list(levels))
-    regime: Regime = setting
-    return regime
+            levels = [run["levels"][factor] for run in evidence.runs]
+            setting[name] = [level for i, level in enumerate(levels) if level not in levels[:i]]
+    return cast(Setting, setting)
 
 
 def alpha_spent(findings: Iterable[Finding]) -> float:

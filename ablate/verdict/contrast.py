@@ -19,7 +19,7 @@ from ablate.evidence.outcome import value
 from ablate.evidence.sentence_scores import BLEU, by_group, contributions
 from ablate.evidence.types import Asked, Claim, Question, Run
 from ablate.phrases import name_of
-from ablate.stats.estimate import GROUPS, Estimate, estimate
+from ablate.stats.estimate import Estimate, Units, estimate
 from ablate.stats.spending import ONCE, Fractions
 from ablate.stats.ties import difference
 from ablate.verdict.floor import has_learned
@@ -55,7 +55,7 @@ class Contrast:
     def estimate(self) -> Estimate:
         """The mean of the paired differences, with its standard error."""
         mean_difference = estimate(self.differences, self.parts, self.plus)
-        units = GROUPS if self.grouped else mean_difference.units
+        units: Units = "groups of sentences" if self.grouped else mean_difference.units
         return replace(mean_difference, units=units, looks=self.looks)
 
     def among_learned(self) -> "Contrast":
@@ -229,9 +229,9 @@ def asked_of(claim: Question, evidence: Evidence) -> Asked:
         for other_claim in evidence.study["claims"]
         if other_claim["kind"] != "exact"
     ]
-    if len(asked) != len(names):
-        return asked.get(name_of(claim), UNASKED)
-    return dict(zip(names, asked.values(), strict=True)).get(name_of(claim), UNASKED)
+    if len(asked) == len(names):
+        asked = dict(zip(names, asked.values(), strict=True))
+    return asked.get(name_of(claim), UNASKED)
 
 
 def looks_of(claim: Question, evidence: Evidence, seeds: Collection[int]) -> Fractions:

@@ -14,9 +14,8 @@ from jaxtyping import Float
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
-from ablate.evidence.types import Claim, ControlOutcome
-from ablate.metric.table import METRICS, Metric, metric_in_words
-from ablate.phrases import in_sentence
+from ablate.evidence.types import Claim, ControlOutcome, Reason, reason
+from ablate.metric.table import METRICS, Metric
 from ablate.stats.ties import above, at_most
 from ablate.verdict.contrast import contrast
 from ablate.verdict.floor import nothing_learned, unlearned
@@ -33,8 +32,8 @@ def one_way(
     arms: Sequence[Side],
     evidence: Evidence,
     differences: Float[np.ndarray, " seeds"] = NO_DIFFERENCES,
-) -> str:
-    """Return the reason why a claim can have only one answer; "" if several answers are possible.
+) -> Reason | None:
+    """Return the reason why a claim can have only one answer; None if several answers are possible.
 
     Args:
         claim: the claim.
@@ -42,92 +41,92 @@ def one_way(
         evidence: the evidence of the study.
         differences: the paired differences between the arms.
     """
-    reasons = (nothing_learned, unlearned, _no_room)
-    explanations = (reason(claim, arms, evidence) for reason in reasons)
-    return next(filter(None, explanations), "") or _identical(claim, differences)
+    rules = (nothing_learned, unlearned, _no_room)
+    reasons = (rule(claim, arms, evidence) for rule in rules)
+    return next(filter(None, reasons), None) or _identical(claim, differences)
 
 
-def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> str:
-    """Return why a claim has only one answer, if its arms compute the same numbers; else "".
+def _identical(claim: Claim, differences: Float[np.ndarray, " seeds"]) -> Reason | None:
+    """Return why a claim has only one answer, if its arms compute the same numbers; else None.
 
-    The result is also "" for claims that two arms are the same (equivalence, non-inferiority),
+    The result is also None for claims that two arms are the same (equivalence, non-inferiority),
     because equal numbers are evidence for such a claim.
     """
     if claim["kind"] not in BETTER or not len(differences) or differences.any():
-        return ""
-    name = metric_in_words(claim["metric"], claim.get("measures")).name
-    return f"in every pair of runs, both arms have exactly the same value of {name}"
+        return None
+    return reason("identical", metric=claim["metric"], measures=claim.get("measures", ""))
 
 
-def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
+def _no_room(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason | None:
     """Return why a claim has only one answer, if the metric's range leaves no room for the margin.
 
-    The result is "" if there is room.
+    The result is None if there is room.
     """
     metric = METRICS.get(claim["metric"].rpartition("/")[2])
     if not metric or not claim["margin"] or claim["minus"] or claim["kind"] == "trend":
-        return ""
+        return None
     treatment, baseline = (_mean(side, claim["metric"]) for side in arms)
     if treatment is None or baseline is None:
-        return ""
+        return None
     if claim["kind"] in BETTER and not claim.get("cannot"):
         return _nothing_to_gain(claim, metric, (treatment, baseline))
     if claim["kind"] in SAME:
         return _nothing_to_lose(claim, metric, baseline) or _at_ceiling(
             claim, metric, (treatment, baseline), evidence
         )
-    return ""
+    return None
 
 
-def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -> str:
+def _nothing_to_gain(claim: Claim, metric: Metric, means: tuple[float, float]) -> Reason | None:
     """Return why a claim has only one answer, if both arms are within the margin of the best value.
 
-    The result is "" otherwise. If only the baseline is so near the best value, the treatment is
+    The result is None otherwise. If only the baseline is so near the best value, the treatment is
     worse, which is another answer.
     """
     if metric.best is None or claim["better"] != metric.better:
-        return ""
+        return None
     treatment, baseline = (abs(metric.best - mean) for mean in means)
-    return (
-        _less("below the best possible", claim, metric, baseline)
-        if at_most(treatment, claim["margin"])
-        else ""
-    )
+    return _less("best", claim, baseline) if at_most(treatment, claim["margin"]) else None
 
 
-def _nothing_to_lose(claim: Claim, metric: Metric, baseline: float) -> str:
+def _nothing_to_lose(claim: Claim, metric: Metric, baseline: float) -> Reason | None:
     if not isinstance(metric.wrong, float) or claim["better"] != metric.better:
-        return ""
-    return _less(
-        "above that of a model that learned nothing", claim, metric, abs(baseline - metric.wrong)
-    )
+        return None
+    return _less("nothing learned", claim, abs(baseline - metric.wrong))
 
 
-def _less(limit: str, claim: Claim, metric: Metric, room: float) -> str:
+def _less(limit: str, claim: Claim, room: float) -> Reason | None:
+    """Return the reason that the baseline is within the margin of a limit of the metric: "best", or
+    the score of a model with "nothing learned".
+    """
     if above(room, claim["margin"]):
-        return ""
-    return (
-        f"with {in_sentence(claim['baseline'])}, {metric.name} is only {metric.say(room)} {limit}, "
-        f"so that these runs cannot show a difference above {claim['margin']:g}"
+        return None
+    return reason(
+        "no_room",
+        limit=limit,
+        baseline=dict(claim["baseline"]),
+        metric=claim["metric"],
+        room=room,
+        margin=claim["margin"],
     )
 
 
 def _at_ceiling(
     claim: Claim, metric: Metric, means: tuple[float, float], evidence: Evidence
-) -> str:
+) -> Reason | None:
     """Return why a claim has only one answer, if both arms are at the best value of the metric.
 
-    The result is "" otherwise, or if a control arm shows that these runs could have shown a loss.
+    The result is None otherwise, or if a control arm shows that these runs could have shown a loss.
     """
     if metric.best is None or not isinstance(metric.wrong, float):
-        return ""
+        return None
     near = AT_BEST * abs(metric.best - metric.wrong)
     if any(above(abs(metric.best - mean), near) for mean in means):
         return ""
     shown = control(claim, evidence)
     if shown and shown["loses"]:
-        return ""
-    return f"both arms are at the ceiling of {metric.name}, and no arm shows that it could be lost"
+        return None
+    return reason("at_ceiling", metric=claim["metric"])
 
 
 def control(claim: Claim, evidence: Evidence) -> ControlOutcome | None:

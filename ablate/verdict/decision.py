@@ -10,14 +10,18 @@ effect below 0, *the other way round*.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ablate.errors import UserError
 from ablate.evidence.types import Entry, Verdict
 from ablate.phrases import listed
 from ablate.stats.ties import above, at_most
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 SUPPORTED, REFUTED, INCONCLUSIVE = "supported", "refuted", "inconclusive"
@@ -89,9 +93,11 @@ def read_verdict(path: Path) -> Verdict:
     """Return the content of a verdict.json.
 
     Raises:
-        UserError: the file is missing or damaged, or was changed after it was written. A file of an
-            earlier version has no seal, so changes are not detected.
+        UserError: the file is missing, damaged or of an earlier version, or was changed after it
+            was written.
     """
+    from pydantic import ValidationError  # takes a tenth of a second
+
     from ablate.record.files import SEAL, check_seal  # imports numpy
 
     try:
@@ -106,7 +112,24 @@ def read_verdict(path: Path) -> Verdict:
         raise UserError(
             f"{path} is damaged or was edited: run `ablate judge {path.parent}` to write it again"
         )
+    try:
+        form().validate_python(verdict)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"{path}: {field}: {first['msg']}. The file is damaged or of an earlier version: run "
+            f"`ablate judge {path.parent}` to write it again"
+        ) from None
     return cast(Verdict, verdict)
+
+
+@cache
+def form() -> "TypeAdapter[Verdict]":
+    """Return pydantic's validator of verdict.json, which also gives its JSON schema."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Verdict)
 
 
 def is_exact(claim: Mapping[str, object]) -> bool:

@@ -15,15 +15,14 @@ run, they compute the same numbers. Then nothing is random, and every case is ch
 """
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Levels, Run
-from ablate.phrases import in_sentence
+from ablate.evidence.types import Claim, Levels, Method, Noise, Run
 from ablate.record.label import run_key
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.holm import Tests
@@ -42,7 +41,6 @@ from ablate.verdict.sides import Side, has, pairs
 
 MOVED = 1e-3  # smallest response of the negative control
 Runs = tuple[Run] | tuple[Run, Run]  # of a case
-DRAWS = re.compile(r"(\d+) draws\b")  # number of random draws in the list `fixed` of a study
 
 
 @dataclass(frozen=True)
@@ -83,11 +81,11 @@ class Exact:
     one_sided: bool = False  # whether negative values satisfy the claim
     draws: int | None = None  # random draws behind each value; None if not recorded
     # an arm outside the claim that violates the rule, and the distance of its value from 0
-    elsewhere: tuple[str, float] | None = None
+    elsewhere: tuple[Levels, float] | None = None
 
     # the attributes of an estimate, although nothing is estimated
-    method = "every case is checked"
-    levels_of_noise = "none: a case holds or does not"
+    method: ClassVar[Method] = "every case"
+    noise: ClassVar[list[Noise]] = []
     looks = ONCE
 
     @property
@@ -197,26 +195,21 @@ def examine(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Exact:
         if all(run["status"] != "failed" for run in of_case)
     ]
     below = claim["better"] == "lower" and not claim["margin"]
-    draws = _draws(runs, evidence) if claim["metric"].startswith("probe/") else None
+    draws = _draws(runs) if claim["metric"].startswith("probe/") else None
     result = Exact(cases, claim["tolerance"], claim["margin"], below, draws)
     return replace(result, elsewhere=_fault(result, runs, claim, evidence))
 
 
-def _draws(runs: list[Run], evidence: Evidence) -> int | None:
-    """Return the number of random draws behind each value of a probe.
-
-    The number is the recorded number, else the number that the study states, else None.
-    """
-    recorded = {run.get("draws") for run in runs}
-    if recorded and None not in recorded:
-        return min(number for number in recorded if number is not None)
-    stated = [match for fixed in evidence.study["fixed"] if (match := DRAWS.search(str(fixed)))]
-    return int(stated[0][1]) if stated else None
+def _draws(runs: list[Run]) -> int | None:
+    """Return the number of random draws behind each value of a probe; None if a run lacks it."""
+    recorded = [run.get("draws") for run in runs]
+    numbers = [number for number in recorded if number is not None]
+    return min(numbers) if numbers and len(numbers) == len(recorded) else None
 
 
 def _fault(
     cases: Exact, runs: list[Run], claim: Claim, evidence: Evidence
-) -> tuple[str, float] | None:
+) -> tuple[Levels, float] | None:
     """Return an arm outside the claim that violates its rule, with the arm's distance from 0.
 
     The rule is a tolerance or a margin. Such an arm shows that the check can fail. It is named by
@@ -234,7 +227,7 @@ def _fault(
         if case.value is None or not math.isfinite(case.value):
             continue
         if not cases.holds(case):
-            return in_sentence(_new_levels(run, runs) or run["levels"]), cases.distance(case)
+            return _new_levels(run, runs) or run["levels"], cases.distance(case)
     return None
 
 

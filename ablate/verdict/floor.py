@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED_BLEU, value
-from ablate.evidence.types import Claim, Failures, Run
-from ablate.metric.table import METRICS, metric_in_words
+from ablate.evidence.types import Claim, Failures, Reason, Run, reason
+from ablate.metric.table import METRICS
 from ablate.stats.rates import Rates, share_interval
 from ablate.stats.spending import Fractions
 from ablate.stats.ties import above, at_most, difference
@@ -43,25 +43,26 @@ FEWEST = 2  # smallest number of learned pairs for a verdict on their mean
 UNLEARNED = (*UNTRAINED, "gap", "gradient")
 
 
-def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
+def nothing_learned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason | None:
     """Return the reason why a claim cannot be judged, if none of its arms has learned anything.
 
-    An arm has learned if it is better than a model that has learned nothing. The result is "" if an
-    arm has learned.
+    An arm has learned if it is better than a model that has learned nothing. The result is None if
+    an arm has learned.
     """
     if claim["metric"].partition("/")[0] in UNLEARNED:
-        return ""
+        return None
     if not arms or not all(_failed_to_learn(arm, claim["metric"], evidence) for arm in arms):
-        return ""
-    indicator = _indicator_of(claim["metric"])
-    which = {"nll": "the unigram model", "bleu": "an untrained model"}.get(indicator, "")
-    better = f"better than {which}" if which else "that neither diverged nor collapsed"
-    name = metric_in_words(claim["metric"], claim.get("measures")).name
-    return f"nothing was learned: by {name}, no arm is {better}"
+        return None
+    return reason(
+        "nothing_learned",
+        metric=claim["metric"],
+        measures=claim.get("measures", ""),
+        indicator=_indicator_of(claim["metric"]),
+    )
 
 
-def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
-    """Return the reason why a claim is undecided if arms failed to learn the task, else "".
+def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> Reason | None:
+    """Return the reason why a claim is undecided if arms failed to learn the task, else None.
 
     A claim about a score, such as BLEU, may compare an arm that learned with an arm that did not,
     because the failure may be the effect. All other claims presuppose that the arms learned: claims
@@ -70,7 +71,7 @@ def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
     """
     place = claim["metric"].partition("/")[0]
     if place in (*UNLEARNED, "train") or claim["kind"] in UNLEARNED_KINDS:
-        return ""
+        return None
     most = 0
     if claim["minus"]:
         most = 1  # one failing arm may be the effect; with two, the difference is meaningless
@@ -79,9 +80,8 @@ def unlearned(claim: Claim, arms: Sequence[Side], evidence: Evidence) -> str:
     metric = claim["metric"]
     failed = [arm_label(arm.levels) for arm in arms if _failed_to_learn(arm, metric, evidence)]
     if len(failed) <= most:
-        return ""
-    arms_named = "; ".join(failed)
-    return f"the claim compares models that learned the task, but these arms did not: {arms_named}"
+        return None
+    return reason("arms_not_learned", arms=failed)
 
 
 def _failed_to_learn(arm: Side, metric: str, evidence: Evidence) -> bool:

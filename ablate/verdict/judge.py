@@ -12,7 +12,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Cases, Claim, Question, Registration, Run
 from ablate.phrases import name_of
 from ablate.progress import track
-from ablate.stats.estimate import SENTENCES, Estimate
+from ablate.stats.estimate import Estimate
 from ablate.stats.false_rates import (
     CLUSTERED,
     ENOUGH,
@@ -38,6 +38,11 @@ from ablate.verdict.sides import names
 ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
 # always written; the others only if set
 KEPT = tuple(key for key in ASKED if key in Question.__required_keys__)
+# how a claim is measured, written if set, under the names of verdict.json
+MEASURED = {
+    **{key: key for key in ("measures", "control_measures")},
+    "control": "fault",
+}
 
 
 class Decided(NamedTuple):
@@ -109,6 +114,8 @@ def judge(
         given: Any = claim
         older, exploratory = age(each.finding.runs, registration)
         entry: Any = {key: given.get(key) for key in ASKED if key in KEPT or given.get(key)}
+        entry |= {name: given[key] for key, name in MEASURED.items() if given.get(key)}
+        entry["tolerance"] = given["tolerance"]
         entry |= _result(each, undecided, evidence)
         entry |= {
             "arms": names(claim),
@@ -164,7 +171,7 @@ def _result(decided: Decided, undecided: int, evidence: Evidence) -> Any:
         "pairs": estimate.pairs,
         "differences": paired.differences.tolist() if paired else [],
         "method": estimate.method,
-        "levels_of_noise": estimate.levels_of_noise,
+        "noise": list(estimate.noise),
         **({"sign_flip": flipped} if finding.p else {}),
         "detectable": kind.detectable(claim, estimate, share) if decidable else None,
         "seeds_needed": {side: plan._asdict() for side, plan in plans.items()} or None,
@@ -177,7 +184,7 @@ def _result(decided: Decided, undecided: int, evidence: Evidence) -> Any:
     }
     uncorrected = _decision(finding, scaled)
     if uncorrected != decision and not finding.problem:
-        entry["uncorrected"] = str(uncorrected)
+        entry["uncorrected"] = {"verdict": uncorrected.status, "grade": uncorrected.grade}
     return entry | _counts(finding) | _of_test(finding, evidence)
 
 
@@ -188,7 +195,7 @@ def _counts(finding: Finding) -> dict[str, Any]:
     """
     estimate, cases = finding.result, finding.cases
     entry: dict[str, Any] = {}
-    if isinstance(estimate, Estimate) and estimate.sentences and estimate.units == SENTENCES:
+    if isinstance(estimate, Estimate) and estimate.sentences and estimate.units == "sentences":
         entry["sentences"] = estimate.sentences
     if isinstance(estimate, Rates):
         first, second = (estimate.first, estimate.of_first), (estimate.second, estimate.of_second)

@@ -17,7 +17,9 @@ effects (Open Science Collaboration 2015, Science 349, aac4716, which uses sever
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, cast
+
+from typing_extensions import TypedDict
 
 from ablate.errors import UserError
 from ablate.evidence.form import check_form
@@ -83,7 +85,6 @@ class Short(TypedDict):
     grade: str
     effect: float | None
     interval: list[float] | None
-    evidence: str
     p: NotRequired[dict[str, float]]  # of the claim alone; files of earlier versions have none
 
 

@@ -14,12 +14,19 @@ import numpy as np
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Levels, Question, Run
+from ablate.evidence.types import Levels, Question, Reason, Run, reason
 from ablate.record.label import key, say
 
 
 class ContrastError(UserError):
-    """The error that is raised if the runs cannot form the difference that a claim is about."""
+    """The error that is raised if the runs cannot form the difference that a claim is about.
+
+    `reason` says why, as data.
+    """
+
+    def __init__(self, message: str, reason: Reason) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -115,10 +122,14 @@ def slope(claim: Question, arms: Iterable[Levels]) -> dict[int | float, float]:
     values = (arm.get(claim["over"]) for arm in arms if arm.items() >= where)
     levels = sorted({x for x in values if isinstance(x, int | float) and not isinstance(x, bool)})
     if len(levels) < 2:
-        raise ContrastError(f"{claim['over']} has fewer than two levels that are numbers: no trend")
+        raise ContrastError(
+            f"{claim['over']} has fewer than two levels that are numbers: no trend",
+            reason("too_few_levels", over=claim["over"]),
+        )
     if claim["scale"] != "linear" and levels[0] <= 0:
         raise ContrastError(
-            f"{claim['over']}={levels[0]:g} has no logarithm: no trend on this scale"
+            f"{claim['over']}={levels[0]:g} has no logarithm: no trend on this scale",
+            reason("no_logarithm", over=claim["over"], level=levels[0]),
         )
     turn = {"linear": float, "log": math.log2, "log_log": math.log}[claim["scale"]]
     x = np.array([turn(level) for level in levels])

@@ -9,20 +9,21 @@ from ablate.errors import UserError
 from ablate.evidence.analysis_log import ANALYSIS_LOG, AnalysisLog, Sweep, register
 from ablate.evidence.earlier_sweeps import EarlierSweeps, looked
 from ablate.evidence.questions import concerns, question, questions, rule
+from ablate.evidence.types import reason
 from ablate.verdict.contrast import UNASKED, asked_of, looks_of
 from lab.calibration.fishing import CLAIM, ROUTES, PHackingSimulation, Try
 
-SAID = {
+REASONS = {
     "looks within the plan": "",
-    "more seeds than planned": "an analysis of the 10 planned seeds used up the whole",
+    "more seeds than planned": "alpha_spent",
     "one seed dropped": "",
     "two seeds dropped": "",
-    "a seed stopped by hand": "1 seed that was begun or analysed earlier is missing",
-    "another replicate": "used up the whole significance level",
-    "another learning rate": "optimizer.lr was 0.0 and is 1.0",
-    "a renamed study": "used up the whole significance level",
-    "another margin": "margin was 0.0 and is 0.05",
-    "a level changed under its name": "arm.steps was 0.0 and is 1.0 in arm=treatment",
+    "a seed stopped by hand": "seeds_left_out",
+    "another replicate": "alpha_spent",
+    "another learning rate": ["optimizer.lr", 0.0, 1.0],
+    "a renamed study": "alpha_spent",
+    "another margin": ["margin", 0.0, 0.05],
+    "a level changed under its name": ["arm.steps in arm=treatment", 0.0, 1.0],
 }
 
 
@@ -38,7 +39,8 @@ def test_no_route_to_a_second_try_is_free(user, name):
     )
     assert asked_of(CLAIM, first)["tried"] == []
     tried = asked_of(CLAIM, second)["tried"]
-    assert (SAID[name] in " ".join(tried)) if SAID[name] else tried == []
+    found = [x for each in tried for x in (each["code"], *each["values"].get("changes", []))]
+    assert (REASONS[name] in found) if REASONS[name] else tried == []
     if "dropped" in name:  # what was left out has come back, so it is the same look
         assert {run["seed"] for run in second.runs} == set(range(10))
         assert asked_of(CLAIM, second)["looks"] == []
@@ -62,13 +64,13 @@ BEGUN = Sweep("a", 1.0, "a", "", {}, {"lr": 0.1}, 0, [0], {}, levels={"norm=mine
 @pytest.mark.parametrize(
     ("later", "changes"),
     [
-        ({"settings": {"lr": 0.1, "eps": 2}}, ["eps was not given and is 2"]),
-        ({"settings": {}}, ["lr was 0.1 and is not given"]),
+        ({"settings": {"lr": 0.1, "eps": 2}}, [("eps", None, 2)]),
+        ({"settings": {}}, [("lr", 0.1, None)]),
         ({"settings": {}, "free": ["lr"]}, []),  # it varies there
         ({"settings": {"lr": 0.1, "metric.mine.most": 2}}, []),
         ({"levels": {"norm=mine": {"eps": 1, "gain": 2}}},
-         ["gain was not given and is 2 in norm=mine"]),
-        ({"levels": {"norm=mine": {}}}, ["eps was 1 and is not given in norm=mine"]),
+         [("gain in norm=mine", None, 2)]),
+        ({"levels": {"norm=mine": {}}}, [("eps in norm=mine", 1, None)]),
         ({"levels": {}}, []),
     ],
 )  # fmt: skip
@@ -84,9 +86,8 @@ def test_a_claim_of_what_cannot_be_does_not_become_one_of_what_is_worse(user):
     for rules in user.log.sweeps[0].questions.values():
         rules[0]["cannot"] = True
     second = user.judged(Try(planned=4, seeds=(2, 3)))
-    assert asked_of(CLAIM, second)["tried"] == [
-        "study of 1970-01-01, 2 seeds: cannot was True and is False"
-    ]
+    (tried,) = asked_of(CLAIM, second)["tried"]
+    assert tried["values"]["changes"] == [["cannot", True, False]]
 
 
 def test_seeds_of_replicates_are_told_apart_when_they_are_pooled(user):
@@ -104,7 +105,8 @@ def test_contests_know_of_contests_alone(user):
     assert asked_of(CLAIM, first) == {"looks": [], "tried": [], "regimes": 0}
     assert {run["seed"] for run in first.runs} == set(range(10))
     second = user.judged(Try(replicate=2, contest=True))
-    assert asked_of(CLAIM, second)["tried"] == ["study of 1970-01-01, 10 seeds, as a contest"]
+    (tried,) = asked_of(CLAIM, second)["tried"]
+    assert (tried["code"], tried["values"]["seeds"]) == ("earlier_replication", 10)
     assert len(user.judged(Try(replicate=3)).runs) == 40  # the first and this one
 
 
@@ -112,9 +114,7 @@ def test_evidence_that_is_gone_is_told(user):
     user.judged(Try(seeds=(0, 1, 2), planned=4))
     user.kept["0"] = None
     evidence = user.judged(Try(seeds=(2, 3), planned=4))
-    assert asked_of(CLAIM, evidence)["tried"] == [
-        "2 seeds that were begun or analysed earlier are missing"
-    ]
+    assert asked_of(CLAIM, evidence)["tried"] == [reason("seeds_left_out", seeds=2)]
 
 
 def test_seeds_that_a_stopped_sweep_did_not_run_are_missing(user):
@@ -123,9 +123,7 @@ def test_seeds_that_a_stopped_sweep_did_not_run_are_missing(user):
     runs = [run for run in user.kept["0"].runs if run["seed"] < 2]
     user.kept["0"] = replace(user.kept["0"], runs=runs)
     evidence = user.judged(Try(seeds=(1, 3), planned=4))
-    assert asked_of(CLAIM, evidence)["tried"] == [
-        "1 seed that was begun or analysed earlier is missing"
-    ]
+    assert asked_of(CLAIM, evidence)["tried"] == [reason("seeds_left_out", seeds=1)]
 
 
 def test_a_question_is_its_arms_and_its_metric():
@@ -171,7 +169,7 @@ def test_the_book_outlives_names_and_unfinished_lines(swept, tmp_path):
     evidence = swept(Try(name="other", margin=1.0))
     assert evidence.registration["earlier"] != []
     (tried,) = asked_of(CLAIM, evidence)["tried"][:1]
-    assert tried.startswith("study of 1970-01-01, 10 seeds: margin was 0.0 and is 1.0")
+    assert ["margin", 0.0, 1.0] in tried["values"]["changes"]
     assert len(AnalysisLog.read(tmp_path / "results").looks) == 2
 
 
@@ -191,7 +189,7 @@ def test_lines_that_a_book_has_lost_come_back_from_the_folders_of_sweeps(swept, 
     log.write_text(log.read_text()[:9])
     evidence = swept(Try(margin=1.0))
     assert f"{log}: 2 lines" in capsys.readouterr().out
-    assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, evidence)["tried"][0]
+    assert ["margin", 0.0, 1.0] in asked_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
 
 
 def test_a_sweep_that_the_book_has_lost_is_named(swept, tmp_path):
@@ -203,7 +201,7 @@ def test_a_clock_that_jumps_back_makes_no_second_try_the_first(swept, monkeypatc
     swept(Try())
     monkeypatch.setattr("ablate.evidence.earlier_sweeps.time.time", lambda: 1e8)
     evidence = swept(Try(margin=1.0), begun=-1e9)
-    assert "margin was 0.0 and is 1.0" in asked_of(CLAIM, evidence)["tried"][0]
+    assert ["margin", 0.0, 1.0] in asked_of(CLAIM, evidence)["tried"][0]["values"]["changes"]
 
 
 def test_what_others_ran_spends_no_alpha_here(swept):
@@ -231,8 +229,8 @@ def _asked_after(first, second, settings=({"lr": 0.1, "model.n_layers": 1}, {"lr
 @pytest.mark.parametrize("metric", ["test/bleu", "test/chrf", "val/nll", "measure/place"])
 def test_another_metric_is_the_same_family_of_questions(metric):
     same = ({"lr": 0.1}, {"lr": 0.1})
-    (reason,) = _asked_after({"metric": metric}, {}, same)
-    assert metric in reason and "file_0" in reason
+    (attempt,) = _asked_after({"metric": metric}, {}, same)
+    assert (attempt["values"]["metrics"], attempt["values"]["sweep"]) == ([metric], "file_0")
     assert _asked_after({}, {"minus": {"a": 1}}, same) == []
 
 

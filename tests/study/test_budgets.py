@@ -12,7 +12,6 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import first_at
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
-from ablate.report.selection import claims as with_details
 from ablate.report.tables import targets
 from ablate.report.write import write_report
 from ablate.verdict import budgets
@@ -20,6 +19,8 @@ from ablate.verdict.budgets import _interval
 from ablate.verdict.conclude import conclude
 from ablate.verdict.sides import sides
 from ablate.verdict.study_checks import match_problems
+from ablate.words.answer import with_words
+from ablate.words.details import details
 
 STEPS = [600, 1200, 1800, 2400]
 REGIME = {
@@ -61,8 +62,13 @@ def learning(claim, evidence):
 
 
 def only(evidence):
-    (entry,) = with_details(evidence, conclude(evidence))
+    (entry,) = with_words(conclude(evidence))["claims"]
     return entry
+
+
+def codes(verdict):
+    """Return the values of each caveat by its code."""
+    return {caveat["code"]: caveat["values"] for caveat in verdict["caveats"]}
 
 
 def test_a_claim_has_a_verdict_at_each_budget(at_both):
@@ -73,8 +79,8 @@ def test_a_claim_has_a_verdict_at_each_budget(at_both):
     assert entry["short"]["effect"] == pytest.approx(10.025)
     assert "Pre-LN against Post-LN: +0.10 test BLEU" in entry["evidence"]
     assert "Pre-LN against Post-LN: +10.03 test BLEU" in entry["short"]["evidence"]
-    assert entry["details"]["Optimiser steps"] == "2,400"
-    assert entry["short"]["details"]["Optimiser steps"] == "600"
+    assert details(entry, entry)["Optimiser steps"] == "2,400"
+    assert details(entry, entry["short"])["Optimiser steps"] == "600"
 
 
 def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
@@ -82,14 +88,11 @@ def test_each_verdict_is_the_one_that_its_budget_has_alone(at_both):
     alone = replace(both, regime={k: v for k, v in REGIME.items() if k != "short"})
     entry, both_entry = only(alone), only(both)
     assert "short" not in entry and "learning" not in entry
-    assert both_entry | {"details": entry["details"]} == entry | {
-        key: both_entry[key] for key in ("steps", "learning", "short")
-    }
+    assert both_entry == entry | {key: both_entry[key] for key in ("steps", "learning", "short")}
     early, short = only(both.short), both_entry["short"]
-    assert {key: early[key] for key in short if key in early} | {"details": ""} == {
+    assert {key: early[key] for key in short if key in early} == {
         key: short[key] for key in short if key in early
-    } | {"details": ""}
-    assert short["evidence"] == early["evidence"]
+    }
     assert short.keys() - early.keys() == {"steps", "time_to_target"}
 
 
@@ -115,8 +118,7 @@ def test_learning_is_flat_where_no_arm_gains_half_the_margin(at_both, gains, sti
     assert entry["learning"]["still"] == still
     assert [*entry["learning"]["gains"].values()] == pytest.approx([*gains.values()])
     field = "Gain of validation BLEU in the last quarter of training"
-    assert entry["details"][field] == printed
-    assert entry["details"].get("Arms that were still learning", "") == "; ".join(still)
+    assert details(entry, entry)[field] == printed
 
 
 @pytest.mark.parametrize(
@@ -131,9 +133,8 @@ def test_what_an_arm_cannot_is_not_shown_while_it_learns(at_both, gains, verdict
             run["curve"] = {}
     entry = only(both)
     assert (entry["verdict"], entry["cannot"]) == (verdict, True)
-    assert entry["evidence"].count("left open, since an arm may still have been learning") == (
-        verdict != "supported"
-    )
+    withheld = entry.get("withheld", {"code": ""})
+    assert withheld["code"] == ("" if verdict == "supported" else "still_learning")
     assert entry["effect"] == pytest.approx(19.1)
     refuted = at_both(FLAT | gains, pre=worse, post=PRE, cannot=True)  # it can
     assert only(refuted)["verdict"] == "refuted"
@@ -146,7 +147,7 @@ def test_a_plateau_shows_nothing_of_what_an_arm_cannot(at_both):
         run["short"]["curve"] = {"step": [300, 600], "val/nll": [3.0, 3.0], "val/bleu": [9.0, 9.0]}
     early = only(both)["short"]
     assert early["effect"] == pytest.approx(10.025) and early["verdict"] == "inconclusive"
-    assert "left open, since longer training does not confirm it" in early["evidence"]
+    assert early["withheld"]["code"] == "not_confirmed_later"
     assert early["p_look"] == {} and early["p"]  # no verdict of the ledger's family
 
 
@@ -169,7 +170,7 @@ def test_the_time_to_target_is_a_median_that_knows_censored_seeds(at_both):
     assert needed["of_seeds"] == pytest.approx([900, 1200, 1500, 1500, 1500, 1800, None])
     assert needed["updates"] == pytest.approx(1500)
     assert needed["interval"] == pytest.approx([900, None])
-    assert short["details"]["Steps to equal validation loss"] == (
+    assert details(only(both), short)["Steps to equal validation loss"] == (
         "1,500 (median of 7 seeds), interval 900 to more than the budget; Post-LN against Pre-LN"
     )
 
@@ -189,7 +190,6 @@ def test_arms_that_test_one_training_have_no_time_to_target(at_both):
     assert only(two)["short"]["time_to_target"]["updates"] == pytest.approx(1200)
     short = only(single)["short"]
     assert short["time_to_target"] is None
-    assert "Steps to equal validation loss" not in short["details"]
 
 
 def test_five_seeds_have_no_interval_of_a_median_and_ten_leave_out_the_ends():
@@ -211,13 +211,12 @@ def test_seconds_stand_in_the_report_and_in_no_verdict(at_both, tmp_path):
 def test_before_it_begins_learning_is_not_called_flat(at_both):
     nothing = ([0.0, 0.1, 0.0, 0.1], [0.1, 0.0, 0.1, 0.0])
     entry = only(at_both(pre=nothing, post=nothing))
-    assert entry["evidence"].startswith("Nothing was learned")
-    assert not any("last quarter" in field for field in entry["details"])
+    assert entry["problem"]["code"] == "nothing_learned"
+    assert not entry["learning"]["gains"]
 
 
 def test_what_has_no_curve_is_not_called_flat(at_both):
-    details = only(at_both(margin=0.0))["details"]
-    assert not any("last quarter" in field for field in details)
+    assert not only(at_both(margin=0.0))["learning"]["gains"]
 
 
 def test_files_report_and_ledger_have_both(at_both, tmp_path):
@@ -233,8 +232,8 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
     findings, warnings = collect(folder.parent, tmp_path)
     assert not warnings
     assert [(finding.steps, finding.verdict) for finding in findings] == [
-        ("2400", "refuted"),
-        ("600", "supported"),
+        ((2400,), "refuted"),
+        ((600,), "supported"),
     ]
     assert [finding.budget for finding in findings] == ["2,400 steps, still learning", "600 steps"]
     assert headline("Pre-LN is better.", findings).deciding == (findings[0],)  # the longest budget
@@ -255,9 +254,12 @@ def test_a_verdict_says_how_its_arms_were_matched(at_both):
     both.study["match"] = match
     for run in both.runs:
         run["matched"] = {"budget.steps": 2400 if run["arm"] == "post_ln" else 2100}
-    (caveat,) = (text for text in conclude(both)["caveats"] if "floating-point operations" in text)
-    assert "as the arm with Post-LN" in caveat
-    assert "2,100 steps with Pre-LN; 2,400 steps with Post-LN" in caveat
+    matched = codes(conclude(both))["matched"]
+    assert (matched["by"], matched["to"]) == ("flops", {"model/residual": "post_ln"})
+    assert matched["arms"] == {
+        "Pre-LN": {"budget.steps": 2100},
+        "Post-LN": {"budget.steps": 2400},
+    }
 
 
 @pytest.mark.parametrize(
@@ -321,13 +323,11 @@ def test_budgets_that_are_a_factor_have_the_steps_of_each_claim(at_both, tmp_pat
     made = replace(both, runs=runs, study=study)
     verdict = conclude(made)
     regime, (difference, alone) = verdict["regime"], verdict["claims"]
-    assert (regime["steps"], regime["short"]) == ("2,400 and 4,800", "600 and 1,200")
-    assert (difference["steps"], difference["short"]["steps"]) == (
-        "4,800 and 2,400",
-        "1,200 and 600",
-    )
+    assert (regime["steps"], regime["short"]) == ([2400, 4800], [600, 1200])
+    assert (difference["steps"], difference["short"]["steps"]) == ([4800, 2400], [1200, 600])
     assert (alone["steps"], alone["short"]["steps"]) == (4800, 1200)
-    assert any(c.startswith("After 600 and 1,200 steps: 16 runs") for c in verdict["caveats"])
+    wrong = codes(verdict)["runs_went_wrong"]
+    assert (wrong["steps"], sum(wrong["arms"].values())) == ([600, 1200], 16)
     (row,) = targets(made, verdict).rows
     assert row[1] == "Pre-LN after 1,200"
     write_report(made, tmp_path / "experiments" / "made_up")
@@ -361,7 +361,7 @@ def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
     made = replace(both, study=both.study | study)
     verdict = conclude(made)
     (entry,) = verdict["claims"]
-    assert (entry["steps"], entry["short"]["steps"]) == ("7,200 and 2,400", "1,800 and 600")
+    assert (entry["steps"], entry["short"]["steps"]) == ([7200, 2400], [1800, 600])
     (row,) = targets(made, verdict).rows
     assert row[1:] == ["small batches after 1,800", "the baseline", "900", "-", "180.0", "90.0"]
     for run in made.runs:
@@ -369,7 +369,7 @@ def test_a_variant_that_sets_its_steps_has_these_steps(at_both, tmp_path):
     made.runs[0] |= {"status": "diverged", "metrics": {**made.runs[0]["metrics"], "steps": 30}}
     (row,) = targets(made, conclude(made)).rows
     assert row[3] == "> 2,400"
-    assert "30" not in conclude(made)["claims"][0]["steps"]
+    assert 30 not in conclude(made)["claims"][0]["steps"]
     for run in made.runs:
         run["processor"] = run["arm"]
     (row,) = targets(made, verdict).rows
@@ -381,6 +381,6 @@ def test_a_rate_that_was_tuned_in_a_shorter_training_is_a_caveat(at_both):
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
     tuned = [run | {"tuned": {"value": 0.2}} for run in both.runs]
     made = replace(both, runs=tuned, study=both.study | {"tune": tune})
-    words = "tuned in runs of 600 steps, and reused without tuning in runs of 2,400 steps"
-    assert words in " ".join(conclude(made)["caveats"])
-    assert words not in " ".join(conclude(both)["caveats"])
+    found = codes(conclude(made))["tuned_short"]
+    assert (found["short"], found["steps"]) == (600, 2400)
+    assert "tuned_short" not in codes(conclude(both))

@@ -7,16 +7,23 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from ablate.report.selection import claims as with_details
+from ablate.evidence.types import reason
 from ablate.verdict.conclude import conclude
-from ablate.verdict.wording.layers import bounds
+from ablate.verdict.decision import form
+from ablate.words.answer import bounds, with_words
+from ablate.words.details import details
 
 CLOSE = ([30.0, 31.2, 32.1, 33.0], [29.8, 31.0, 32.2, 32.4])  # differences .2, .2, -.1, .6
 
 
 def only(evidence):
-    (entry,) = with_details(evidence, conclude(evidence))
+    (entry,) = with_words(conclude(evidence))["claims"]
     return entry
+
+
+def codes(verdict):
+    """Return the values of each caveat by its code."""
+    return {caveat["code"]: caveat["values"] for caveat in verdict["caveats"]}
 
 
 def test_a_clear_effect_is_supported_and_says_so(claim, arms, evidence):
@@ -24,9 +31,6 @@ def test_a_clear_effect_is_supported_and_says_so(claim, arms, evidence):
     entry = only(evidence(runs, [], **{"claims": [claim(where={}, margin=1.0)]}))
     assert entry["verdict"] == "supported"
     assert entry["effect"] == pytest.approx(10.2667, abs=1e-3)
-    assert entry["details"]["Estimate"] == "+10.267"
-    assert entry["details"]["Interval"].startswith("+7.")
-    assert entry["details"]["Answer"] == "supported, large enough to matter"
     assert (entry["verdict"], entry["grade"]) == ("supported", "large enough to matter")
     assert (entry["primary"], entry["pairs"], entry["seeds"]) == (True, 3, [0, 1, 2])
 
@@ -34,7 +38,7 @@ def test_a_clear_effect_is_supported_and_says_so(claim, arms, evidence):
 def test_bleu_is_judged_over_seeds_and_sentences(claim, translated, evidence):
     runs, statistics = translated(6, lift=1.0)
     entry = only(evidence(runs, claim(metric="test/bleu"), statistics=statistics))
-    assert entry["levels_of_noise"] == "seeds and test sentences"
+    assert entry["noise"] == ["seeds", "sentences"]
     assert (entry["pairs"], entry["sentences"]) == (6, 200)
     assert "6 paired seeds, 200 sentences" in entry["evidence"]
     assert entry["sign_flip"] == pytest.approx(2 / 2**6)
@@ -46,26 +50,21 @@ def test_every_inconclusive_says_what_it_could_have_seen(claim, arms, evidence):
     assert entry["detectable"] > 0.4
     plans = entry["seeds_needed"]
     assert [plan["effect"] for plan in plans.values()] == [0.3, 0.6]
-    for side, plan in plans.items():
+    for plan in plans.values():
         assert plan["seeds"] > 4
-        planned = entry["details"][f"Seeds that show it {side} with 80 % power"]
-        assert planned == f"{plan['seeds']} (assumed true effect: {plan['effect']:.3f})"
     fewest = min(plan["seeds"] for plan in plans.values())
-    assert f"About {fewest} seeds would show a true difference" in entry["evidence"]
-    assert "Smallest effect that these runs show with 80 % power" in entry["details"]
+    assert f" {fewest} seeds" in entry["evidence"]
 
 
 def test_seeds_are_counted_where_more_than_a_thousand_are_needed(claim, arms, evidence):
     far = ([30.0, 35.0, 32.0, 62.0], [29.8, 30.0, 33.0, 31.0])  # differences .2, 5, -1, 31
     entry = only(evidence(arms(*far), claim(margin=0.3)))
     assert entry["seeds_needed"]["supported"]["seeds"] > 1000
-    assert "sentences are too few" not in entry["evidence"]
 
 
 def test_where_no_effect_is_named_no_seeds_are(claim, arms, evidence):
     entry = only(evidence(arms(*CLOSE), claim(margin=0.0)))
     assert (entry["verdict"], entry["seeds_needed"]) == ("inconclusive", None)
-    assert "seeds would" not in entry["evidence"]
 
 
 def test_where_sentences_are_too_few_no_seeds_are_enough(claim, translated, evidence):
@@ -73,20 +72,14 @@ def test_where_sentences_are_too_few_no_seeds_are_enough(claim, translated, evid
     asked = claim(metric="test/bleu", margin=0.05)
     entry = only(evidence(runs, asked, statistics=statistics))
     assert entry["seeds_needed"]["supported"]["seeds"] is None
-    assert "no number of seeds" in entry["details"]["Seeds that show it supported with 80 % power"]
-    assert "test sentences are too few" in entry["evidence"]
 
 
 @pytest.mark.parametrize(
-    ("low", "reported"),
-    [
-        (None, "none in these runs"),
-        (20.0, "no residual connections: -9."),
-        (29.9, "no residual connections: -0."),
-    ],
+    ("low", "effect"),
+    [(None, None), (20.0, -9.9), (29.9, -0.1)],
 )
 def test_a_claim_that_nothing_is_lost_names_an_arm_that_loses(
-    claim, run, arms, evidence, low, reported
+    claim, run, arms, evidence, low, effect
 ):
     runs = arms(*CLOSE)
     values = [29.8, 31.0, 32.2, 32.4]
@@ -97,37 +90,35 @@ def test_a_claim_that_nothing_is_lost_names_an_arm_that_loses(
         ]
     asked = claim(kind="non_inferiority", margin=1.0, loses={"model/residual": "none"})
     entry = only(evidence(runs, asked))
-    assert entry["details"]["Arm that must lose"].startswith(reported)
     assert entry["verdict"] == "supported"
-    assert (entry["control"] or {}).get("loses", False) == (low == 20.0)
+    control = entry["control"] or {"loses": False, "effect": None}
+    assert control["loses"] == (low == 20.0)
+    assert control["effect"] == (effect and pytest.approx(effect, abs=0.2))
 
 
 def test_one_pair_decides_nothing(claim, arms, evidence):
     entry = only(evidence(arms([90.0], [1.0]), claim()))
     assert (entry["verdict"], entry["interval"], entry["effect"]) == ("inconclusive", None, 89.0)
-    assert "no interval; 1 paired seed" in entry["evidence"]
-    assert "Interval" not in entry["details"]
 
 
 def test_no_pair_at_all_is_inconclusive(claim, arms, evidence):
     entry = only(evidence(arms([90.0], []), claim()))
     assert (entry["verdict"], entry["effect"], entry["pairs"]) == ("inconclusive", None, 0)
-    assert entry["evidence"].startswith("No two runs with the same seed have ended")
-    assert "Estimate" not in entry["details"]
+    assert entry["evidence"] and "Estimate" not in details(entry, entry)
 
 
 def test_a_trend_without_levels_is_inconclusive(claim, arms, evidence):
     asked = claim(kind="trend", over="model/residual", treatment={}, baseline={})
     entry = only(evidence(arms([1.0], [2.0]), asked))
     assert entry["verdict"] == "inconclusive"
-    assert "fewer than two levels that are numbers" in entry["evidence"]
+    assert entry["problem"]["code"] == "too_few_levels"
 
 
 def test_two_equal_differences_are_no_certainty(claim, arms, evidence):
     conclusion = conclude(evidence(arms([2.0, 3.0], [1.0, 2.0]), claim(margin=0.0)))
     (entry,) = conclusion["claims"]
     assert (entry["verdict"], entry["interval"]) == ("inconclusive", None)
-    assert any("exactly equal" in caveat for caveat in conclusion["caveats"])
+    assert codes(conclusion)["no_spread"] == {"pairs": 2}
 
 
 def test_ten_equal_differences_are_evidence(claim, arms, evidence):
@@ -139,47 +130,40 @@ def test_ten_equal_differences_are_evidence(claim, arms, evidence):
 def test_verdicts_follow_holm_over_the_file(claim, arms, evidence):
     claims = [claim(id=str(margin), margin=margin) for margin in (0.0, 0.4, 0.9, 1.0)]
     collected = evidence(arms(*CLOSE), *claims)
-    entries = with_details(collected, conclude(collected))
+    entries = with_words(conclude(collected))["claims"]
     p = [min(1.0, 2 * min(entry["p"].values())) for entry in entries]
     adjusted = [min(entry["p_adjusted"].values()) for entry in entries]
     assert adjusted == pytest.approx(multipletests(p, method="holm")[1])
     alone = [only(evidence(arms(*CLOSE), asked))["verdict"] for asked in claims]
     assert alone[2:] == ["refuted", "refuted"]
     for entry, before in zip(entries, alone, strict=True):
-        uncorrected = entry["details"].get("Answer without Holm's correction", "")
-        assert uncorrected.startswith(before) == (entry["verdict"] != before)
+        uncorrected = entry.get("uncorrected", {"verdict": ""})["verdict"]
+        assert (uncorrected == before) == (entry["verdict"] != before)
     assert [entry["verdict"] for entry in entries] == [
         "refuted" if p <= 0.05 else "inconclusive" for p in adjusted
     ]
 
 
 @pytest.mark.parametrize(
-    ("shift", "margin", "alone", "grade", "words"),
+    ("shift", "margin", "alone", "grade"),
     [
-        (
-            1.0,
-            0.93,
-            "supported, large enough to matter",
-            "direction only",
-            "the size is uncertain",
-        ),
-        (1.0, 1.65, "refuted, too small", "direction only", "it may be larger than the margin"),
-        (-0.65, 2.0, "refuted, the other way", "too small to matter", "the direction is uncertain"),
-        (0.0, 0.65, "refuted, too small to matter", "", "the claim is undecided"),
-        (0.07, 0.5, "supported, direction only", "", "the claim is undecided"),
+        (1.0, 0.93, ("supported", "large enough to matter"), "direction only"),
+        (1.0, 1.65, ("refuted", "too small to matter"), "direction only"),
+        (-0.65, 2.0, ("refuted", "the other way round"), "too small to matter"),
+        (0.0, 0.65, ("refuted", "too small to matter"), ""),
+        (0.07, 0.5, ("supported", "direction only"), ""),
     ],
 )
-def test_the_evidence_says_what_holm_leaves_open(
-    claim, arms, evidence, shift, margin, alone, grade, words
+def test_a_verdict_has_the_answer_without_holm_if_it_differs(
+    claim, arms, evidence, shift, margin, alone, grade
 ):
     before = [20.0, 21.0, 22.0, 23.0, 24.0]
     gains = [0.0, 0.1, 0.3, 0.4, 0.6]  # with an interval from -0.07 to 0.65
     runs = arms([x + gain + shift for x, gain in zip(before, gains, strict=True)], before)
     asked = [claim(id=name, margin=margin) for name in ("first", "second")]
     entry = conclude(evidence(runs, *asked))["claims"][0]
-    assert entry["uncorrected"].startswith(alone)
+    assert (entry["uncorrected"]["verdict"], entry["uncorrected"]["grade"]) == alone
     assert entry["grade"] == grade
-    assert f"After Holm's correction, {words}." in entry["evidence"]
 
 
 def test_stability_counts_runs(claim, run, evidence):
@@ -192,14 +176,11 @@ def test_stability_counts_runs(claim, run, evidence):
     asked = claim(kind="stability", metric="diverged", better="lower", margin=0.2)
     collected = evidence(runs, asked)
     conclusion = conclude(collected)
-    (entry,) = with_details(collected, conclusion)
+    (entry,) = with_words(conclusion)["claims"]
     assert entry["verdict"] == "supported"
     assert entry["effect"] == pytest.approx(0.7)
-    assert entry["details"]["Runs counted"] == "7 of 10 against 0 of 10"
-    assert any(
-        "7 runs diverged or collapsed (7 with Post-LN)" in caveat
-        for caveat in conclusion["caveats"]
-    )
+    assert entry["rates"] == [(7, 10), (0, 10)]
+    assert codes(conclusion)["runs_went_wrong"]["arms"] == {"Post-LN": 7}
 
 
 def test_equivalence_has_both_intervals(claim, arms, evidence):
@@ -208,7 +189,6 @@ def test_equivalence_has_both_intervals(claim, arms, evidence):
     wide, narrow = entry["interval"], entry["interval_equivalence"]
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
     assert f"90 % CI {narrow[0]:.3f} to {narrow[1]:.3f}; 4 paired seeds" in entry["evidence"]
-    assert entry["details"]["Interval"].endswith("(95 %)")
 
 
 @pytest.mark.parametrize(
@@ -247,7 +227,7 @@ LUCKY = ([2.5, 2.3, 2.7, 3.1, 3.8], [1.0, 2.0, 1.8, 2.1, 2.0])  # 2 p = .01
     ],
 )
 def test_looks_spend_alpha(claim, arms, evidence, seen, planned, verdict, spent, exploratory):
-    tried = ["all of alpha was spent"] if exploratory else []
+    tried = [reason("alpha_spent", planned=3)] if exploratory else []
     book = {"looks": len(seen), "asked": {"c": {"looks": seen, "tried": tried, "regimes": 2}}}
     of = evidence(arms(*LUCKY), claim(margin=0.0), registration=book, seeds=planned)
     conclusion = conclude(of)
@@ -256,10 +236,10 @@ def test_looks_spend_alpha(claim, arms, evidence, seen, planned, verdict, spent,
     assert conclusion["alpha_spent"] == pytest.approx(spent, abs=1e-4)
     assert (entry["interval"][0] > 0) == (verdict == "supported")  # a repeated interval agrees
     assert entry["p_look"]["supported"] == pytest.approx(2 * entry["p"]["supported"])
-    caveats = " ".join(conclusion["caveats"])
-    assert "also asked in 2 other settings" in caveats
-    assert ("exploratory, since the question was asked before: all of" in caveats) == exploratory
-    assert ("comes from the planned analysis" in caveats) == (entry.get("information") is not None)
+    caveats = codes(conclusion)
+    assert caveats["other_settings"] == {"settings": 2}
+    assert ("asked_before" in caveats) == exploratory
+    assert ("interim" in caveats) == (entry.get("information") is not None)
 
 
 def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evidence):
@@ -274,13 +254,16 @@ def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evid
         seeds=5,
     )
     conclusion = conclude(of)
-    assert json.loads(json.dumps(conclusion, allow_nan=False)) == conclusion == conclude(of)
+    plain = json.loads(json.dumps(conclusion, allow_nan=False))
+    assert plain == conclusion == conclude(of)
+    form().validate_python(plain)
     assert (conclusion["runs"], conclusion["failed_runs"], conclusion["reused_runs"]) == (7, 1, 0)
-    assert conclusion["caveats"][:4] == [
-        "The data are one choice.",
-        "Only one learning rate was tried.",
-        "1 run raised an error and is left out of all numbers (cell 8 of runs.jsonl).",
-        "Of 5 planned seeds 3 have finished.",
+    found = [(caveat["code"], caveat["values"]) for caveat in conclusion["caveats"]]
+    assert found[:4] == [
+        ("stated", {"text": "the data are one choice"}),
+        ("stated", {"text": "only one learning rate was tried"}),
+        ("runs_failed", {"cells": [8]}),
+        ("seeds_missing", {"planned": 5, "ended": 3}),
     ]
     arm = {record["arm"]: record for record in conclusion["arms"]}["pre_ln"]
     assert (arm["seeds"], arm["finished"], arm["failed"]) == (3, 3, 1)
@@ -294,7 +277,7 @@ def test_versions_that_differ_are_listed(claim, arms, evidence):
     runs[0]["versions"] = {"torch": "2.1"}
     conclusion = conclude(evidence(runs, claim()))
     assert conclusion["versions"] == {"torch": ["2.0", "2.1"]}
-    assert "The runs used different versions of some packages." in conclusion["caveats"]
+    assert "versions_differ" in codes(conclusion)
 
 
 @pytest.mark.parametrize(
@@ -331,39 +314,38 @@ def test_older_runs_of_several_sweeps_that_do_not_record_their_code_are_a_caveat
 def test_times_beside_other_work_are_a_caveat(arms, claim, evidence, busy, warned):
     runs = arms(*CLOSE)
     runs[0]["metrics"]["probe/others"] = busy
-    caveats = " ".join(conclude(evidence(runs, claim()))["caveats"])
-    assert ("other processes kept up to 1.4 cores busy" in caveats) == warned
+    caveats = codes(conclude(evidence(runs, claim())))
+    assert caveats.get("busy_machine") == ({"cores": 1.4} if warned else None)
 
 
 @pytest.fixture
 def tuned(arms, claim, evidence):
-    """Caveats of a study whose arms chose these values."""
+    """The arms that chose the largest and the smallest of these values."""
 
     def make(pre, post, values=(0.1, 0.2, 0.4)):
         chosen = {"pre_ln": pre, "post_ln": post}
         runs = [run | {"tuned": {"value": chosen[run["arm"]]}} for run in arms(*CLOSE)]
         tune = {"key": "optimizer.lr", "values": list(values), "seeds": [901]}
-        return " ".join(conclude(evidence(runs, claim(), tune=tune))["caveats"])
+        found = codes(conclude(evidence(runs, claim(), tune=tune))).get("best_at_end")
+        return found and ([*found["largest"]], [*found["smallest"]])
 
     return make
 
 
 def test_a_tuned_value_at_an_end_of_those_tried_is_a_caveat(tuned):
-    assert "(0.1, 0.2 and 0.4) is the largest for Pre-LN. A better" in tuned(0.4, 0.2)
-    assert "the largest for Pre-LN; it is the smallest for Post-LN." in tuned(0.4, 0.1)
-    assert "is the smallest for Pre-LN and Post-LN." in tuned(0.1, 0.1)
-    assert "learning rate" not in tuned(0.2, 0.2)
-    assert "learning rate" not in tuned("adam", "sgd", values=("adam", "sgd"))
+    assert tuned(0.4, 0.2) == (["Pre-LN"], [])
+    assert tuned(0.4, 0.1) == (["Pre-LN"], ["Post-LN"])
+    assert tuned(0.1, 0.1) == ([], ["Pre-LN", "Post-LN"])
+    assert tuned(0.2, 0.2) is None
+    assert tuned("adam", "sgd", values=("adam", "sgd")) is None
 
 
 def test_replicates_at_an_end_of_what_was_tried_are_counted(arms, claim, evidence):
     runs = [run | {"tuned": {"value": 0.4 if run["seed"] else 0.2}} for run in arms(*CLOSE)]
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
-    caveats = " ".join(conclude(evidence(runs, claim(), tune=tune))["caveats"])
     of = len(runs) // 2
-    assert (
-        f"the largest for Pre-LN ({of - 1} of {of} runs) and Post-LN ({of - 1} of {of}" in caveats
-    )
+    found = codes(conclude(evidence(runs, claim(), tune=tune)))["best_at_end"]
+    assert found["largest"] == {"Pre-LN": [of - 1, of], "Post-LN": [of - 1, of]}
 
 
 @pytest.mark.parametrize(
@@ -376,13 +358,15 @@ def test_seeds_with_different_tuned_values_are_a_caveat(
 ):
     runs = [run | {"tuned": {"value": values[run["seed"]]}} for run in arms(*CLOSE)]
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4, 0.8], "seeds": [901]}
-    caveats = conclude(evidence(runs, claim(margin=margin), tune=tune))["caveats"]
-    apart = [caveat for caveat in caveats if "chose different values of learning rate" in caveat]
-    assert len(apart) == named
-    assert not named or "Pre-LN (30.600 with 0.2 in 2 runs and 32.550" in apart[0]
+    found = codes(conclude(evidence(runs, claim(margin=margin), tune=tune)))
+    assert ("tuned_apart" in found) == named
+    if named:
+        low, high = found["tuned_apart"]["arms"]["Pre-LN"]
+        assert (low["value"], low["runs"], low["mean"]) == (0.2, 2, pytest.approx(30.6))
+        assert high["mean"] == pytest.approx(32.55)
     runs[3] |= {"status": "collapsed"}  # a run that did not learn says nothing about a rate
-    caveats = conclude(evidence(runs, claim(margin=margin), tune=tune))["caveats"]
-    assert "; Pre-LN (" not in " ".join(caveats) and "margin: Pre-LN (" not in " ".join(caveats)
+    found = codes(conclude(evidence(runs, claim(margin=margin), tune=tune)))
+    assert "Pre-LN" not in found.get("tuned_apart", {"arms": {}})["arms"]
 
 
 def test_a_tuned_run_whose_metric_is_not_finite_is_left_out(claim, arms, evidence):
@@ -400,9 +384,9 @@ def test_arms_that_differ_in_parameters_are_named_once(claim, arms, evidence, la
         run["metrics"]["parameters"] = larger
     runs[0] |= {"status": "failed", "metrics": {}}
     caveats = conclude(evidence(runs, claim(), claim(id="d", better="lower")))["caveats"]
-    size_caveats = [caveat for caveat in caveats if "trained parameters" in caveat]
-    assert len(size_caveats) == named
-    assert not named or "1,011 with Pre-LN against 1,000 with Post-LN (1 % more)" in size_caveats[0]
+    sizes = [caveat["values"]["arms"] for caveat in caveats if caveat["code"] == "sizes_differ"]
+    pair = {"larger": ["Pre-LN", 1011], "smaller": ["Post-LN", 1000]}
+    assert sizes == ([[pair]] if named else [])
 
 
 def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
@@ -413,20 +397,16 @@ def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
         for seed in range(2)
     ]
     asked = claim(kind="trend", over="n", treatment={}, baseline={})
-    (size_caveat,) = (
-        caveat
-        for caveat in conclude(evidence(runs, asked, factors=["n"]))["caveats"]
-        if "trained parameters" in caveat
-    )
-    assert size_caveat.endswith("1,500 with n 2 against 1,000 with n 1 (50 % more).")
+    found = codes(conclude(evidence(runs, asked, factors=["n"])))["sizes_differ"]
+    assert found["arms"] == [{"larger": ["n 2", 1500], "smaller": ["n 1", 1000]}]
 
 
 @pytest.mark.parametrize(
     ("values", "turns"),
     [
         ([3.0, 2.0, 1.0], []),
-        ([3.0, 1.0, 1.5], [("n 2", "n 4", "rises by 0.500")]),
-        ([1.0, 0.5, 2.0], [("n 1", "n 2", "falls by 0.500")]),
+        ([3.0, 1.0, 1.5], [(2, 4, 0.5)]),
+        ([1.0, 0.5, 2.0], [(1, 2, -0.5)]),
         ([3.0, 1.0, 1.0], []),
     ],
 )
@@ -438,11 +418,9 @@ def test_a_trend_names_neighbouring_levels_against_its_slope(claim, run, evidenc
     ]
     asked = claim(kind="trend", over="n", better="lower", treatment={}, baseline={})
     caveats = conclude(evidence(runs, asked, factors=["n"]))["caveats"]
-    assert [caveat for caveat in caveats if "slope" in caveat] == [
-        f"The slope is an average over all levels. From {before} to {after} the trend reverses: "
-        f"the mean of test nll {change}."
-        for before, after, change in turns
-    ]
+    found = [caveat["values"] for caveat in caveats if caveat["code"] == "trend_reverses"]
+    assert [(v["from"], v["to"]) for v in found] == [({"n": a}, {"n": b}) for a, b, _ in turns]
+    assert [v["change"] for v in found] == pytest.approx([change for *_, change in turns])
 
 
 def test_a_difference_of_trends_names_no_neighbouring_levels(claim, run, evidence):
@@ -456,7 +434,7 @@ def test_a_difference_of_trends_names_no_neighbouring_levels(claim, run, evidenc
     asked = claim(kind="trend", over="n", better="lower", treatment={}, baseline={}, **sizes)
     verdict = conclude(evidence(runs, asked, factors=["size", "n"]))
     assert verdict["claims"][0]["effect"] == pytest.approx(0.55)
-    assert not [caveat for caveat in verdict["caveats"] if "trend reverses" in caveat]
+    assert "trend_reverses" not in codes(verdict)
 
 
 def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, evidence):
@@ -465,7 +443,7 @@ def test_the_regime_names_the_levels_of_a_factor_and_not_its_default(run, eviden
     ]
     collected = evidence(runs, factors=["model.n_layers"])
     collected.regime.update(n_layers=2, d_model=64)
-    assert conclude(collected)["regime"] == {"n_layers": "2 and 6", "d_model": 64}
+    assert conclude(collected)["regime"] == {"n_layers": [2, 6], "d_model": 64}
 
 
 def test_the_regime_has_the_steps_of_all_arms_but_of_a_screen_those_of_the_baseline(run, evidence):
@@ -477,7 +455,7 @@ def test_the_regime_has_the_steps_of_all_arms_but_of_a_screen_those_of_the_basel
         return verdict["regime"]["steps"], bounds(verdict)
 
     regime, sentence = steps("budget.steps", (60, 6000))
-    assert regime == "60 and 6,000"
+    assert regime == [60, 6000]
     assert ", 60 and 6,000 steps. Larger models" in sentence
     assert steps("variant", ("baseline", "fewer_steps"))[0] == 600
 

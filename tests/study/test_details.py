@@ -4,9 +4,10 @@ import pytest
 
 from ablate.report.content import measured
 from ablate.report.figures import figures
-from ablate.report.selection import claims as with_details
 from ablate.report.tables import comparable, fields_of
 from ablate.verdict.conclude import conclude
+from ablate.words.answer import with_words
+from ablate.words.details import details as named
 
 
 @pytest.fixture
@@ -21,7 +22,8 @@ def details(evidence, claim, run):
         ]
         asked = claim(**{"metric": "test/bleu", **changes})
         judged = evidence(runs, asked, factors=["model.n_heads"])
-        return with_details(judged, conclude(judged))[0]["details"]
+        (entry,) = conclude(judged)["claims"]
+        return named(entry, entry)
 
     return make
 
@@ -91,8 +93,8 @@ def test_the_difference_of_two_slopes_is_not_called_a_slope(evidence, claim, run
     )
     made_up = evidence(runs, asked, factors=factors)
     verdict = conclude(made_up)
-    assert verdict["claims"][0]["evidence"].startswith(sentence)
-    (answer,) = with_details(made_up, verdict)
+    (answer,) = with_words(verdict)["claims"]
+    assert answer["evidence"].startswith(sentence)
     assert "the difference between two slopes is claimed to be higher" in measured([answer])[0]
     assert not [figure for figure in figures(made_up, verdict) if figure.name == "trend-1"]
 
@@ -120,10 +122,10 @@ def test_a_report_has_all_details_of_an_exact_claim(evidence, claim, run, metric
     alone = {"kind": "exact", "metric": metric, "treatment": {}, "baseline": {}, "margin": 0.0}
     made_up = evidence(runs, claim(**(alone | bound)), factors=[])
     verdict = conclude(made_up)
-    (answer,) = with_details(made_up, verdict)
+    (answer,) = with_words(verdict)["claims"]
     table = comparable(made_up, verdict)["exact_claims"]
     shown = {*table.head, *(field for field, _ in fields_of(answer).rows)}
-    assert answer["details"].keys() - shown <= {"Paired seeds"}  # in "Seeds that hold"
+    assert named(answer, answer).keys() - shown <= {"Paired seeds"}  # in "Seeds that hold"
 
 
 def test_a_deviation_that_is_no_number_is_written_as_such(details):

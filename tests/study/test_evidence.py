@@ -252,7 +252,8 @@ def test_a_changed_margin_makes_the_verdicts_exploratory_and_is_told(edit):
     assert not before["exploratory"]
     after = conclude(Evidence.load(edit("study.json", widened)))
     assert after["exploratory"] and after["claims"][0]["exploratory"]
-    assert "study.claims.c.margin was 1.0 and is 8.0" in after["caveats"][0]
+    assert after["caveats"][0]["code"] == "study_changed"
+    assert after["caveats"][0]["values"]["changes"] == [["study.claims.c.margin", 1.0, 8.0]]
 
 
 @pytest.mark.parametrize("how", ["changed", "gone", "[1]", '{"study": 1, "arms": []}', "{}"])
@@ -273,7 +274,8 @@ def test_where_the_registered_form_is_gone_or_changed_as_well_the_hash_tells(edi
         return
     conclusion = conclude(Evidence.load(folder))
     assert conclusion["exploratory"]
-    assert conclusion["caveats"][0].startswith("The form in registered.json is not")
+    code = "registration_missing" if how in ("gone", "{}") else "registration_changed"
+    assert conclusion["caveats"][0]["code"] == code
 
 
 @pytest.mark.parametrize(
@@ -386,7 +388,8 @@ def test_a_run_that_was_started_under_another_form_is_told(edit):
     folder = edit("runs.jsonl", lambda run: run.update(study="0123456789abcdef"), sealed=True)
     conclusion = conclude(Evidence.load(folder))
     assert conclusion["exploratory"]
-    assert "1 run began with another version of the study" in conclusion["caveats"][0]
+    assert conclusion["caveats"][0]["code"] == "runs_of_other_study"
+    assert len(conclusion["caveats"][0]["values"]["cells"]) == 1
 
 
 @pytest.mark.parametrize(("lines", "steps"), [(96, range(100, 2401, 100)), (3, (25, 50, 75))])

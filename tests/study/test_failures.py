@@ -2,9 +2,9 @@
 
 import pytest
 
-from ablate.report.selection import claims as with_details
 from ablate.stats.rates import Rates, share_interval
 from ablate.verdict.conclude import conclude
+from ablate.words.answer import with_words
 
 PRE, POST = {"model/residual": "pre_ln"}, {"model/residual": "post_ln"}
 
@@ -21,7 +21,7 @@ def judged(claim, run, evidence):
                 bleu = 0.1 if bad else score + 0.1 * (seed % 4)
                 runs.append(run(arm, seed, status if bad else "finished", **{"test/bleu": bleu}))
         collected = evidence(runs, claim(metric="test/bleu", **changes))
-        (entry,) = with_details(collected, conclude(collected))
+        (entry,) = with_words(conclude(collected))["claims"]
         return entry
 
     return judge
@@ -38,7 +38,6 @@ def test_a_pair_whose_run_failed_is_left_out_and_the_rate_is_told(judged, status
         "of": 12,
         "interval": [0.0, pytest.approx(1 - 0.05 ** (1 / 12))],
     }
-    assert "1 of 12 runs (90 % CI 0 to 34 %) of Post-LN" in entry["details"]["Failed to learn"]
 
 
 @pytest.mark.parametrize(("failed", "shown"), [(1, True), (0, False)])
@@ -47,8 +46,10 @@ def test_a_caveat_names_the_runs_whose_seeds_are_left_out(claim, run, evidence, 
     runs = [run(PRE, seed, **{"test/bleu": 33.0 + 0.1 * (seed % 4)}) for seed in range(12)]
     runs += [run(POST, seed, **{"test/bleu": 0.1 if seed < failed else 30.0}) for seed in range(12)]
     verdict = conclude(evidence(runs, claim(metric="test/bleu")))
-    named = [line for line in verdict["caveats"] if "1 of 12" in line and "Post-LN" in line]
-    assert len(named) == shown
+    named = [
+        found["values"] for found in verdict["caveats"] if found["code"] == "failures_left_out"
+    ]
+    assert named == [{"arms": {"Pre-LN": [0, 12], "Post-LN": [1, 12]}}] * shown
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_rates_decide_where_one_arm_fails_and_the_other_does_not(
 ):
     entry = judged(7, pre, post, **changes)
     assert (entry["verdict"], entry["grade"]) == (verdict, "")
-    assert entry["decided_by_failures"] and "decides the claim" in entry["evidence"]
+    assert entry["decided_by_failures"]
     assert entry["seeds_needed"] is None and not entry["sensitivity"]
 
 
@@ -129,7 +130,7 @@ def test_failed_runs_of_the_middle_level_say_nothing_about_a_trend(
 def test_too_few_pairs_that_learned_decide_nothing(judged, seeds, failed):
     entry = judged(seeds, 0, failed)
     assert entry["verdict"] == "inconclusive"
-    assert "learned the task, and an interval needs 2" in entry["evidence"]
+    assert entry["problem"]["code"] == "too_few_learned"
 
 
 @pytest.mark.parametrize("failed", [1, 2, 3])

@@ -10,7 +10,6 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import statistics_of
 from ablate.evidence.sentence_scores import by_group
 from ablate.record.files import write_arrays
-from ablate.report.selection import claims as with_details
 from ablate.verdict.conclude import conclude
 from lab.calibration.stress import of_groups
 
@@ -43,7 +42,7 @@ def judge(evidence, claim, translated):
         runs, statistics = translated(5)
         collected = evidence(runs, claim(metric="test/bleu"), statistics=statistics)
         grouped = replace(collected, groups=groups)
-        return with_details(grouped, conclude(grouped))[0]
+        return conclude(grouped)["claims"][0]
 
     return conclusion
 
@@ -53,9 +52,8 @@ def test_a_verdict_counts_groups_and_says_so(judge):
     assert grouped["effect"] == alone["effect"]
     assert grouped["differences"] == alone["differences"]
     assert grouped["interval"] != alone["interval"]
-    assert alone["levels_of_noise"] == "seeds and test sentences"
-    assert grouped["levels_of_noise"] == "seeds and groups of test sentences"
-    assert grouped["details"]["Sources of error"] == "seeds and groups of test sentences"
+    assert alone["noise"] == ["seeds", "sentences"]
+    assert grouped["noise"] == ["seeds", "groups of sentences"]
     assert judge({"test": np.arange(200)})["interval"] == pytest.approx(alone["interval"])
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ablate.evidence.questions import differences
 from ablate.evidence.registration import departures, form, registration_hash, study_hash
+from ablate.words.reasons import sentence
 
 STUDY = {
     "factors": ["model/position", "model.d_ff"],
@@ -88,7 +89,7 @@ def test_what_decides_nothing_is_no_departure(path, value):
         ("factors", ["model/position"], "study.factors was"),
         ("tune.values", [0.001], "study.tune.values was [0.001, 0.01] and is [0.001]"),
         ("tune.better", "higher", "study.tune.better was lower and is higher"),
-        ("tune", None, "study.tune was not there and is None"),
+        ("tune", None, "study.tune was not given and is"),
         ("match.by", "flops", "study.match.by was parameters and is flops"),
         ("claims.0.kind", "equivalence", "study.claims.a.kind was superiority and is equivalence"),
         ("claims.0.metric", "test/nll", "metric was test/bleu and is test/nll"),
@@ -97,10 +98,10 @@ def test_what_decides_nothing_is_no_departure(path, value):
         ("claims.0.better", "lower", "better was higher and is lower"),
         ("claims.0.where", {"model.d_ff": 32}, "where.model.d_ff was 64.0 and is 32.0"),
         ("claims.0.treatment", {"model/position": "none"}, "model/position was table and is none"),
-        ("claims.0.loses", {"model/position": "none"}, "loses.model/position was not there"),
+        ("claims.0.loses", {"model/position": "none"}, "loses.model/position was not given"),
         ("claims.1.tolerance", 1e-6, "tolerance was 1e-09 and is 1e-06"),
         ("claims.1.control", "probe/moved", "control was  and is probe/moved"),
-        ("claims", STUDY["claims"][:1], "it had 2 claims and has 1"),
+        ("claims", STUDY["claims"][:1], "number of claims was 2 and is 1"),
         ("claims", STUDY["claims"][::-1], "study.claims."),
     ],
 )
@@ -108,8 +109,7 @@ def test_what_decides_is_a_departure_and_is_named(path, value, words):
     now = changed(path, value)
     assert study_hash(now) != study_hash(STUDY)
     (departure,) = left(now)
-    assert words in departure
-    assert departure.endswith("its verdicts are therefore exploratory.")
+    assert departure["code"] == "study_changed" and words in sentence(departure)
 
 
 def hashed(study=STUDY, levels=LEVELS, arms=ARMS):
@@ -150,7 +150,7 @@ def test_what_withholds_a_verdict_can_come_after_the_runs_and_not_go():
     assert study_hash(STUDY) == study_hash(off) == study_hash(strict)
     assert left(strict) == left(strict, strict) == left(off) == []
     (departure,) = left(STUDY, strict)
-    assert departure == "cannot was taken from a; its verdicts are therefore exploratory."
+    assert (departure["code"], departure["values"]) == ("key_removed", {"claim": "a"})
 
 
 def test_runs_that_began_under_another_form_are_named():
@@ -159,7 +159,7 @@ def test_runs_that_began_under_another_form_are_named():
         {"cell": number, "study": of} for number, of in enumerate((current, other, current, other))
     ]
     (departure,) = left(STUDY, runs=[*runs, {"cell": 9}])
-    assert "2 runs began" in departure and "runs.jsonl whose `cell` is 1 and 3" in departure
+    assert departure["values"] == {"cells": [1, 3]}
 
 
 def test_the_whole_study_that_was_registered_before_is_compared_in_what_decides():
@@ -173,14 +173,15 @@ def test_the_whole_study_that_was_registered_before_is_compared_in_what_decides(
         == []
     )
     now["claims"][0]["margin"] = 0.5
-    assert "margin was 2.0 and is 0.5" in departures(now, registration, registered, [])[0]
+    (departure,) = departures(now, registration, registered, [])
+    assert departure["values"]["changes"][0][1:] == [2.0, 0.5]
     forged = copy.deepcopy(now)  # and the registered form with it
-    assert "is not the one that was registered" in departures(now, registration, forged, [])[0]
+    assert departures(now, registration, forged, [])[0]["code"] == "registration_changed"
 
 
 @pytest.mark.parametrize("registered", [{}, {"arms": []}, {"study": {"claims": 1}, "arms": []}])
 def test_without_the_registered_form_nothing_says_that_it_is_this_study(registered):
     (departure,) = departures(STUDY, {"hash": hashed()}, registered, [])
-    assert departure.startswith("The form in registered.json is not")
+    assert departure["code"] in ("registration_changed", "registration_missing")
     (departure,) = departures(STUDY, {}, {}, [])
-    assert departure.startswith("The study was not registered before its runs")
+    assert departure["code"] == "not_registered"

@@ -113,9 +113,10 @@ def test_a_claim_with_a_single_pair_of_runs_goes_on(study, status):
 
 
 def test_a_verdict_says_what_looks_have_saved(study):
-    caveats = " ".join(conclude(study(CLEAR))["caveats"])
-    assert "after 4 of 12 seeds those with Post-LN, Pre-LN" in caveats
-    assert "planned seeds" not in caveats
-    caveats = " ".join(conclude(study(OPEN))["caveats"])
-    assert "Of 12 planned seeds 4 have finished." in caveats
-    assert "early" not in caveats
+    clear, still_open = (
+        {caveat["code"]: caveat["values"] for caveat in conclude(study(runs))["caveats"]}
+        for runs in (CLEAR, OPEN)
+    )
+    assert {*clear["stopped_early"]["arms"].values()} == {4}
+    assert "seeds_missing" not in clear and "stopped_early" not in still_open
+    assert still_open["seeds_missing"] == {"planned": 12, "ended": 4}

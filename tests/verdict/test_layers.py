@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from ablate.verdict.wording.layers import EVIDENCE
 
 from ablate.config.labels import arm_label, factor_label, level_label, option_label
 from ablate.config.location import CONF
 from ablate.evidence.folder import Evidence
 from ablate.phrases import in_sentence, name_of
 from ablate.report.selection import claims
-from ablate.verdict.wording.layers import EVIDENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADLINE = 25  # words at most

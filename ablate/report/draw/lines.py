@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ablate.config.labels import arm_label, factor_label, option_name
-from ablate.evidence.types import Levels, ReportedClaim
+from ablate.evidence.types import Entry, Levels
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.record.label import value_text
 from ablate.report.draw.style import (
@@ -227,7 +227,7 @@ def _label(axes: Axes, key: str, metric: str, values: list[float]) -> None:
     axes.set_ylabel(metric_of(metric).axis)
 
 
-def draw_trend(claim: ReportedClaim, points: list[tuple[float, float]]) -> Figure:
+def draw_trend(claim: Entry, points: list[tuple[float, float]]) -> Figure:
     """Draw the runs and the fitted line of a trend claim; `points` are (level, value) of every
     run.
     """

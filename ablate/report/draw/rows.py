@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ablate.config.labels import spelled
-from ablate.evidence.types import ReportedClaim
+from ablate.evidence.types import Entry
 from ablate.report.draw.style import (
     GRID,
     WIDTH,
@@ -160,11 +160,11 @@ def _draw_dots(
     name_rows(axes, [folded(arm) for arm in arms], "arm")
 
 
-def draw_effects(claims: list[ReportedClaim]) -> Figure:
+def draw_effects(claims: list[Entry]) -> Figure:
     """Draw a row for each claim; claims with the same metric and margin share an axis if their
     effects have similar sizes.
     """
-    groups: list[list[ReportedClaim]] = []
+    groups: list[list[Entry]] = []
     for claim in claims:
         if groups and _share_axis(groups[-1], claim):
             groups[-1].append(claim)
@@ -180,23 +180,23 @@ def draw_effects(claims: list[ReportedClaim]) -> Figure:
     return figure
 
 
-def _name(claim: ReportedClaim) -> str:
+def _name(claim: Entry) -> str:
     return "\n".join(map(folded, contrast(claim)))
 
 
-def _share_axis(group: list[ReportedClaim], claim: ReportedClaim) -> bool:
+def _share_axis(group: list[Entry], claim: Entry) -> bool:
     sizes = [_reach(second) for second in (*group, claim)]
     first, second = dict(group[0]), dict(claim)
     same = all(first[key] == second[key] for key in SHARED)
     return same and max(sizes) <= ALIKE * min(sizes)
 
 
-def _reach(claim: ReportedClaim) -> float:
+def _reach(claim: Entry) -> float:
     """Return the largest absolute value that the row of a claim must show."""
     return max(map(abs, (*(claim["interval"] or ()), claim["effect"], bound(claim)[1], 1e-12)))
 
 
-def _draw_claims(axes: Axes, claims: list[ReportedClaim]) -> None:
+def _draw_claims(axes: Axes, claims: list[Entry]) -> None:
     _draw_bound(axes, claims[0])
     for row, claim in enumerate(claims):
         _draw_row(axes, row, claim)
@@ -205,12 +205,12 @@ def _draw_claims(axes: Axes, claims: list[ReportedClaim]) -> None:
     axes.locator_params(axis="x", nbins=7)  # more labels would overlap if they have many digits
 
 
-def _axis(claim: ReportedClaim) -> str:
+def _axis(claim: Entry) -> str:
     which, size = bound(claim)
     return f"{effect_axis(claim)}; dashed: {which} {size:g}" if size else effect_axis(claim)
 
 
-def _draw_bound(axes: Axes, claim: ReportedClaim) -> None:
+def _draw_bound(axes: Axes, claim: Entry) -> None:
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
     _, size = bound(claim)
     if not size:
@@ -222,7 +222,7 @@ def _draw_bound(axes: Axes, claim: ReportedClaim) -> None:
         axes.axvspan(*sides, color=GRID, alpha=0.3, linewidth=0)
 
 
-def _draw_row(axes: Axes, row: int, claim: ReportedClaim) -> None:
+def _draw_row(axes: Axes, row: int, claim: Entry) -> None:
     above, middle, below = -row + 0.12, -row, -row - 0.12
     mark = MARKS[claim["verdict"]]
     colour = mark.colour

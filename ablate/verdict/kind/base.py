@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from scipy import optimize, special
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim, Entry, Failures, Run
+from ablate.evidence.types import Claim, Entry, Failures, Reason, Run, reason
 from ablate.stats.estimate import Estimate
 from ablate.stats.holm import Tests
 from ablate.stats.power import Values, half_widths, has_spread, planned_error
@@ -49,7 +49,7 @@ class Finding:
     p: Tests = field(
         default_factory=dict
     )  # one-sided p-values, not adjusted; empty for an exact claim
-    problem: str = ""  # the reason why the claim cannot be judged
+    problem: Reason | None = None  # the reason why the claim cannot be judged
     cases: Exact | None = None  # for an exact claim about trained models
     failures: dict[str, Failures] = field(
         default_factory=dict
@@ -96,7 +96,7 @@ class Kind(ABC):
         try:
             paired = contrast(claim, evidence)
         except ContrastError as problem:
-            return self.finding(claim, NOTHING, problem=str(problem))
+            return self.finding(claim, NOTHING, problem=problem.reason)
         if why := one_way(claim, paired.sides, evidence, paired.differences):
             return self.finding(claim, paired.estimate, paired, why)
         failed = failures(claim, paired.sides)
@@ -118,8 +118,7 @@ class Kind(ABC):
         if rates is not None and (tests := self.by_failures(rates, claim["alpha"])):
             return Finding(claim, effect, learned.sides, learned, tests, rates=rates)
         if effect.pairs < FEWEST:
-            pairs = f"only {effect.pairs} pair" if effect.pairs else "no pair"
-            why = f"{pairs} of runs learned the task, and an interval needs {FEWEST} pairs"
+            why = reason("too_few_learned", pairs=effect.pairs, needed=FEWEST)
             return self.finding(claim, effect, learned, why)
         finding = self.finding(claim, effect, learned)
         if rates is None or not self.could_decide(rates, claim["alpha"]):
@@ -155,7 +154,11 @@ class Kind(ABC):
         return {SUPPORTED: better, REFUTED: worse}
 
     def finding(
-        self, claim: Claim, estimate: Tested, paired: Contrast | None = None, problem: str = ""
+        self,
+        claim: Claim,
+        estimate: Tested,
+        paired: Contrast | None = None,
+        problem: Reason | None = None,
     ) -> Finding:
         """Return the result of a claim: the estimate and its p-values.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Claim
+from ablate.evidence.types import Claim, reason
 from ablate.stats.holm import Tests
 from ablate.verdict.decision import REFUTED, SUPPORTED, MarginThreshold
 from ablate.verdict.exact import examine, trained_value
@@ -58,7 +58,8 @@ class ExactKind(Kind):
         arms = sides(claim, evidence)
         cases = examine(claim, arms, evidence)
         value = trained_value(claim, arms, cases, evidence)
-        problem = "" if value is None or value.pairs else "no trained model was measured"
+        unmeasured = value is not None and not value.pairs
+        problem = reason("no_trained_model") if unmeasured else None
         result = value or cases
         tests = result.tests(claim["margin"] or claim["tolerance"])
         return Finding(claim, result, arms, cases=cases, p=tests, problem=problem)

@@ -1,17 +1,14 @@
-"""Write the first two layers of an answer to a claim: a headline, and one line of evidence.
+"""Write the headline and the line of evidence of a claim, and the limits of a verdict.
 
 The headline is for a reader who knows no statistics: the answer, and the claim. The evidence has
-the estimate, its interval, the runs and the margin. The third layer, the details with every field,
-is written when a page is made (ablate.verdict.wording.details). All layers are written from the
-data of a final verdict.
+the estimate, its interval, the runs and the margin.
 """
 
-import re
-from typing import cast
+from typing import Any, cast
 
 from ablate.config.labels import option_label
-from ablate.evidence.types import Answer, Claim, Entry, Question, Short, Verdict
-from ablate.phrases import grouped, listed
+from ablate.evidence.types import Answer, Entry, Question, Verdict
+from ablate.phrases import each_of, grouped, listed
 from ablate.stats.ties import above
 from ablate.verdict.decision import (
     DIRECTION,
@@ -23,10 +20,10 @@ from ablate.verdict.decision import (
     SUPPORTED,
     was_trained,
 )
-from ablate.verdict.wording.effects import effect_evidence, failures
-from ablate.verdict.wording.exact import exact_evidence
+from ablate.words.effect import effect_line
+from ablate.words.exact import exact_line
+from ablate.words.reasons import failures, sentence
 
-EVIDENCE = 40  # largest number of words of the evidence; everything else is in the details
 OPENINGS = {
     (SUPPORTED, ""): "Supported",
     (SUPPORTED, LARGE): "Supported",
@@ -44,9 +41,32 @@ OPENINGS_OF_KIND = {
 }
 SMALL_OPPOSITE = "Refuted: the other way round, but too small to matter"
 PERHAPS_OPPOSITE = "Refuted: if anything, the other way round"
+DECIDED_BY_FAILURES = "This difference decides the claim"
+UNDECIDED_BY_FAILURES = "These runs are too few to decide"
 
 
-def opening(claim: Question, answer: Answer | Entry | Short) -> str:
+def with_words(verdict: Verdict) -> Verdict:
+    """Return a verdict with the headline and the evidence of each claim, for readers of the file.
+
+    If the runs were evaluated after two numbers of training steps, the result after the short
+    number (key `short`) gets these texts, too.
+    """
+    return {**verdict, "claims": [_with_words(claim) for claim in verdict["claims"]]}
+
+
+def _with_words(claim: Entry) -> Entry:
+    entry: Any = {**claim, **_words(claim, claim)}
+    if "short" in claim:
+        entry["short"] = {**claim["short"], **_words(claim, claim["short"])}
+    return cast(Entry, entry)
+
+
+def _words(claim: Entry, answer: Answer) -> dict[str, str]:
+    headline = f"{opening(claim, answer)}. {claim['statement']}"
+    return {"headline": headline, "evidence": evidence_line(claim, answer)}
+
+
+def opening(claim: Question, answer: Answer) -> str:
     """Return the answer to a claim in a few words, such as "Refuted: too small to matter".
 
     The text differs from that of `opening_of` in three cases:
@@ -72,21 +92,43 @@ def opening_of(kind: str, verdict: str, grade: str) -> str:
     return OPENINGS_OF_KIND.get((kind, verdict)) or OPENINGS[verdict, grade]
 
 
+def evidence_line(claim: Entry, answer: Answer) -> str:
+    """Return the line of evidence below a verdict: estimate, interval, runs and margin.
+
+    For an undecided claim, the line says how many seeds would decide it.
+
+    Args:
+        claim: the claim in verdict.json.
+        answer: the same claim, or its result at the short budget of steps.
+    """
+    line = _evidence(claim, answer)
+    return line[:1].upper() + line[1:]
+
+
+def _evidence(claim: Entry, answer: Answer) -> str:
+    failed = failures(answer.get("failed_to_learn", {}))
+    if "problem" in answer:
+        return " ".join(f"{text}." for text in (sentence(answer["problem"]), failed) if text)
+    if answer.get("decided_by_failures"):
+        open_ = answer["verdict"] == INCONCLUSIVE
+        return f"{failed}. {UNDECIDED_BY_FAILURES if open_ else DECIDED_BY_FAILURES}."
+    return (exact_line if claim["kind"] == "exact" else effect_line)(claim, answer)
+
+
 def bounds(verdict: Verdict) -> str:
     """Return a sentence that limits a result to the size of the model, the corpus and the steps."""
-    regime = verdict["regime"]
+    if not was_trained(verdict):
+        return "Computed without training; it holds for models of any quality."
+    setting = verdict["regime"]
     sizes = [
         arm["metrics"]["parameters"]["mean"]
         for arm in verdict["arms"]
         if "parameters" in arm["metrics"]
     ]
-    names = re.split(", | and ", str(regime["data"]))
-    corpus = listed([option_label("data", name) for name in names])
-    if not was_trained(verdict):
-        return "Computed without training; it holds for models of any quality."
+    corpus = listed([option_label("data", name) for name in each_of(setting["data"])])
     size = f"{_parameters(sizes)} parameters" if sizes else "an unknown size"
     return (
-        f"Measured with models of {size} on {corpus}, {grouped(regime['steps'])} steps. "
+        f"Measured with models of {size} on {corpus}, {grouped(setting['steps'])} steps. "
         "Larger models and other text may differ."
     )
 
@@ -94,45 +136,3 @@ def bounds(verdict: Verdict) -> str:
 def _parameters(sizes: list[float]) -> str:
     low, high = (f"{float(f'{size:.3g}'):,.0f}" for size in (min(sizes), max(sizes)))
     return low if low == high else f"{low} to {high}"
-
-
-def evidence(claim: Claim, answer: Answer) -> str:
-    """Return the line of evidence below a verdict: estimate, interval, runs and margin.
-
-    For an undecided claim, the line says how many seeds would decide it. Of several wordings, the
-    first that is short enough is taken.
-    """
-    lines = [f"{words[:1].upper()}{words[1:]}" for words in _evidence(claim, answer)]
-    return next((line for line in lines if len(line.split()) <= EVIDENCE), lines[-1])
-
-
-def _evidence(claim: Claim, answer: Answer) -> list[str]:
-    """Return the evidence in several wordings; the first has the most information."""
-    failed = failures(claim, answer)
-    if problem := answer.get("problem"):
-        return [f"{problem}. {failed}.", f"{problem}."] if failed else [f"{problem}."]
-    if answer.get("decided_by_failures"):
-        decides = answer["verdict"] != INCONCLUSIVE
-        end = "This difference decides the claim" if decides else "These runs are too few to decide"
-        return [f"{failed}. {end}."]
-    if claim["kind"] == "exact":
-        return exact_evidence(claim, answer)
-    return effect_evidence(claim, answer)
-
-
-def with_layers(claim: Claim, entry: Entry) -> Entry:
-    """Return a claim of verdict.json with headline and evidence.
-
-    If the runs were evaluated after two numbers of training steps, the result after the short
-    number (key `short`) gets these texts, too.
-    """
-    if "short" in entry:
-        entry = cast(Entry, entry | {"short": entry["short"] | _layers(claim, entry["short"])})
-    return cast(Entry, entry | _layers(claim, entry))
-
-
-def _layers(claim: Claim, answer: Answer) -> dict[str, object]:
-    return {
-        "headline": f"{opening(claim, answer)}. {claim['statement']}",
-        "evidence": evidence(claim, answer),
-    }

@@ -9,26 +9,37 @@ from collections.abc import Iterator
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label
-from ablate.evidence.types import Claim, Failures, Levels, ReportedClaim
-from ablate.metric.table import Metric, metric_in_words, metric_of
+from ablate.evidence.types import Entry, Failures, Levels
+from ablate.metric.table import metric_of
 from ablate.phrases import grouped, listed, percent, probability
 from ablate.record.label import value_text
 from ablate.verdict.decision import INCONCLUSIVE, Decision
 from ablate.verdict.kind import kind_of
+from ablate.words.effect import claim_metric, direction, unit_of
+from ablate.words.exact import deviation
 
 Fields = Iterator[tuple[str, str]]
 UNDECIDED = "undecided"
 SCALES = {"linear": "per unit", "log": "per doubling", "log_log": "as an exponent"}
+METHODS = {
+    "every case": "every case is checked",
+    "t": "t over seeds",
+    "skewed t": "t over seeds, corrected for their skewness",
+    "sign test": "sign test: all differences are exactly equal, so that t does not apply",
+    "Barnard": "exact: Barnard's unconditional test (score statistic), inverted",
+    "none": "none: a single pair has no spread",
+}
+SOURCES = {"sentences": "test sentences", "groups of sentences": "groups of test sentences"}
 
 
-def details(claim: Claim, answer: Any) -> dict[str, str]:
+def details(claim: Entry, answer: Any) -> dict[str, str]:
     """Return the statistical details of a claim's result as text, by name, such as "Estimate",
     "Interval" and "Margin".
 
     Args:
-        claim: the claim in the study.
-        answer: the claim with its result in verdict.json, or its result at the short budget of
-            steps, if its runs were tested at two budgets.
+        claim: the claim in verdict.json.
+        answer: the same claim, or its result at the short budget of steps, if its runs were tested
+            at two budgets.
     """
     parts = (_question, _estimate, _tests, _runs, _exact, _outlook, _budget)
     fields = (field for part in parts for field in part(claim, answer))
@@ -40,46 +51,12 @@ def graded(status: str, grade: str) -> str:
     return str(Decision(UNDECIDED if status == INCONCLUSIVE else status, grade))
 
 
-def unit_of(claim: Claim | ReportedClaim) -> Metric:
-    """Return the metric whose name, unit and digits are used to write the effect of a claim.
-
-    The effect of a trend on a log-log scale is an exponent, which has no unit.
-    """
-    metric = metric_in_words(claim["metric"], claim.get("measures"))
-    if is_exponent(claim):
-        return Metric("(exponent)", "", 3)
-    return metric
-
-
-def is_exponent(claim: Claim | ReportedClaim) -> bool:
-    """Return whether the effect of a claim is an exponent: that of a trend on a log-log scale."""
-    return claim["kind"] == "trend" and claim["scale"] == "log_log"
-
-
-def deviation(value: float | None) -> str:
-    """Return a deviation from 0 as text with three digits; "" if it is None.
-
-    A large deviation is written as a whole number.
-    """
-    if value is None:
-        return ""
-    value += 0.0  # 0 in place of -0
-    text = f"{value:,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value:.3g}"
-    return text.replace("nan", "NaN")
-
-
-def direction(claim: Claim) -> int:
-    """Return -1 if the sign of an effect must be reversed because lower is better, else 1."""
-    return -1 if claim["better"] == "lower" and claim["kind"] != "exact" else 1
-
-
-def _question(claim: Claim, answer: Any) -> Fields:
-    metric = metric_in_words(claim["metric"], claim.get("measures"))
+def _question(claim: Entry, answer: Any) -> Fields:
     yield "Claim", claim["id"]
     yield "Kind", claim["kind"].replace("_", "-")
-    yield "Answer", graded(answer["verdict"], answer.get("grade", ""))
+    yield "Answer", graded(answer["verdict"], answer["grade"])
     yield "Exploratory", "yes" if answer["exploratory"] else ""
-    yield "Metric", metric.axis
+    yield "Metric", claim_metric(claim).axis
     yield "Key of the metric", claim["metric"]
     directed = claim["kind"] not in ("equivalence", "exact")
     yield "Direction of the claim", claim["better"] if directed else ""
@@ -98,7 +75,7 @@ def _arm(levels: Levels) -> str:
     return f"{arm_label(levels)} [{overrides}]" if levels else ""
 
 
-def _estimate(claim: Claim, answer: Any) -> Fields:
+def _estimate(claim: Entry, answer: Any) -> Fields:
     unit, alpha = unit_of(claim), claim["alpha"]
     if "cases" not in answer and answer["effect"] is not None:
         yield "Estimate", unit.say(direction(claim) * answer["effect"] + 0.0, sign=True)
@@ -109,7 +86,7 @@ def _estimate(claim: Claim, answer: Any) -> Fields:
         yield "Margin", f"{claim['margin']:g}"
 
 
-def _interval(claim: Claim, ends: list[float] | None, level: float) -> str:
+def _interval(claim: Entry, ends: list[float] | None, level: float) -> str:
     if not ends:
         return ""
     low, high = sorted(direction(claim) * end for end in ends)
@@ -117,21 +94,28 @@ def _interval(claim: Claim, ends: list[float] | None, level: float) -> str:
     return f"{say(low, sign=True)} to {say(high, sign=True)} ({percent(level)} %)"
 
 
-def _tests(_: Claim, answer: Any) -> Fields:
-    yield "Test", answer["method"]
+def _tests(_: Entry, answer: Any) -> Fields:
+    units = [SOURCES.get(source, source) for source in answer["noise"]]
+    squared = f" and t over {units[1]}, squared and added" if len(units) > 1 else ""
+    yield "Test", METHODS[answer["method"]] + squared
     if answer["p"]:
-        yield "Sources of error", answer["levels_of_noise"]
+        yield "Sources of error", listed(units)
     for side, p in answer["p"].items():
         yield f"p ({side}, one-sided)", probability(p)
         yield f"p ({side}, Holm)", probability(answer["p_adjusted"].get(side))
-    yield "Answer without Holm's correction", answer.get("uncorrected", "")
+    if alone := answer.get("uncorrected"):
+        yield "Answer without Holm's correction", graded(**_named(alone))
     if rate := answer.get("false_rate"):
         yield "False verdicts in simulations of such noise", f"up to {100 * rate:.1f} %"
     if shares := answer.get("information"):
         yield "Interim analyses", listed([f"{100 * share:.0f} %" for share in shares]) + " of seeds"
 
 
-def _runs(claim: Claim, answer: Any) -> Fields:
+def _named(outcome: Any) -> dict[str, str]:
+    return {"status": outcome["verdict"], "grade": outcome["grade"]}
+
+
+def _runs(claim: Entry, answer: Any) -> Fields:
     if answer["p"]:
         yield "Paired seeds", f"{answer['pairs']}"
     if sentences := answer.get("sentences"):
@@ -166,7 +150,7 @@ def _failures(counts: dict[str, Failures]) -> str:
     return "; ".join(f"{rate} of {arm}" for rate, arms in rates.items() for arm in arms)
 
 
-def _exact(claim: Claim, answer: Any) -> Fields:
+def _exact(claim: Entry, answer: Any) -> Fields:
     if (cases := answer.get("cases")) is None:
         return
     # JSON has no NaN, so a value that is not a number is None there
@@ -185,15 +169,16 @@ def _exact(claim: Claim, answer: Any) -> Fields:
         yield "Cases that do not count", f"{left}, since the check did not respond to a fault there"
     yield "Random draws behind each case", f"{cases['draws']:,}" if cases["draws"] else ""
     if cases["control"] is not None:
-        fault = claim.get("control_measures") or claim["control"]
+        fault = claim.get("control_measures") or claim["fault"]
         least = deviation(cases["control"])
         yield "Deviation with a deliberate fault", f"{least} at least: {fault}"
     if "elsewhere" in cases:
-        arm, distance = cases["elsewhere"]
-        yield "Deviation in an arm that breaks the rule", f"{deviation(distance)}: {arm}"
+        levels, distance = cases["elsewhere"]
+        shown = f"{deviation(distance)}: {arm_label(levels)}"
+        yield "Deviation in an arm that breaks the rule", shown
 
 
-def _outlook(claim: Claim, answer: Any) -> Fields:
+def _outlook(claim: Entry, answer: Any) -> Fields:
     unit = unit_of(claim)
     if (least := answer["detectable"]) is not None:
         named = "margin" if kind_of(claim).needs_margin else "effect"
@@ -218,7 +203,7 @@ def _bands(answer: Any) -> str:
     return "; ".join([f"{bands[0][0]} below {bands[1][1]:.4g}", *rest])
 
 
-def _budget(claim: Claim, answer: Any) -> Fields:
+def _budget(claim: Entry, answer: Any) -> Fields:
     if "steps" in answer:
         yield "Optimiser steps", grouped(answer["steps"])
     if gains := answer.get("learning", {}).get("gains"):

@@ -1,1 +1,0 @@
-"""Write verdicts in words."""

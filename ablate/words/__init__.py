@@ -1,0 +1,1 @@
+"""Write verdicts as sentences. Nothing else reads or writes a sentence about a verdict."""
