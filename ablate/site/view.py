@@ -1,7 +1,7 @@
 """Describe a verdict of an experiment as pages show it: its effect in a forest plot, the verdicts
 that other margins would give, and sentences on what would change the verdict.
 
-The sentence of the verdict itself comes from ablate.verdict.wording.
+The sentence of the verdict itself comes from ablate.words.
 """
 
 from dataclasses import dataclass

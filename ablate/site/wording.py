@@ -2,7 +2,7 @@
 reasons to trust the answer to a claim, and the limits of this answer.
 
 The answer to a claim is the word that combines all verdicts on it, such as "supported". The
-sentences of the verdicts themselves come from ablate.verdict.wording.
+sentences of the verdicts themselves come from ablate.words.
 """
 
 from collections import Counter

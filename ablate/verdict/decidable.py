@@ -122,7 +122,7 @@ def _at_ceiling(
         return None
     near = AT_BEST * abs(metric.best - metric.wrong)
     if any(above(abs(metric.best - mean), near) for mean in means):
-        return ""
+        return None
     shown = control(claim, evidence)
     if shown and shown["loses"]:
         return None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ablate.errors import UserError
-from ablate.evidence.types import Entry, Verdict
+from ablate.evidence.types import Answer, Entry, Verdict
 from ablate.phrases import listed
 from ablate.stats.ties import above, at_most
 
@@ -160,8 +160,8 @@ def at_each_budget(claims: Iterable[AnEntry]) -> Iterator[AnEntry]:
     for claim in claims:
         yield claim
         if "short" in claim:
-            short: Any = claim["short"]  # has the keys of an entry that differ
-            yield cast(AnEntry, {**claim, **short})
+            asked: Any = {k: v for k, v in claim.items() if k not in Answer.__annotations__}
+            yield cast(AnEntry, {**asked, **claim["short"]})
 
 
 def trend_reversal(claim: Entry, whole: Verdict) -> str:

@@ -1,7 +1,7 @@
 """Decide every claim of a study, and return the claims in the form of verdict.json.
 
 A claim is decided by a statistical test or, if it is exact, by a check of every case. The package
-ablate.verdict.wording writes the sentences on the decisions.
+ablate.words writes the sentences on the decisions.
 """
 
 import math

@@ -18,7 +18,7 @@ from PIL import Image
 from ablate.evidence.folder import Evidence
 from ablate.evidence.seal import FILES
 from ablate.evidence.types import Answer, Spread, Verdict
-from ablate.phrases import name_of
+from ablate.phrases import grouped, name_of
 from ablate.record.files import finite
 from ablate.report.draw.style import style
 from ablate.report.figures import figures
@@ -27,6 +27,8 @@ from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import finish, start
 from ablate.wandb.describe import Names
 from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER
+from ablate.words.answer import evidence_line, opening
+from ablate.words.details import graded
 
 CLAIM = (
     *("id", "reading", "verdict", "primary", "exploratory", "kind", "metric"),
@@ -109,17 +111,20 @@ def pages(evidence: Evidence, verdict: Verdict, folder: Path) -> Iterator[tuple[
 
 
 def claims_table(verdict: Verdict) -> wandb.Table:
-    """Return a W&B table with a row per claim and training budget, as in verdict.json.
-
-    A column may mix numbers and text: the number of steps is text if the compared arms differ.
+    """Return a W&B table with a row per claim and training budget: the numbers of verdict.json, and
+    the words of the report.
     """
     rows = []
     for claim in at_each_budget(verdict["claims"]):
         p = claim.get("p_adjusted") or {}
         fields = {**claim, **interval(claim)}
         fields |= {"p_supported": p.get("supported"), "p_refuted": p.get("refuted")}
+        fields |= {"verdict": graded(claim["verdict"], claim["grade"])}
+        fields |= {"headline": f"{opening(claim, claim)}. {claim['statement']}"}
+        fields |= {"evidence": evidence_line(claim, claim)}
+        fields |= {"steps": grouped(claim["steps"])} if "steps" in claim else {}
         rows.append([fields.get(column) for column in CLAIM])
-    return wandb.Table(columns=list(CLAIM), data=rows, allow_mixed_types=True)
+    return wandb.Table(columns=list(CLAIM), data=rows)
 
 
 def arms_table(evidence: Evidence, verdict: Verdict) -> wandb.Table:
@@ -160,7 +165,7 @@ def summary(verdict: Verdict) -> dict[str, object]:
     summary_values = {key: value for key, value in verdict.items() if key in counted}
     for claim in verdict["claims"]:
         values: dict[str, object] = {
-            "verdict": claim["verdict"],
+            "verdict": graded(claim["verdict"], claim["grade"]),
             "effect": claim["effect"],
             "margin": claim["margin"],
             **interval(claim),

@@ -29,10 +29,10 @@ FINDING = Finding(
     sentence="",
     exploratory=False,
     experiment="study",
-    data="toy",
+    data=("toy",),
     model="micro",
     scale="cpu",
-    steps="600",
+    steps=(600,),
     registered=0.0,
     looks=0,
     report=Path("report.md"),
@@ -51,7 +51,7 @@ def finding(verdict="supported", **changes):
 PRE, POST = ((("model/residual", order),) for order in ("pre_ln", "post_ln"))
 ADAM = (("model/residual", "pre_ln"), ("optimizer", "adam"))
 SUPPORTED = finding()
-LONG = {"steps": "3000"}
+LONG = {"steps": (3000,)}
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ LONG = {"steps": "3000"}
         # within a setting the longest budget decides
         ([finding(), finding("inconclusive", **LONG)], "undecided"),
         ([finding("refuted"), finding(**LONG)], "supported"),
-        ([finding(**LONG), finding("refuted", steps="30000")], "refuted"),
-        ([finding(steps=""), finding("refuted")], "refuted"),
+        ([finding(**LONG), finding("refuted", steps=(30000,))], "refuted"),
+        ([finding(steps=()), finding("refuted")], "refuted"),
         # over settings, each at its longest budget
         ([finding(), finding(size="six layers")], "supported"),
         ([finding("refuted"), finding("refuted", size="six layers")], "refuted"),
@@ -73,13 +73,16 @@ LONG = {"steps": "3000"}
         ),
         ([finding(), finding("refuted", arms="b - a"), finding("inconclusive", size="x")], "mixed"),
         # real text decides where it was asked beside an artificial language
-        ([finding(), finding("refuted", data="multi30k")], "refuted"),
-        ([finding("refuted"), finding(data="shakespeare", steps="10")], "supported"),
-        ([finding(), finding("inconclusive", data="multi30k")], "undecided"),
-        ([finding(data="copy, reverse and count"), finding("refuted", data="a.txt")], "refuted"),
+        ([finding(), finding("refuted", data=("multi30k",))], "refuted"),
+        ([finding("refuted"), finding(data=("shakespeare",), steps=(10,))], "supported"),
+        ([finding(), finding("inconclusive", data=("multi30k",))], "undecided"),
+        (
+            [finding(data=("copy", "reverse", "count")), finding("refuted", data=("a.txt",))],
+            "refuted",
+        ),
         # ... of the same reading, and of trained models alone
-        ([finding(reading="a"), finding("refuted", reading="b", data="multi30k")], "mixed"),
-        ([finding(trained=False), finding("refuted", data="multi30k")], "mixed"),
+        ([finding(reading="a"), finding("refuted", reading="b", data=("multi30k",))], "mixed"),
+        ([finding(trained=False), finding("refuted", data=("multi30k",))], "mixed"),
         # remarks count where there is nothing else
         ([finding(), finding("refuted", reading="ours", asked=OURS)], "supported"),
         ([finding("refuted", reading="ours", asked=OURS)], "refuted"),
@@ -109,7 +112,10 @@ def test_the_word(findings, word, turned):
 
 @pytest.mark.parametrize("word", ["always", "must", "never", "cannot", "exactly", "Never"])
 def test_one_counterexample_refutes_a_sentence_without_exceptions(word):
-    findings = [finding(data="multi30k", size="two layers"), finding("refuted", data="multi30k")]
+    findings = [
+        finding(data=("multi30k",), size="two layers"),
+        finding("refuted", data=("multi30k",)),
+    ]
     result = headline(f"It {word} helps.", findings)
     assert (result.word, result.universal) == ("refuted", True)
     assert any("two layers" in sentence for sentence in bounds(result))
@@ -144,7 +150,7 @@ def test_a_mixed_result_says_which_components_part_its_verdicts():
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"data": "multi30k", "trained": False}, "the corpus"),
+        ({"data": ("multi30k",), "trained": False}, "the corpus"),
         ({"size": "six layers"}, "the size of the model"),
         ({"conditions": (("schedule", "no_warmup"),)}, "the conditions"),
         ({"reading": "another", "metric": "val/nll", "statement": "Another."}, "the reading"),
@@ -279,9 +285,9 @@ def test_fresh_seeds_are_a_second_try(first, fresh, word):
 @pytest.mark.parametrize(
     ("claim", "changed"),
     [
-        ({"where": {"data": "copy"}}, {"data": "copy"}),
+        ({"where": {"data": "copy"}}, {"data": ("copy",)}),
         ({"where": {"model.n_layers": 6}}, {"size": "micro, 64 wide, 6 layers"}),
-        ({"where": {"budget.steps": 60}}, {"steps": "60"}),
+        ({"where": {"budget.steps": 60}}, {"steps": (60,)}),
         ({"where": {"schedule": "noam"}}, {"conditions": (("schedule", "noam"),)}),
     ],
 )
@@ -290,11 +296,12 @@ def test_a_claim_about_a_level_is_of_the_setting_with_that_level(folders, verdic
     verdict("experiments/a", {"c": "supported"})
     path = folders / "experiments" / "a" / "verdict.json"
     whole = json.loads(path.read_text())
-    whole["regime"] |= {"data": "copy and toy", "d_model": 64, "n_layers": "2 and 6"}
+    whole["regime"] |= {"data": ["copy", "toy"], "d_model": 64, "n_layers": [2, 6]}
     whole["claims"][0] |= claim
     path.write_text(json.dumps(whole))
     (collected,), _ = collect(folders / "experiments", folders / "results")
-    expected = {"data": "copy and toy", "size": "micro, 64 wide, 2 and 6 layers", "conditions": ()}
+    expected = {"data": ("copy", "toy"), "conditions": ()}
+    expected["size"] = "micro, 64 wide, 2 and 6 layers"
     assert {name: getattr(collected, name) for name in expected | changed} == expected | changed
 
 
@@ -324,7 +331,7 @@ def test_an_undecided_headline_says_where_it_is_decided():
 
 
 def test_what_does_not_decide_stands_beside():
-    short, remark = finding("refuted", steps="100"), finding("refuted", reading="x", asked=OURS)
+    short, remark = finding("refuted", steps=(100,)), finding("refuted", reading="x", asked=OURS)
     result = headline(PLAIN, [SUPPORTED, short, remark])
     assert result.deciding == (SUPPORTED,)
     assert result.beside == (short, remark)
@@ -334,10 +341,10 @@ def test_what_does_not_decide_stands_beside():
     ("findings", "artificial"),
     [
         ([SUPPORTED], True),
-        ([finding(data="recall"), finding(data="copy")], True),
-        ([finding(), finding(data="multi30k")], False),
+        ([finding(data=("recall",)), finding(data=("copy",))], True),
+        ([finding(), finding(data=("multi30k",))], False),
         ([finding(trained=False)], False),
-        ([finding(reading="a"), finding(reading="b", data="multi30k")], False),
+        ([finding(reading="a"), finding(reading="b", data=("multi30k",))], False),
     ],
 )
 def test_a_headline_says_that_it_rests_on_artificial_languages_alone(findings, artificial):
@@ -350,8 +357,8 @@ def test_a_headline_says_that_it_rests_on_artificial_languages_alone(findings, a
     ("changes", "word"),
     [
         ({}, "undecided"),
-        ({"data": "copy, reverse and count"}, "undecided"),
-        ({"data": "multi30k"}, "refuted"),
+        ({"data": ("copy", "reverse", "count")}, "undecided"),
+        ({"data": ("multi30k",)}, "refuted"),
         ({"trained": False}, "refuted"),
     ],
 )
@@ -378,12 +385,12 @@ def test_every_claim_that_needs_real_text_is_one_and_has_a_reason():
 @pytest.mark.parametrize(
     ("data", "artificial"),
     [
-        ("toy", True),
-        ("copy, reverse and count", True),
-        ("copy and multi30k", False),
-        ("multi30k", False),
-        ("parallel", False),
-        ("my own corpus", False),
+        (["toy"], True),
+        (["copy", "reverse", "count"], True),
+        (["copy", "multi30k"], False),
+        (["multi30k"], False),
+        (["parallel"], False),
+        (["my own corpus"], False),
     ],
 )
 def test_what_is_artificial_is_told_by_the_config_tree(data, artificial):

@@ -29,7 +29,7 @@ def ledger(folders):
 
 
 def verdicts_of(entry):
-    return [(finding.verdict, finding.data) for finding in entry.findings]
+    return [(finding.verdict, *finding.data) for finding in entry.findings]
 
 
 def text(*entries):
@@ -103,10 +103,9 @@ def test_every_regime_and_experiment_is_kept_and_none_leads_by_its_date(ledger, 
 
 
 def test_arms_with_different_steps_count_with_the_largest_number(ledger, verdict):
-    steps = "600, 1,200 and 60"
-    verdict("experiments/study", {CLAIM: "supported"}, steps=steps)
+    verdict("experiments/study", {CLAIM: "supported"}, steps=[600, 1200, 60])
     (finding,) = ledger()[0][CLAIM].findings
-    assert (finding.steps, finding.steps_text, finding.updates) == (steps, steps, 1200)
+    assert (finding.steps, finding.updates) == ((600, 1200, 60), 1200)
 
 
 def test_a_sentence_that_is_not_testable_shows_no_verdict(ledger, verdict):
@@ -263,10 +262,14 @@ def test_what_fresh_seeds_said_is_told_and_is_no_verdict_of_its_own(ledger, verd
 @pytest.mark.parametrize(
     ("metrics", "sentences", "trained"),
     [
-        ({"steps": {"mean": 100.0}}, {}, True),  # of a language model, which has no sentences
-        ({"steps": {"mean": 100.0}}, {"test": 10}, True),
-        ({"probe/count": {"mean": 3.0}}, {}, False),
-        ({"probe/count": {"mean": 3.0}}, {"test": 10}, False),
+        (
+            {"steps": {"mean": 100.0, "sd": None}},
+            {},
+            True,
+        ),  # of a language model, which has no sentences
+        ({"steps": {"mean": 100.0, "sd": None}}, {"test": 10}, True),
+        ({"probe/count": {"mean": 3.0, "sd": None}}, {}, False),
+        ({"probe/count": {"mean": 3.0, "sd": None}}, {"test": 10}, False),
     ],
 )
 def test_models_were_trained_where_their_runs_took_steps(
@@ -275,7 +278,8 @@ def test_models_were_trained_where_their_runs_took_steps(
     verdict("experiments/a", {CLAIM: "supported"})
     path = folders / "experiments" / "a" / "verdict.json"
     whole = json.loads(path.read_text(encoding="utf-8"))
-    whole["arms"] = [{"arm": "one", "metrics": metrics}]
+    counts = {"seeds": 1, "finished": 1, "diverged": 0, "collapsed": 0, "failed": 0}
+    whole["arms"] = [{"arm": "one", "label": "one", "levels": {}, **counts, "metrics": metrics}]
     whole["regime"]["test_sentences"] = sentences
     path.write_text(json.dumps(whole), encoding="utf-8")
     findings, _ = collect(folders / "experiments", folders / "results")

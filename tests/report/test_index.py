@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from ablate.verdict.wording.details import graded
 
+from ablate.words.details import graded
 from lab.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

@@ -1,12 +1,12 @@
 """How numbers, metrics and text are said."""
 
 import pytest
-from ablate.verdict.wording.effects import interval_text
-from ablate.verdict.wording.layers import bounds
 
 from ablate.config.labels import option_label
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import interpretation, interval, listed, percent, probability, text
+from ablate.words.answer import bounds
+from ablate.words.effect import interval_text
 
 
 @pytest.mark.parametrize(

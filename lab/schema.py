@@ -1,0 +1,19 @@
+"""Write the JSON schema of verdict.json to docs/reference: `python -m lab.schema`."""
+
+import json
+from pathlib import Path
+
+from ablate.record.files import write_text
+from ablate.verdict.decision import form
+
+SCHEMA = Path("docs/reference/verdict.schema.json")
+
+
+def schema() -> str:
+    """Return the JSON schema of verdict.json, from the types in ablate.evidence.types."""
+    return json.dumps(form().json_schema(), indent=1, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    write_text(SCHEMA, schema())
+    print(f"schema: {SCHEMA}")

@@ -1,0 +1,40 @@
+"""verdict.json has a form that other programs can rely on."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ablate.errors import UserError
+from ablate.record.files import seal, write_json
+from ablate.verdict.decision import form, read_verdict
+from lab.schema import SCHEMA, schema
+
+ROOT = Path(__file__).resolve().parents[2]
+VERDICTS = sorted(ROOT.glob("experiments/*/verdict.json"))
+
+
+def test_the_committed_schema_is_that_of_the_code():
+    assert (ROOT / SCHEMA).read_text(encoding="utf-8") == schema()
+
+
+@pytest.mark.parametrize("path", VERDICTS[::7], ids=lambda path: path.parent.name)
+def test_committed_verdicts_have_the_declared_types(path):
+    form().validate_python(json.loads(path.read_text(encoding="utf-8")), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda claim: claim.pop("effect"), "claims.0.effect"),
+        (lambda claim: claim.update(verdict="perhaps"), "claims.0.verdict"),
+        (lambda claim: claim.update(pairs="2 and 6"), "claims.0.pairs"),
+    ],
+)
+def test_a_file_of_another_form_names_the_field_and_the_command(tmp_path, change, field):
+    verdict = json.loads(VERDICTS[0].read_text(encoding="utf-8"))
+    verdict.pop("seal", None)
+    change(verdict["claims"][0])
+    write_json(tmp_path / "verdict.json", seal(verdict))
+    with pytest.raises(UserError, match=f"{field}.*ablate judge"):
+        read_verdict(tmp_path / "verdict.json")

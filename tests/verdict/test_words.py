@@ -1,0 +1,104 @@
+"""Every code of a caveat or a reason has a template, and the committed verdicts use them."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+import ablate
+from ablate.words.reasons import TEMPLATES, caveat
+
+ROOT = Path(__file__).resolve().parents[2]
+ARMS = {"Pre-LN": {"budget.steps": 100}, "Post-LN": {"budget.steps": 200}}
+VALUES = {  # values with which the template of each code is rendered
+    **dict.fromkeys(("not_registered", "versions_differ", "no_trained_model"), {}),
+    **dict.fromkeys(("still_learning", "not_confirmed_later"), {}),
+    **dict.fromkeys(("registration_changed", "registration_missing"), {"hash": "0a1b"}),
+    "key_removed": {"claim": "a"},
+    "study_changed": {"hash": "0a1b", "changes": [["study.seeds", 3, 5], ["study.tune", None, 1]]},
+    "runs_of_other_study": {"cells": [1, 2, 3]},
+    "stated": {"text": "one corpus was used"},
+    "plan_changed": {"times": 2},
+    "claims_wait": {"planned": 5, "waiting": 1},
+    "best_at_end": {
+        **{"key": "optimizer.lr", "values": [0.1, 0.2]},
+        **{"largest": {"Pre-LN": [2, 3]}, "smallest": {"Post-LN": [3, 3]}},
+    },
+    "tuned_short": {"key": "optimizer.lr", "short": 100, "steps": [200, 400]},
+    "tuned_apart": {
+        **{"key": "optimizer.lr", "metric": "test/bleu"},
+        "arms": {"Pre-LN": [{"value": x, "mean": 30.0, "runs": 2} for x in (0.1, 0.2)]},
+    },
+    "matched": {"by": "flops", "to": {"model/residual": "post_ln"}, "arms": ARMS},
+    "sizes_differ": {"arms": [{"larger": ["Pre-LN", 110], "smaller": ["Post-LN", 100]}]},
+    "busy_machine": {"cores": 1.4},
+    "runs_failed": {"cells": [8]},
+    "runs_went_wrong": {"arms": {"Post-LN": 7}, "steps": 600},
+    "stopped_early": {"planned": 12, "arms": {"Pre-LN": 4, "Post-LN": 4}},
+    "seeds_missing": {"planned": 12, "ended": 4},
+    "seeds_unpaired": {"seeds": [1, 4]},
+    "failures_left_out": {"arms": {"Post-LN": [5, 12], "Pre-LN": [0, 12]}},
+    "trend_reverses": {
+        **{"metric": "test/nll", "measures": "", "change": -0.5},
+        **{"from": {"model.n_heads": 1}, "to": {"model.n_heads": 2}},
+    },
+    "no_spread": {"pairs": 3},
+    "runs_older": {"runs": 1, "exploratory": True},
+    "noise": {"reason": "few seeds", "seeds": 5, "rate": 0.065, "nominal": 0.025},
+    "holm": {"claims": 4},
+    "seeds_only": {"task": "translation"},
+    "asked_before": {"reason": {"code": "alpha_spent", "values": {"planned": 5}}},
+    "interim": {"analysis": 2, "share": 0.5},
+    "other_settings": {"settings": 2},
+    "recorded": {"text": "the plan was changed"},
+    "earlier_replication": {"sweep": "s", "day": "2026-01-01", "seeds": 5},
+    "earlier_sweep": {
+        **{"sweep": "s", "day": "2026-01-01", "seeds": 5},
+        "changes": [["margin", 1.0, 2.0]],
+    },
+    "same_contrast": {"sweep": "s", "day": "2026-01-01", "seeds": 5, "metrics": ["test/nll"]},
+    "alpha_spent": {"planned": 5},
+    "seeds_left_out": {"seeds": 1},
+    "nothing_learned": {"metric": "test/bleu", "measures": "", "indicator": "bleu"},
+    "arms_not_learned": {"arms": ["Post-LN"]},
+    "identical": {"metric": "test/bleu", "measures": ""},
+    "no_room": {
+        **{"limit": "best", "baseline": {"model/residual": "post_ln"}, "metric": "test/skill"},
+        **{"room": 0.01, "margin": 0.1},
+    },
+    "at_ceiling": {"metric": "test/skill"},
+    "too_few_learned": {"pairs": 1, "needed": 2},
+    "too_few_levels": {"over": "model.n_heads"},
+    "no_logarithm": {"over": "model.n_heads", "level": 0},
+}
+
+
+@pytest.mark.parametrize("code", TEMPLATES)
+def test_every_template_is_rendered_with_its_values(code):
+    values = VALUES[code]
+    text = caveat({"code": code, "values": values, "claims": [1, 3]})
+    assert len(text) > 20 and "{" not in text and "None" not in text
+    for number in (value for value in values.values() if isinstance(value, int) and value > 1):
+        assert str(number) in text
+
+
+def test_every_code_that_is_given_has_a_template():
+    folder = Path(ablate.__file__).parent
+    given = {
+        node.args[0].value
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "reason"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert given <= TEMPLATES.keys() and len(given) > 30
+
+
+def test_every_caveat_of_a_committed_verdict_has_a_sentence():
+    for path in sorted(ROOT.glob("experiments/*/verdict.json")):
+        for found in json.loads(path.read_text(encoding="utf-8"))["caveats"]:
+            assert caveat(found)
