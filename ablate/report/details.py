@@ -13,13 +13,12 @@ from ablate.evidence.types import Entry, Failures, Levels
 from ablate.metric.table import metric_of
 from ablate.phrases import grouped, listed, percent, probability
 from ablate.record.label import value_text
-from ablate.verdict.decision import INCONCLUSIVE, Decision
 from ablate.verdict.kind import kind_of
+from ablate.words.answer import graded
 from ablate.words.effect import claim_metric, direction, unit_of
 from ablate.words.exact import deviation
 
 Fields = Iterator[tuple[str, str]]
-UNDECIDED = "undecided"
 SCALES = {"linear": "per unit", "log": "per doubling", "log_log": "as an exponent"}
 METHODS = {
     "every case": "every case is checked",
@@ -44,11 +43,6 @@ def details(claim: Entry, answer: Any) -> dict[str, str]:
     parts = (_question, _estimate, _tests, _runs, _exact, _outlook, _budget)
     fields = (field for part in parts for field in part(claim, answer))
     return {name: value for name, value in fields if value}
-
-
-def graded(status: str, grade: str) -> str:
-    """Return a verdict with its grade, such as "supported, large enough to matter"."""
-    return str(Decision(UNDECIDED if status == INCONCLUSIVE else status, grade))
 
 
 def _question(claim: Entry, answer: Any) -> Fields:

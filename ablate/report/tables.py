@@ -12,10 +12,10 @@ from ablate.evidence.table import by_label, steps_of
 from ablate.evidence.types import Entry, Published, Run, Spread, Target, Verdict
 from ablate.metric.table import NOTHING, metric_of
 from ablate.phrases import grouped, listed, name_of, number_of, text
+from ablate.report.details import details
 from ablate.report.selection import measured, named_metric, outcomes
 from ablate.verdict.decision import at_each_budget
 from ablate.verdict.sides import has
-from ablate.words.details import details
 
 # metrics that are shown after those of the claims, if the runs have them
 USUAL = ("test/bleu", "test/nll", "test_long/bleu")
@@ -121,8 +121,8 @@ def _answers(claims: Sequence[Entry], fields: Sequence[str], *, exact: bool) -> 
 
     Args:
         claims: the claims with their verdicts.
-        fields: names of details (`ablate.words.details`), such as "Estimate", which become columns;
-            a field that no selected claim has is left out.
+        fields: names of details (`ablate.report.details`), such as "Estimate", as columns; a field
+            that no selected claim has is left out.
         exact: whether to select the exact claims (claims that a condition holds in every case), or
             all other claims.
     """

@@ -13,13 +13,13 @@ from ablate.ledger.headline import MIXED
 from ablate.ledger.verdicts import Finding
 from ablate.metric.table import metric_of
 from ablate.phrases import counted, listed, name_of, number_of
+from ablate.report.details import details
 from ablate.site.forest import Forest, Margins, Row, forests, margins, row
 from ablate.site.model import Site
 from ablate.site.source import Source
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, is_exact, was_trained
 from ablate.verdict.kind import KINDS
 from ablate.words.answer import opening
-from ablate.words.details import details
 from ablate.words.effect import is_exponent, unit_of
 from ablate.words.reasons import sentence
 

@@ -26,7 +26,7 @@ from ablate.verdict.replication import (
     used_replicate,
 )
 from ablate.verdict.study_checks import load_evidence
-from ablate.words.details import graded
+from ablate.words.answer import graded
 from ablate.words.effect import effect_text
 
 LEFT_OUT = ("-m", "--multirun")

@@ -12,7 +12,7 @@ from typing import Any
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.looks import planned_looks
+from ablate.evidence.looks import differ_in_code, planned_looks
 from ablate.evidence.outcome import NOT_LEARNED, value
 from ablate.evidence.table import by_label, steps_of
 from ablate.evidence.tuned import ordered, tried
@@ -222,6 +222,15 @@ def _of_runs(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[Reason]:
     versions = {tuple(sorted(run["versions"].items())) for run in evidence.runs if run["versions"]}
     if len(versions) > 1:
         yield reason("versions_differ")
+    yield from _of_code(evidence)
+
+
+def _of_code(evidence: Evidence) -> Iterator[Reason]:
+    """Yield a caveat on arms whose runs, or whose tuning runs, were made with different code."""
+    kinds = (by_label(runs) for runs in (evidence.runs, evidence.screening))
+    arms = {label: 0 for kind in kinds for label, runs in kind.items() if differ_in_code(runs)}
+    if arms:
+        yield reason("code_differs", arms=[*arms])
 
 
 def _of_wrong_ends(runs: list[Run], **at: object) -> Iterator[Reason]:

@@ -27,8 +27,7 @@ from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import finish, start
 from ablate.wandb.describe import Names
 from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER
-from ablate.words.answer import evidence_line, opening
-from ablate.words.details import graded
+from ablate.words.answer import evidence_line, graded, opening
 
 CLAIM = (
     *("id", "reading", "verdict", "primary", "exploratory", "kind", "metric"),

@@ -18,6 +18,7 @@ from ablate.verdict.decision import (
     REFUTED,
     SMALL,
     SUPPORTED,
+    Decision,
     was_trained,
 )
 from ablate.words.effect import effect_line
@@ -41,6 +42,7 @@ OPENINGS_OF_KIND = {
 }
 SMALL_OPPOSITE = "Refuted: the other way round, but too small to matter"
 PERHAPS_OPPOSITE = "Refuted: if anything, the other way round"
+UNDECIDED = "undecided"
 DECIDED_BY_FAILURES = "This difference decides the claim"
 UNDECIDED_BY_FAILURES = "These runs are too few to decide"
 
@@ -90,6 +92,11 @@ def opening(claim: Question, answer: Answer) -> str:
 def opening_of(kind: str, verdict: str, grade: str) -> str:
     """Return the answer to a claim in a few words, from its kind, verdict and grade."""
     return OPENINGS_OF_KIND.get((kind, verdict)) or OPENINGS[verdict, grade]
+
+
+def graded(status: str, grade: str) -> str:
+    """Return a verdict with its grade, such as "supported, large enough to matter"."""
+    return str(Decision(UNDECIDED if status == INCONCLUSIVE else status, grade))
 
 
 def evidence_line(claim: Entry, answer: Answer) -> str:

@@ -67,6 +67,9 @@ TEMPLATES = {
     "these arms was decided by then, or its chance to be decided was below {chance:.0f} %.",
     "seeds_missing": "Of {planned} planned seeds {ended} have finished.",
     "versions_differ": "The runs used different versions of some packages.",
+    "code_differs": "Runs of the same arm were made with different code, libraries, initial "
+    "weights, data or devices ({arms}). So the differences between these runs are more than "
+    "run-to-run variation.",
     # single claims
     "seeds_unpaired": "Of seed {seeds} a run of the pair, or the metric of a run, is missing, so "
     "the estimate does without it.",
@@ -77,14 +80,15 @@ TEMPLATES = {
     "width. Only the number of seeds shows how certain the answer is.",
     "runs_older": "{runs} began before the study was registered{end}.",
     "noise": "In simulations with {seeds} seeds and {reason}, up to {rate:.1f} % of the answers "
-    "were wrong, instead of the {nominal:.1f} % that the test allows (docs/explanation/calibration.md).",
+    "were wrong, instead of the {nominal:.1f} % that the test allows "
+    "(docs/explanation/calibration.md).",
     "holm": "The answers are corrected for testing {claims} claims at once (Holm). The intervals "
     "are not corrected.",
     "seeds_only": "The intervals include the variation between seeds, but not the variation "
     "between test {texts}.",
     "asked_before": "The answer is exploratory, since the question was asked before: {reason}.",
-    "interim": "The answer comes from the planned analysis number {analysis}, after {share:.0f} % of "
-    "the seeds. The significance level and the interval are corrected for repeated analyses "
+    "interim": "The answer comes from the planned analysis number {analysis}, after {share:.0f} % "
+    "of the seeds. The significance level and the interval are corrected for repeated analyses "
     "(O'Brien-Fleming).",
     "other_settings": "The same question was also asked in {settings} (another corpus, model size, "
     "number of steps or device).",
@@ -228,6 +232,7 @@ FIELDS: dict[str, Callable[[Values], dict[str, Any]]] = {
         "arms": "; ".join(f"{count} with {quoted(arm)}" for arm, count in v["arms"].items()),
     },
     "stopped_early": lambda v: {"arms": _stopped(v), "chance": 100 * FUTILE},
+    "code_differs": lambda v: {"arms": listed([quoted(arm) for arm in v["arms"]])},
     "seeds_unpaired": lambda v: {"seeds": listed(v["seeds"])},
     "failures_left_out": lambda v: {"arms": _failures(v["arms"])},
     "trend_reverses": lambda v: {

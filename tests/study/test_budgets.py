@@ -12,6 +12,7 @@ from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import first_at
 from ablate.ledger.headline import headline
 from ablate.ledger.verdicts import collect
+from ablate.report.details import details
 from ablate.report.tables import targets
 from ablate.report.write import write_report
 from ablate.verdict import budgets
@@ -20,7 +21,6 @@ from ablate.verdict.conclude import conclude
 from ablate.verdict.sides import sides
 from ablate.verdict.study_checks import match_problems
 from ablate.words.answer import with_words
-from ablate.words.details import details
 
 STEPS = [600, 1200, 1800, 2400]
 REGIME = {

@@ -3,11 +3,11 @@
 import pytest
 
 from ablate.report.content import measured
+from ablate.report.details import details as named
 from ablate.report.figures import figures
 from ablate.report.tables import comparable, fields_of
 from ablate.verdict.conclude import conclude
 from ablate.words.answer import with_words
-from ablate.words.details import details as named
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ablate.report.details import details
 from ablate.verdict.conclude import conclude
 from ablate.verdict.decision import is_exact
 from ablate.words.answer import evidence_line
-from ablate.words.details import details
 from ablate.words.exact import deviation
 
 OF = {"kind": "exact", "treatment": {}, "baseline": {}}

@@ -14,7 +14,7 @@ from ablate.record.label import cut
 from ablate.wandb import analysis as logged
 from ablate.wandb.analysis import log_analysis, send_analysis, summary
 from ablate.wandb.note import LONGEST_TITLE, advise_sync
-from ablate.words.details import graded
+from ablate.words.answer import graded
 
 UNSAID = dict.fromkeys(("entity", "name", "group", "notes"))
 LOGGER = {"project": "ablate", **UNSAID, "tags": [], "mode": "offline", "_target_": logged.LOGGER}
@@ -132,7 +132,7 @@ def test_the_analysis_has_the_group_of_its_runs(tmp_path, monkeypatch):
 
 
 def test_the_summary_has_every_reading_of_a_claim():
-    alike = {"id": "c", "effect": 1.0, "margin": 0.0, "interval": None}
+    alike = {"id": "c", "grade": "", "effect": 1.0, "margin": 0.0, "interval": None}
     verdicts = {"early": "supported", "late": "refuted"}
     claims = [{**alike, "reading": name, "verdict": word} for name, word in verdicts.items()]
     values = summary({"claims": claims})

@@ -9,7 +9,7 @@ import pytest
 from ablate.config.labels import arm_label, factor_label, level_label, option_label
 from ablate.config.location import CONF
 from ablate.phrases import in_sentence
-from ablate.words.details import details
+from ablate.report.details import details
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADLINE = 25  # words at most

@@ -34,6 +34,7 @@ VALUES = {  # values with which the template of each code is rendered
     "sizes_differ": {"arms": [{"larger": ["Pre-LN", 110], "smaller": ["Post-LN", 100]}]},
     "busy_machine": {"cores": 1.4},
     "runs_failed": {"cells": [8]},
+    "code_differs": {"arms": ["Pre-LN", "Post-LN"]},
     "runs_went_wrong": {"arms": {"Post-LN": 7}, "steps": 600},
     "stopped_early": {"planned": 12, "arms": {"Pre-LN": 4, "Post-LN": 4}},
     "seeds_missing": {"planned": 12, "ended": 4},
