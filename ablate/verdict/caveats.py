@@ -226,11 +226,15 @@ def _of_runs(evidence: Evidence, waiting: Sequence[Claim]) -> Iterator[Reason]:
 
 
 def _of_code(evidence: Evidence) -> Iterator[Reason]:
-    """Yield a caveat on arms whose runs, or whose tuning runs, were made with different code."""
-    kinds = (by_label(runs) for runs in (evidence.runs, evidence.screening))
-    arms = {label: 0 for kind in kinds for label, runs in kind.items() if differ_in_code(runs)}
-    if arms:
-        yield reason("code_differs", arms=[*arms])
+    """Yield a caveat on arms whose runs, or whose tuning runs, were made with different code, and
+    on arms with runs of several sweeps that do not record their code.
+    """
+    arms = [*by_label(evidence.runs).items(), *by_label(evidence.screening).items()]
+    if mixed := dict.fromkeys(label for label, runs in arms if differ_in_code(runs)):
+        yield reason("code_differs", arms=[*mixed])
+    older = [[run for run in runs if "code" not in run] for _, runs in arms]
+    if any(len({run.get("replicate") for run in runs}) > 1 for runs in older):
+        yield reason("code_unknown")
 
 
 def _of_wrong_ends(runs: list[Run], **at: object) -> Iterator[Reason]:

@@ -70,6 +70,8 @@ TEMPLATES = {
     "code_differs": "Runs of the same arm were made with different code, libraries, initial "
     "weights, data or devices ({arms}). So the differences between these runs are more than "
     "run-to-run variation.",
+    "code_unknown": "The runs of an arm come from several sweeps, and do not record whether they "
+    "executed the same code.",
     # single claims
     "seeds_unpaired": "Of seed {seeds} a run of the pair, or the metric of a run, is missing, so "
     "the estimate does without it.",

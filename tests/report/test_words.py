@@ -63,7 +63,7 @@ def test_an_interval_that_ends_at_0_has_no_negative_0():
 
 def test_all_corpora_of_a_study_have_their_labels():
     trained = {"claims": [], "components": {}, "arms": []}
-    regime = {"data": "toy, multi30k and shakespeare", "steps": 10}
+    regime = {"data": ["toy", "multi30k", "shakespeare"], "steps": 10}
     corpora = [option_label("data", name) for name in ("toy", "multi30k", "shakespeare")]
     assert f"on {listed(corpora)}, 10 steps" in bounds({**trained, "regime": regime})
 

@@ -12,7 +12,7 @@ from ablate.words.reasons import TEMPLATES, caveat
 ROOT = Path(__file__).resolve().parents[2]
 ARMS = {"Pre-LN": {"budget.steps": 100}, "Post-LN": {"budget.steps": 200}}
 VALUES = {  # values with which the template of each code is rendered
-    **dict.fromkeys(("not_registered", "versions_differ", "no_trained_model"), {}),
+    **dict.fromkeys(("not_registered", "versions_differ", "code_unknown", "no_trained_model"), {}),
     **dict.fromkeys(("still_learning", "not_confirmed_later"), {}),
     **dict.fromkeys(("registration_changed", "registration_missing"), {"hash": "0a1b"}),
     "key_removed": {"claim": "a"},
