@@ -77,12 +77,19 @@ def stored_labels(hydra: Any) -> dict[str, str]:
 
 @cache  # every run of a sweep asks for them
 def _labels_in(folder: Path) -> dict[str, str]:
-    texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.yaml"))}
-    return {
-        f"{path.parent.relative_to(folder).as_posix()}={path.stem}": label[1].strip()
-        for path, text in texts.items()
-        if (label := LABEL.search(text))
+    """Return the labels of the options in a config folder, by GROUP=OPTION.
+
+    Only the groups that ablate or the catalogue has are read, because the folder may contain many
+    other YAML files, such as configs of runs.
+    """
+    groups = {
+        path.parent.relative_to(place)
+        for place in option_folders()
+        for path in place.rglob("*.yaml")
     }
+    paths = sorted((group, path) for group in groups for path in (folder / group).glob("*.yaml"))
+    texts = {f"{group.as_posix()}={path.stem}": path.read_text("utf-8") for group, path in paths}
+    return {name: label[1].strip() for name, text in texts.items() if (label := LABEL.search(text))}
 
 
 def option_label(group: str, option: str) -> str:
