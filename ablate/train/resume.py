@@ -30,6 +30,7 @@ class RunState(TypedDict):
 
     identity: str
     step: int  # number of optimiser steps
+    batches: int  # largest number of batches in an epoch
     metrics_bytes: int  # length of metrics.jsonl
     metrics: str  # digest of metrics.jsonl
     wall_seconds: float
@@ -91,6 +92,7 @@ class StateKeeper(Checkpoint):
         self._began = False
         self._saved_step = 0
         self._next_batch: int | None = None  # index of the batch before which a state is saved
+        self._batches: int | None = None  # largest number of batches in an epoch
         self._random: list[dict[str, torch.Tensor]] | None = None  # random state of every rank
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -99,6 +101,8 @@ class StateKeeper(Checkpoint):
         The signal handlers are installed again, because Lightning has just replaced them.
         """
         self._began = True
+        if self._batches is not None:
+            _limit_epochs(trainer, self._batches)
         self._saved_step = trainer.global_step
         self.interruption.defer()
 
@@ -164,6 +168,7 @@ class StateKeeper(Checkpoint):
         state: RunState = {
             "identity": self.record.identity,
             "step": trainer.global_step,
+            "batches": int(trainer.num_training_batches),
             "metrics_bytes": metrics_bytes,
             "metrics": self.record.metrics_digest(metrics_bytes),
             "wall_seconds": self.record.wall_seconds,
@@ -181,11 +186,23 @@ class StateKeeper(Checkpoint):
         """Restore the values of `RunState` from the checkpoint."""
         assert isinstance(pl_module, Training)
         state: RunState = checkpoint[OWN]
-        self._random = state["random"]
+        self._batches, self._random = state["batches"], state["random"]
         trainer.should_stop = state["should_stop"]
         pl_module.diverged = state["diverged"]
         pl_module.measured = state["measured"]
         pl_module.validated = state["validated"]
+
+
+def _limit_epochs(trainer: pl.Trainer, batches: int) -> None:
+    """Limit the number of batches in every epoch.
+
+    Lightning sets the limit to the number of batches in the epoch in which a process starts. In a
+    resumed run, that is another epoch than in a run without an interruption.
+    """
+    loader = trainer.fit_loop._combined_loader
+    assert loader is not None
+    loader.limits = [batches]
+    trainer.fit_loop.max_batches = batches
 
 
 def _rewind_one_batch(batch_idx: int, loop: Any) -> None:
