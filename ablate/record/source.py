@@ -20,7 +20,13 @@ import sysconfig
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.machinery import ModuleSpec
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from importlib.metadata import (
+    Distribution,
+    PackageNotFoundError,
+    distribution,
+    distributions,
+    packages_distributions,
+)
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -180,10 +186,7 @@ def _version(package: str) -> str:
     """Return the version of an installed package; "" if it has no version, or if it was installed
     from a folder, whose code may change while the version stays the same.
     """
-    try:
-        installed = [distribution(package)]
-    except PackageNotFoundError:  # it was installed under another name: PIL belongs to Pillow
-        installed = [distribution(name) for name in packages_distributions().get(package, [])]
+    installed = _installed(package)
     origins = [json.loads(d.read_text("direct_url.json") or "{}") for d in installed]
     if any("dir_info" in x for x in origins) or not all(d.version for d in installed):
         return ""
@@ -191,6 +194,18 @@ def _version(package: str) -> str:
     commits = [origin.get("vcs_info", {}).get("commit_id", "") for origin in origins]
     parts = zip((d.version for d in installed), files, commits, strict=True)
     return " ".join(filter(None, chain.from_iterable(parts)))
+
+
+def _installed(package: str) -> list[Distribution]:
+    """Return what was installed with a package, often under another name: PIL belongs to Pillow."""
+    spec = _spec(package)
+    if spec and spec.has_location:  # otherwise several installed packages share a namespace
+        with suppress(PackageNotFoundError):
+            return [distribution(package)]
+        for other in distributions():  # fast, but some lack this file
+            if package in (other.read_text("top_level.txt") or "").split():
+                return [other]
+    return [distribution(name) for name in packages_distributions().get(package, [])]
 
 
 @functools.cache
