@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,7 +76,6 @@ def send_analysis(logger: DictConfig, evidence: Evidence, verdict: Verdict, fold
             "study": evidence.study,
             "regime": evidence.regime,
             "registration": evidence.registration,
-            "logged": time.time(),
         },
     )
     failed = True
