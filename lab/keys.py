@@ -366,7 +366,7 @@ def _comments_of_yaml(text: str) -> dict[str, str]:
     return {name: comment for n, name in keys if (comment := _comment_at(lines, n, n))}
 
 
-COMMENT = re.compile(r"\s*# (?!label:|label \w+=|@package)(.*)")
+COMMENT = re.compile(r"\s*# (?!label:|label \w+=|text:|@package)(.*)")
 
 
 def _comment_at(lines: list[str], first: int, last: int) -> str:

@@ -52,6 +52,16 @@ def _named_in(project: Path) -> str | None:
     return None if name is None else str(name)
 
 
+def evidence_folder() -> Path:
+    """Return the folder in which a project keeps evidence: the catalogue, relative to the working
+    folder if it is inside; `experiments` without a catalogue.
+    """
+    folder, here = catalogue(), Path.cwd()
+    if folder is None:
+        return Path("experiments")
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
 @cache
 def catalogue_folders() -> tuple[Path, ...]:
     """Return the config folders of the catalogue; the folder for all experiments comes first."""

@@ -18,7 +18,7 @@ from ablate.config.location import CONF, PACKAGE
 from ablate.errors import UserError
 
 # comments that are no description: labels of an option and of its values, and other marks
-SKIPPED = re.compile(r"@package|label:|label \w+=|purpose:")
+SKIPPED = re.compile(r"@package|label:|label \w+=|purpose:|text:")
 HIDDEN = ("_target_", "_partial_", "defaults")
 
 

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ablate.config.catalogue import catalogue
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import ANALYSIS_LOG, AnalysisLog, Seed, seed_of
 from ablate.evidence.looks import split_claims
@@ -76,7 +77,8 @@ def _lines(path: Path) -> Iterator[KeptStudy]:
 
 
 def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
-    """Append a line to the manifest, for evidence that was saved in a folder of experiments/.
+    """Append a line to the manifest, for evidence that was saved in a folder of the catalogue or of
+    a folder `experiments`.
 
     Do nothing for evidence in another folder, or if the last line of the study says the same.
 
@@ -89,7 +91,7 @@ def keep(folder: Path, evidence: "Evidence", *, logged: bool) -> None:
         UserError: the manifest is damaged or cannot be written.
     """
     folder = folder.resolve()
-    if folder.parent.name != FOLDER:
+    if folder.parent.name != FOLDER and folder.parent != catalogue():
         return
     judged, _ = split_claims(evidence.runs, evidence.study)
     study = KeptStudy(

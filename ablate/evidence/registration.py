@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
+from ablate.config.catalogue import catalogue
 from ablate.config.leaves import leaves
 from ablate.config.study import USUAL, Claim, Match, Tune
 from ablate.evidence.types import Reason, Registration, Study, reason
@@ -34,7 +35,6 @@ ARMS = {"treatment", "baseline", "where", "minus", "loses", "to"}
 # key of a claim; it may be added after the runs, because it can only withhold a verdict
 WITHHOLDS = "cannot"
 TARGET = "_target_"
-OURS = "ablate."
 Sets = Mapping[str, object]  # settings of a level, by dotted key
 NO_LEVELS: Mapping[str, str] = {}
 
@@ -139,8 +139,8 @@ def _former_hash(study: Mapping[str, Any]) -> str:
 
 
 def portable(sets: Sets) -> dict[str, object]:
-    """Return settings in which each class of this package is named without its module, so that a
-    moved class does not change a digest.
+    """Return settings in which each class of this package or of the catalogue is named without its
+    module, so that a moved class does not change a digest.
 
     Args:
         sets: settings by dotted config key.
@@ -149,10 +149,12 @@ def portable(sets: Sets) -> dict[str, object]:
 
 
 def class_name(key: str, value: Any) -> Any:
-    """Return the value of a config key. If the value is the import path of a class of this package,
-    return only the name of the class.
+    """Return the value of a config key. If the value is the import path of a class of this package
+    or of the catalogue, return only the name of the class.
     """
-    ours = key.rpartition(".")[2] == TARGET and str(value).startswith(OURS)
+    home = catalogue()
+    packages = ("ablate", home.name if home else "ablate")
+    ours = key.rpartition(".")[2] == TARGET and str(value).partition(".")[0] in packages
     return value.rpartition(".")[2] if ours else value
 
 

@@ -104,7 +104,7 @@ def read_json(path: Path) -> dict[str, Any]:
         if not path.parent.exists():
             raise UserError(
                 f"there is no folder {path.parent}: give the folder of a study, such as "
-                "experiments/NAME in a git clone (the installed package has no runs)"
+                "experiments/NAME"
             ) from None
         explanation = "give the folder of a study, such as experiments/NAME"
         raise UserError(f"{path} is missing: {explanation}") from None

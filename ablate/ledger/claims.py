@@ -4,7 +4,8 @@ YAML files that annotate claims: pairs.yaml (claims that contradict each other),
 claims cannot be decided by runs (standings.yaml), by artificial languages alone (real_text.yaml),
 or by the verdicts so far (unasked.yaml).
 
-The documents are texts about the Transformer whose sentences are tested.
+The documents are texts about the Transformer whose sentences are tested. All files are in the
+folder `claims` of the catalogue. A catalogue may lack any of them.
 """
 
 import csv
@@ -12,10 +13,11 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import yaml
+
+from ablate.config.catalogue import catalogue
 
 KINDS = ("exact", "empirical", "cost")
 STANDINGS = ("definition", "convention", "history", "metaphor", "opinion", "title")
@@ -190,8 +192,10 @@ def _rows(name: str) -> Iterable[dict[str, str]]:
 
 
 def _read(name: str) -> Any:
-    return yaml.safe_load(_text(name))
+    return yaml.safe_load(_text(name)) or {}
 
 
 def _text(name: str) -> str:
-    return (files("ablate") / "claims" / "ledger" / name).read_text(encoding="utf-8")
+    folder = catalogue()
+    path = folder / "claims" / name if folder else None
+    return path.read_text(encoding="utf-8") if path and path.is_file() else ""

@@ -129,7 +129,7 @@ def read_entries(
     """Return all claims with their verdicts, and a warning for each damaged file.
 
     Args:
-        experiments: folder with evidence; None for the project's folder and the user's.
+        experiments: folder with evidence; None for the catalogue and the user's folder.
         results: folder of all results, with the user's sweeps.
         only: "own" for verdicts of the user alone, and claims with such verdicts; "committed" for
             committed verdicts alone; "" for all.

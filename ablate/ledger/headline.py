@@ -40,7 +40,8 @@ MIXED, UNDECIDED = "mixed", "undecided"
 NOT_TESTABLE, NOT_TESTED = "not testable", "not tested"
 HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
 UNIVERSAL = re.compile(r"\b(always|must|never|cannot|exactly)\b", re.IGNORECASE)
-ARTIFICIAL = re.compile(r"_target_: ablate\.(data\.toy|claims\.corpus)\.")
+# a comment in the YAML file of a corpus whose text is no text of people
+ARTIFICIAL = re.compile(r"^# text: artificial$", re.MULTILINE)
 
 Counted = Sequence[tuple[Finding, str]]  # each verdict, with the verdict of its whole setting
 

@@ -1,16 +1,16 @@
 """Find the files with verdicts: those of the committed evidence, and the user's own; and evidence
 that is missing, although the manifest or the analysis log still lists it.
 
-The project's evidence is in the folder `experiments` of a checkout. A wheel has only its verdicts.
-A folder `experiments` elsewhere has evidence that the user has saved, and `results/sweeps` has the
-user's sweeps. The manifest lists all evidence that was ever saved in `experiments`. The analysis
-log lists all sweeps.
+The committed evidence is in the catalogue. A folder `experiments` elsewhere has evidence that the
+user has saved, and `results/sweeps` has the user's sweeps. The manifest lists all evidence that was
+ever saved in such a folder. The analysis log lists all sweeps.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ablate.config.catalogue import catalogue
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
 from ablate.evidence.analysis_log import ANALYSIS_LOG, AnalysisLog, Sweep
@@ -24,16 +24,6 @@ COMMITTED, KEPT, SWEEP = "committed", "your experiment", "your sweep"
 ORIGINS = (COMMITTED, KEPT, SWEEP)
 VERDICT = "verdict.json"
 LOCAL = Path("experiments")
-_PACKAGE = Path(__file__).resolve().parents[1]
-# A wheel has the verdicts inside the package; a checkout has all evidence beside the package.
-PROJECT = (_PACKAGE if (_PACKAGE / LOCAL).is_dir() else _PACKAGE.parent) / LOCAL
-
-
-def is_packaged(folder: Path) -> bool:
-    """Return whether a folder of evidence is part of the installed package, which has only
-    verdicts.
-    """
-    return _PACKAGE in folder.resolve().parents
 
 
 def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str, Path]]:
@@ -45,7 +35,7 @@ def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str
 
     Args:
         experiments: folder with evidence, which replaces all other folders except sweeps; None for
-            the project's folder and the user's.
+            the catalogue and the user's folder.
         results: folder of all results, with the user's sweeps.
     """
     if experiments is not None:
@@ -58,15 +48,16 @@ def verdict_files(experiments: Path | None, results: Path) -> Iterator[tuple[str
 
 
 def _committed_and_kept() -> Iterator[tuple[str, Path]]:
-    """Yield (origin, path of a verdict.json) for the verdicts of the project, with origin
+    """Yield (origin, path of a verdict.json) for the verdicts of the catalogue, with origin
     `COMMITTED`, and for the other verdicts in the user's folder `experiments`, with origin `KEPT`.
 
     A verdict that is the same in both places is yielded once: with the origin `COMMITTED`, and with
     the path in the user's folder, because the runs are there.
     """
     here = {path.relative_to(LOCAL): path for path in _within(LOCAL)}
-    for path in _within(PROJECT):
-        name = path.relative_to(PROJECT)
+    home = catalogue()
+    for path in _within(home) if home else ():
+        name = path.relative_to(home)
         same = name in here and path.read_bytes() == here[name].read_bytes()
         yield COMMITTED, here.pop(name) if same else path
     yield from ((KEPT, path) for path in here.values())
@@ -115,7 +106,7 @@ def missing_evidence(experiments: Path | None, results: Path) -> tuple[list[Gone
     """Return all missing evidence, and a warning for each damaged file.
 
     Args:
-        experiments: folder with evidence; None for the project's folder and the user's.
+        experiments: folder with evidence; None for the catalogue and the user's folder.
         results: folder of all results, with the user's sweeps.
     """
     sources = [*_manifests(experiments), (SWEEP, results)]
@@ -132,8 +123,9 @@ def missing_evidence(experiments: Path | None, results: Path) -> tuple[list[Gone
 
 
 def _manifests(experiments: Path | None) -> Iterator[tuple[str, Path]]:
-    yield COMMITTED, experiments or PROJECT
-    if experiments is None and LOCAL.resolve() != PROJECT.resolve():
+    if home := experiments or catalogue():
+        yield COMMITTED, home
+    if experiments is None and LOCAL.resolve() != home:
         yield KEPT, LOCAL
 
 
@@ -144,11 +136,12 @@ def _missing_studies(origin: str, folder: Path) -> Iterator[Gone]:
     missing if one of its files is missing, or if its runs differ from the runs that were saved.
 
     Args:
-        origin: `COMMITTED` for the studies that are published with the project; `KEPT` for the
-            user's studies, without those that the project's manifest lists, too.
-        folder: the folder `experiments` of the project or of the user.
+        origin: `COMMITTED` for the studies of the catalogue; `KEPT` for the user's studies, without
+            those that the catalogue's manifest lists, too.
+        folder: the catalogue, or the user's folder.
     """
-    committed = read_manifest(PROJECT) if origin == KEPT else {}
+    home = catalogue()
+    committed = read_manifest(home) if origin == KEPT and home else {}
     for study in read_manifest(folder).values():
         if study.name not in committed and (why := _lost(folder / study.name, study)):
             for claim, reading in study.claims:
@@ -158,8 +151,6 @@ def _missing_studies(origin: str, folder: Path) -> Iterator[Gone]:
 def _lost(folder: Path, study: KeptStudy) -> str:
     if not (folder / VERDICT).exists():
         return f"{VERDICT} of the {study.runs} runs that were kept is gone"
-    if is_packaged(folder):  # a wheel contains only the verdicts
-        return ""
     for path in (folder / ABOUT, file_of_runs(folder)):
         if not path.exists():
             return f"{path.name} of the {study.runs} runs that were kept is gone"
@@ -212,6 +203,9 @@ def _is_followed(sweep: Sweep, sweeps: Sequence[Sweep]) -> bool:
 
 
 def _kept_sweeps() -> set[str]:
-    """Return the folders of the sweeps whose evidence the user has saved in `experiments`."""
-    studies = (read_parts(path.parent) for path in LOCAL.glob(f"*/{ABOUT}"))
+    """Return the folders of the sweeps whose evidence was saved in the catalogue or in the user's
+    folder.
+    """
+    folders = filter(None, (LOCAL, catalogue()))
+    studies = (read_parts(path.parent) for f in folders for path in f.glob(f"*/{ABOUT}"))
     return {sweep for study in studies if (sweep := study["registration"].get("sweep"))}

@@ -162,7 +162,7 @@ def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], lis
     """Return the verdicts of all experiments and sweeps, and a warning for each damaged file.
 
     Args:
-        experiments: folder with evidence; None for the project's folder and the user's.
+        experiments: folder with evidence; None for the catalogue and the user's folder.
         results: folder of all results, with the user's sweeps.
     """
     findings: list[Finding] = []

@@ -9,6 +9,7 @@ from ablate.config import catalogue as module
 from ablate.config.catalogue import catalogue, catalogue_folders, option_file
 from ablate.config.trust import check_targets
 from ablate.errors import UserError
+from ablate.evidence.registration import class_name
 
 from ..experiments import forget_catalogue
 
@@ -130,6 +131,11 @@ def test_pythons_own_switch_keeps_the_project_out(project, monkeypatch):
     monkeypatch.setattr(module.sys, "flags", SimpleNamespace(safe_path=True))
     module.search_catalogue()
     assert str(project) not in sys.path
+
+
+def test_a_moved_class_of_a_catalogue_leaves_registrations_as_they_are(project):
+    assert class_name("loss._target_", "their_work.first.losses.Loss") == "Loss"
+    assert class_name("loss._target_", "elsewhere.losses.Loss") == "elsewhere.losses.Loss"
 
 
 def test_this_repository_has_one():

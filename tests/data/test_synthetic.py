@@ -15,6 +15,7 @@ from ablate.config.schema import Batching
 from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
 from ablate.errors import UserError
+from ablate.ledger.headline import is_artificial
 from ablate.task.language_model import LanguageModel
 from ablate.task.masked_language_model import MaskedLanguageModel
 from ablate.task.translation import Translation
@@ -108,6 +109,10 @@ def level_of(pairs, knows):
 
 def test_every_level_has_a_tiny_instance():
     assert set(TINY) == set(CONFIGS)
+
+
+def test_every_level_and_no_text_of_people_is_called_artificial():
+    assert {name for name in option_files("data") if is_artificial(name)} == {"toy", *CONFIGS}
 
 
 def guesser(name):

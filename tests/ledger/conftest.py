@@ -27,15 +27,15 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "results" / "sweeps").mkdir(parents=True)
-    monkeypatch.setattr("ablate.ledger.places.PROJECT", tmp_path / "experiments")
+    monkeypatch.setattr("ablate.ledger.places.catalogue", lambda: tmp_path / "experiments")
     return tmp_path
 
 
 @pytest.fixture
-def packaged(folders, monkeypatch):
-    """A folder that stands for the evidence of the project, as an installed wheel has it."""
-    monkeypatch.setattr("ablate.ledger.places.PROJECT", folders / "packaged")
-    return folders / "packaged"
+def elsewhere(folders, monkeypatch):
+    """A catalogue that is not the folder `experiments` of the project."""
+    monkeypatch.setattr("ablate.ledger.places.catalogue", lambda: folders / "elsewhere")
+    return folders / "elsewhere"
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from ablate.config.catalogue import catalogue
 from ablate.ledger.claims import Reading, read_claims, read_real_text, read_unasked
 from ablate.ledger.entries import Entry, read_entries
 from ablate.ledger.headline import Headline, distance, headline, is_artificial
-from ablate.ledger.places import PROJECT
 from ablate.ledger.text import bounds, detail, limits, marked
 from ablate.ledger.verdicts import Finding, collect
 from ablate.verdict.decision import trend_reversal
@@ -377,7 +377,7 @@ def test_a_claim_is_looked_up_among_those_that_need_real_text():
 
 
 def test_every_claim_that_needs_real_text_is_one_and_has_a_reason():
-    tested = {verdict.claim for verdict in collect(PROJECT, PROJECT / "none")[0]}
+    tested = {verdict.claim for verdict in collect(catalogue(), catalogue() / "none")[0]}
     assert read_real_text().keys() <= tested
     assert all(reason.endswith(".") for reason in read_real_text().values())
 
@@ -412,7 +412,7 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
 
 
 def test_a_missing_reading_has_no_verdict():
-    entries, _ = read_entries(PROJECT, PROJECT / "none")
+    entries, _ = read_entries(catalogue(), catalogue() / "none")
     asked = {(verdict.claim, verdict.reading) for entry in entries for verdict in entry.findings}
     for claim, readings in read_unasked().items():
         for reading, sentence in readings.items():
@@ -421,7 +421,7 @@ def test_a_missing_reading_has_no_verdict():
 
 
 def test_a_remark_does_not_decide_a_claim_whose_meaning_was_not_asked():
-    entries, _ = read_entries(PROJECT, PROJECT / "none")
+    entries, _ = read_entries(catalogue(), catalogue() / "none")
     words = {entry.claim.id: entry.verdict for entry in entries}
     assert words["modern_sink"] == "not tested"
     assert words["modern_no_positions"] == "refuted"

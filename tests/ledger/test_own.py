@@ -117,18 +117,18 @@ def test_the_family_of_committed_verdicts_has_no_sweeps(ledger, verdict, folders
     assert {finding.ledger_wide for finding in entries["pe_unique"].findings} == {"inconclusive"}
 
 
-def test_outside_of_a_checkout_the_packaged_verdicts_are_read(packaged, ledger, verdict):
-    verdict("packaged/study", {CLAIM: "refuted", "theirs": "supported"})
+def test_verdicts_of_a_catalogue_elsewhere_are_read(elsewhere, ledger, verdict):
+    verdict("elsewhere/study", {CLAIM: "refuted", "theirs": "supported"})
     entries = ledger()
     assert (entries[CLAIM].verdict, entries[CLAIM].origin) == ("refuted", "committed")
     assert list(entries)[-1] == "theirs"
 
 
 @pytest.mark.parametrize("name", ["study", "another", "deep/er"])
-def test_an_experiment_that_the_user_keeps_stands_beside_the_packaged(
-    packaged, ledger, verdict, name
+def test_an_experiment_that_the_user_keeps_stands_beside_a_catalogue_elsewhere(
+    elsewhere, ledger, verdict, name
 ):
-    verdict("packaged/study", {CLAIM: "refuted"})
+    verdict("elsewhere/study", {CLAIM: "refuted"})
     verdict(f"experiments/{name}", {CLAIM: "supported", "mine": "supported"}, experiment="study")
     verdict("results/sweeps/study/1", {"mine": "refuted"}, time=900, experiment="study")
     entries = ledger()
@@ -138,16 +138,16 @@ def test_an_experiment_that_the_user_keeps_stands_beside_the_packaged(
     assert words(entries["mine"].beside) == {"your sweep": "refuted"}
 
 
-def test_a_checkout_is_known_by_its_verdicts(packaged, ledger, verdict, folders):
+def test_a_copy_of_a_catalogue_is_known_by_its_verdicts(elsewhere, ledger, verdict, folders):
     verdict("experiments/study", {CLAIM: "refuted"})
-    shutil.copytree(folders / "experiments", packaged)
+    shutil.copytree(folders / "experiments", elsewhere)
     (finding,) = ledger()[CLAIM].findings
     assert finding.origin == "committed"
     assert finding.report.resolve().is_relative_to(folders / "experiments")  # which has the runs
 
 
-def test_a_folder_that_is_given_stands_in_place_of_all_others(packaged, verdict, folders):
-    verdict("packaged/study", {CLAIM: "refuted"})
+def test_a_folder_that_is_given_stands_in_place_of_all_others(elsewhere, verdict, folders):
+    verdict("elsewhere/study", {CLAIM: "refuted"})
     verdict("experiments/study", {CLAIM: "refuted"})
     verdict("given/study", {CLAIM: "supported"})
     entries, _ = read_entries(folders / "given", folders / "results")

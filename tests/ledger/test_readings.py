@@ -4,9 +4,9 @@ from collections import defaultdict
 
 import pytest
 
+from ablate.config.catalogue import catalogue
 from ablate.ledger.claims import read_claims, read_documents, read_readings, read_unasked
 from ablate.ledger.entries import join, read_entries
-from ablate.ledger.places import PROJECT
 from ablate.ledger.text import lines
 from ablate.ledger.verdicts import collect, latest
 
@@ -20,7 +20,7 @@ def asked():
     """The readings that committed verdicts asked, by the claims that documents make."""
     made = {claim.id for claim in read_claims()}
     readings = defaultdict(set)
-    for finding in collect(PROJECT, PROJECT / "none")[0]:
+    for finding in collect(catalogue(), catalogue() / "none")[0]:
         if finding.claim in made:
             readings[finding.claim].add(finding.reading)
     return readings

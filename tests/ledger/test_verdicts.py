@@ -2,11 +2,11 @@
 
 import json
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from ablate.config.catalogue import catalogue
 from ablate.evidence.registration import form, registration_hash
 from ablate.evidence.seal import write_about
 from ablate.ledger.claims import STANDINGS, read_claims, read_standings
@@ -127,7 +127,7 @@ def test_standings_are_those_that_there_are_and_belong_to_claims():
 
 
 def test_no_standing_is_given_twice():
-    text = (files("ablate") / "claims" / "ledger" / "standings.yaml").read_text()
+    text = (catalogue() / "claims" / "standings.yaml").read_text()
     keys = [line.partition(":")[0] for line in text.splitlines() if not line.startswith("#")]
     assert len(keys) == len(set(keys)) == len(read_standings())
 

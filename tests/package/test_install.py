@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import venv
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -93,6 +92,9 @@ class Shifted(Position):
 '''
 
 
+OPTION = "_target_: their_package.shifted.Shifted\n_partial_: true\nby: 0.5\n"
+
+
 @pytest.fixture
 def theirs(tmp_path, small):
     """Words that sweep over a level of somebody else; results/ has what came of it."""
@@ -100,17 +102,17 @@ def theirs(tmp_path, small):
     (tmp_path / "their_package" / "shifted.py").write_text(VARIANT)
     level = tmp_path / "their_conf" / "model" / "position" / "shifted.yaml"
     level.parent.mkdir(parents=True)
-    level.write_text("_target_: their_package.shifted.Shifted\n_partial_: true\nby: 0.5\n")
+    level.write_text(OPTION)
     folder = str(tmp_path / "their_conf")
     return ["--config-dir", folder, *small, "model/position=shifted,none", "-m"]
 
 
-def check_that_theirs_trained(tmp_path):
+def check_that_theirs_trained(tmp_path, module="their_package.shifted"):
     results = [json.loads(p.read_text()) for p in tmp_path.glob("results/runs/*/result.json")]
     assert len(results) == 2
     assert len({result["metrics"]["val/nll"] for result in results}) == 2
     identities = [json.loads(p.read_text()) for p in tmp_path.glob("results/runs/*/identity.json")]
-    assert any("their_package.shifted" in identity["modules"] for identity in identities)
+    assert any(module in identity["modules"] for identity in identities)
 
 
 @pytest.mark.slow
@@ -168,23 +170,38 @@ def test_a_wheel_carries_its_configs(installed, tmp_path, small):
 
 
 @pytest.mark.slow
-def test_a_wheel_carries_the_verdicts_of_the_committed_experiments(installed, tmp_path):
-    with zipfile.ZipFile(installed.wheel) as wheel:
-        names = [name for name in wheel.namelist() if name.startswith("ablate/experiments/")]
-        size = sum(wheel.getinfo(name).compress_size for name in names)
-    kept = {
-        f"ablate/{path.relative_to(ROOT)}"
-        for name in ("*/verdict.json", "*/contest.json", "manifest.jsonl")
-        for path in (ROOT / "experiments").glob(name)
+@pytest.mark.parametrize("name", ["preln_vs_postln", "heads_param_count"])
+def test_an_experiment_of_a_wheel_runs_in_an_empty_folder(installed, tmp_path, small, name):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    few = [*small, "budget.seeds=2", "study.tune=null"] if name == "preln_vs_postln" else []
+    results = [f"paths.results={tmp_path / 'results'}", f"paths.cache={tmp_path / 'cache'}"]
+    words = [f"+experiment={name}", *few, "logger=none", *results, "-m"]
+    done = installed("-m", "ablate", *words, cwd=elsewhere)
+    assert done.returncode == 0, done.stderr
+    (verdict,) = tmp_path.glob(f"results/sweeps/{name}/*/verdict.json")
+    assert json.loads(verdict.read_text())["claims"]
+    shown = installed("-m", "ablate", "ledger", cwd=elsewhere)
+    assert (shown.returncode, shown.stdout) == (0, "") and "[tool.ablate]" in shown.stderr
+
+
+@pytest.mark.slow
+def test_a_catalogue_of_somebody_else_is_used_by_the_console_script(installed, tmp_path, small):
+    """In worker processes, and its code is part of the identity of runs."""
+    files = {
+        "pyproject.toml": '[tool.ablate]\ncatalogue = "their_work"\n',
+        "their_work/first/shifted.py": VARIANT,
+        "their_work/first/conf/model/position/shifted.yaml": OPTION.replace(
+            "their_package", "their_work.first"
+        ),
+        "deeper/notes.txt": "",
     }
-    assert set(names) == kept and size < 1e6
-    claims = json.loads(installed("-m", "ablate", "ledger", "--json", cwd=tmp_path).stdout)
-    here = json.loads(python("-m", "ablate", "ledger", "--json", cwd=ROOT).stdout)
-    states = ("claim", "state", "depends_on")
-    assert [[claim[key] for key in states] for claim in claims] == [
-        [claim[key] for key in states] for claim in here if claim["state_origin"] != "your sweep"
-    ]
-    done = installed("-m", "ablate", "site", "to=pages", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert len(list(tmp_path.glob("pages/claims/*.html"))) == len(claims)
-    assert "pairs of models" in (tmp_path / "pages/how-to-read.html").read_text()
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    script = str(installed.packages / "bin" / "ablate")
+    words = [*small, "model/position=shifted,none", "n_jobs=2", "-m"]
+    for _ in range(2):  # the second finds the results of the first
+        done = installed(script, *words, cwd=tmp_path / "deeper")
+        assert done.returncode == 0, done.stderr
+    check_that_theirs_trained(tmp_path, "their_work.first.shifted")

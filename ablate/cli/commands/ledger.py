@@ -1,4 +1,4 @@
-"""Show the claims that the project's documents make, with the answers of the experiments.
+"""Show the claims of the catalogue, with the answers of the experiments.
 
 Without a filter, print a summary. With words or filters, print the claims that match all of them.
 
@@ -17,7 +17,12 @@ from ablate.cli.parser import FOLDER, Parser, one_of
 if TYPE_CHECKING:
     from ablate.ledger.entries import Entry
 
-EVIDENCE = "folder of verdicts, instead of ./experiments and the verdicts that come with ablate"
+EVIDENCE = "folder of verdicts, instead of the catalogue and ./experiments"
+NO_CATALOGUE = (
+    "no catalogue of claims here: work in a clone of the repository of ablate, whose folder "
+    'experiments is one, or name a folder of yours in pyproject.toml: catalogue = "FOLDER" below '
+    "[tool.ablate]"
+)
 WHOSE = "own: only your sweeps and experiments; committed: without them"
 
 
@@ -50,10 +55,13 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the summary, or the claims that match the filters."""
+    from ablate.config.catalogue import catalogue
     from ablate.ledger.entries import FILTERS, pick, read_entries
     from ablate.ledger.text import summary
 
     entries, warnings = read_entries(arguments.experiments, arguments.results, arguments.only)
+    if catalogue() is None:
+        warnings.insert(0, NO_CATALOGUE)
     for warning in warnings:
         print(f"ablate ledger: {warning}", file=sys.stderr)
     given = {key: value for key, value in vars(arguments).items() if value}
@@ -71,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
                 f"No sweep in {arguments.results} has given a verdict yet: run an experiment "
                 "with -m (scale=smoke gives no verdict)."
             )
-    else:
+    elif entries:
         print("\n".join(summary(entries)))
 
 

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from ablate.cli.parser import FOLDER, PATH, Parser
+from ablate.config.catalogue import evidence_folder
 
 FIRST = "reading the evidence"
 
@@ -22,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "name", metavar="NAME", help="an experiment with evidence: experiments/NAME"
     )
-    parser.add_key("experiments", "folder of evidence", FOLDER, Path("experiments"))
+    parser.add_key("experiments", "folder of evidence", FOLDER, evidence_folder())
     parser.add_key("results", "folder of sweeps", PATH, Path("results"))
 
 
