@@ -112,7 +112,7 @@ def test_every_level_has_a_tiny_instance():
 
 
 def test_every_level_and_no_text_of_people_is_called_artificial():
-    assert {name for name in option_files("data") if is_artificial(name)} == {"toy", *CONFIGS}
+    assert {name for name in option_files("data") if is_artificial([name])} == {"toy", *CONFIGS}
 
 
 def guesser(name):
