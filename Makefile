@@ -32,9 +32,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-# 20 runs of half a minute: five seeds show large effects alone, three show none after Holm
-ablate: $(READY) ## the main experiment with few seeds and one peak rate, to a verdict (ten minutes)
-	$(BIN)/python -m ablate +experiment=preln_vs_postln budget.seeds=5 study.tune=null -m
+ablate: $(READY) ## a first verdict, with a picture (two minutes, after two of installation)
+	$(BIN)/python -m ablate +experiment=first_verdict -m
 
 # a sweep that was interrupted goes on, and one that has ended is only judged again
 experiments: $(READY) ## every committed experiment, to its verdict and report (hours)

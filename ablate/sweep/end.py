@@ -142,6 +142,8 @@ def _print_verdict(console: Console, verdict: Verdict, sweep: Path) -> None:
         console.print(f"\n{warning}", style="bold", soft_wrap=True)
     announce(console, verdict)
     console.print(f"\nreport: {sweep / 'report.md'}", soft_wrap=True)
+    if (picture := sweep / "figures" / "effects.svg").exists():
+        console.print(f"picture: {picture}", soft_wrap=True)
 
 
 def announce(console: Console, verdict: Verdict) -> None:

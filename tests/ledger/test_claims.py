@@ -49,6 +49,7 @@ ADDED = {
     "parameters_of_heads",
     "penalised_beam_of_one_is_greedy",
     "preln_better_in_deep_stack",
+    "preln_faster_without_warmup",
     "postln_needs_warmup",
     "preln_more_stable",
     "preln_needs_no_warmup",

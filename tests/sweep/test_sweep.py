@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,8 @@ def test_a_sweep_ends_in_verdicts_and_a_report(ablate, tmp_path):
     assert not verdict["exploratory"]
     assert (sweep / "report.md").read_text().startswith("# Pre-LN and Post-LN")
     assert len((sweep / "runs.jsonl").read_text().splitlines()) == 8
+    (picture,) = re.findall(r"^picture: (.+)$", done.stdout, re.MULTILINE)
+    assert Path(picture).is_file()
     assert list((tmp_path / "work").iterdir()) == []  # nothing outside paths.results
 
 
