@@ -101,12 +101,3 @@ def test_an_arm_that_only_the_first_row_of_a_run_names_is_refused():
     rows = curves().assign(arm=lambda frame: frame.arm.where(frame.step == 0))
     with pytest.raises(UserError, match="rows that count have no value in arm; .* into every"):
         ablate.compare(rows, **ASKED)
-
-
-def test_steps_to_a_value_are_a_number():
-    rows = curves(8)
-    rows.loc[rows.arm == "a", "loss"] += 0.25
-    headline = ablate.compare(rows, **ASKED, reach=3.5).headline
-    assert headline == "Supported. b has a lower number of steps to loss 3.5 than a, by 2.5."
-    lines = ablate.compare(rows, **ASKED, take="best").trust
-    assert any("lowest loss, which flatters noisy curves, counts." in line for line in lines)
