@@ -351,6 +351,7 @@ class Entry(Question, Answer):
     control_measures: NotRequired[str]
     primary: bool
     arms: list[str]
+    settings: NotRequired[dict[str, list[str]]]  # overrides that no label names, by arm
     learning: NotRequired[Learning]
     short: NotRequired[Short]
 

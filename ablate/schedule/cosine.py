@@ -3,7 +3,8 @@
 Equation: factor(s) = s / warmup up to warmup, then final + (1 - final) (1 + cos(pi t)) / 2 with
     t = (s - warmup) / (steps - warmup).
 Source: arXiv:1608.03983, section 3, equation 5, with one period and no restarts.
-What differs: a warm-up comes before the decay.
+What differs: a warm-up comes before the decay. With final = 0, the factor of the last step is 0, so
+    this step trains nothing, and steps - 1 steps train.
 What to expect: close to inverse square root decay with the same peak learning rate; most of the
     advantage comes from the last steps.
 """

@@ -5,6 +5,7 @@ Equation: factor(s) = s / warmup up to warmup, then 1, and (steps - s) / (decay 
 Source: arXiv:2404.06395, section 4.2 (MiniCPM), where the decay is exponential. arXiv:2405.18392,
     section 3, finds a linear decay over a fifth of the steps best.
 What differs: the decay is linear.
+    The factor of the last step is 0, so this step trains nothing, and steps - 1 steps train.
 What to expect: as good as cosine decay at the last step. Runs of different length are the same
     before the decay, so their first steps need to be trained only once.
 """

@@ -33,6 +33,7 @@ from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Decision
 from ablate.verdict.exact import Exact, TrainedValue
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding, Judged
+from ablate.verdict.settings import other_settings
 from ablate.verdict.sides import names
 
 ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
@@ -124,6 +125,8 @@ def judge(
             "older_cells": older,
             "primary": name_of(claim) == primary,
         }
+        if settings := other_settings(each.finding.sides, evidence.study):
+            entry["settings"] = settings
         judged.append((each.finding, check_cannot(each.finding, entry, evidence)))
     return judged
 

@@ -102,14 +102,19 @@ def graded(status: str, grade: str) -> str:
 def evidence_line(claim: Entry, answer: Answer) -> str:
     """Return the line of evidence below a verdict: estimate, interval, runs and margin.
 
-    For an undecided claim, the line says how many seeds would decide it.
+    For an undecided claim, the line says how many seeds would decide it. Settings by which the arms
+    differ, and which their labels do not name, follow.
 
     Args:
         claim: the claim in verdict.json.
         answer: the same claim, or its result at the short budget of steps.
     """
     line = _evidence(claim, answer)
-    return line[:1].upper() + line[1:]
+    also = (
+        f"The runs with {arm} have {listed(settings)}."
+        for arm, settings in claim.get("settings", {}).items()
+    )
+    return " ".join([line[:1].upper() + line[1:], *also])
 
 
 def _evidence(claim: Entry, answer: Answer) -> str:
