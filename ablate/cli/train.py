@@ -156,7 +156,6 @@ def _announce_single_run(config: DictConfig) -> None:
     if HydraConfig.get().mode == RunMode.RUN and "LOCAL_RANK" not in os.environ:
         if config.variant != BASELINE:
             raise UserError(
-                f"{FACTOR}={config.variant} is an arm of a sweep: add -m, or give the overrides of "
-                "this variant in its place"
+                f"{FACTOR}={config.variant} is an arm of the experiment {config.name}: add -m"
             )
         print(f"This command trains only one run; add -m for the whole experiment {config.name}.")
