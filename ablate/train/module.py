@@ -1,5 +1,6 @@
 """The LightningModule of a run: it calls the components in order and computes nothing itself."""
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -57,6 +58,13 @@ class Training(pl.LightningModule):
         self._fixed: Weights | None = None  # weights that evaluations use after training
         self.gradients = LayerGradients()
         self.sublayers = Sublayers()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Training":
+        """Return a copy that shares the job and the data, for callbacks that average weights."""
+        memo |= {id(shared): shared for shared in (self.job, self.data)}
+        twin = memo[id(self)] = type(self).__new__(type(self))
+        twin.__dict__.update(copy.deepcopy(self.__getstate__(), memo))
+        return twin
 
     @property
     def validation(self) -> Evaluation:

@@ -1,13 +1,18 @@
 """Callbacks that swap weights: one set of weights is validated, tested, stored and evaluated."""
 
+import copy
 import json
+import threading
 from pathlib import Path
 
 import pytest
+import torch
 
 from ablate.config.construct import construct
 from ablate.record import files
 from ablate.train.module import Training
+from ablate.train.prepare import make_model, prepare_data
+from ablate.train.resolve import resolve
 from ablate.train.restore import restore
 from ablate.train.score import score
 
@@ -52,6 +57,17 @@ def test_an_average_that_never_begins_leaves_the_trained_weights(whole):
     late = (*CALLBACKS["swa"][:-1], "+callbacks.mean.swa_epoch_start=99")
     with_callback, plain = whole(*late, *FASTER), whole(*FASTER)
     assert with_callback["metrics"] == plain["metrics"]
+
+
+def test_a_copy_of_a_module_has_weights_of_its_own_and_shares_the_data(compose, small):
+    job = resolve(compose(*small))
+    data = prepare_data(job)
+    data.lock = threading.Lock()  # as that of a trainer of several processes, cannot be copied
+    task = Training(job, make_model(job, data), data)
+    twin = copy.deepcopy(task)
+    assert twin.data is data
+    assert not {id(p) for p in twin.parameters()} & {id(p) for p in task.parameters()}
+    assert all(map(torch.equal, twin.parameters(), task.parameters()))
 
 
 @cases
