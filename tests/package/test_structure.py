@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
+from importlib.util import find_spec
 from pathlib import Path
 
 import grimp
 import pytest
+from hydra.utils import get_object
 
 ABLATE = Path(__file__).parents[2] / "ablate"
 LAB = ABLATE.parent / "lab"
@@ -33,6 +35,18 @@ def test_the_statistics_know_nothing_of_runs_or_files(imports):
         name for module in imports if module.startswith("ablate.stats.") for name in imports[module]
     }
     assert outside == {name for name in outside if name.startswith("ablate.stats.")}
+
+
+def test_names_of_modules_and_classes_in_texts_are_names_of_something():
+    """A name that is out of date would check or leave out nothing, without a word."""
+    from ablate.config import interfaces
+    from ablate.record import identity, source
+
+    named = (interfaces.INTERFACES, interfaces.FACTORIES, interfaces.NAMED)
+    for name in [identity.OVERRIDES, *(name for names in named for name in names.values())]:
+        assert isinstance(get_object(name), type), name
+    for name in (*identity.ENTRY_MODULES, identity.EVALUATE, *source.UNEXECUTED):
+        assert find_spec(name), name
 
 
 @pytest.mark.parametrize("heavy", ["torch", "pytorch_lightning", "hydra", "wandb", "scipy"])

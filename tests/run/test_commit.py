@@ -47,6 +47,21 @@ def test_changed_files_are_told(repository, tmp_path, file):
     assert environment.source_commit() == f"{number}+changes"
 
 
+@pytest.mark.parametrize(
+    ("file", "changed"),
+    [("NAME/probe.py", True), ("conf/new.yaml", True), ("NAME/runs.jsonl", False)],
+)
+def test_changed_code_of_the_catalogue_is_told_and_new_evidence_is_not(
+    repository, tmp_path, monkeypatch, file, changed
+):
+    number = committed(repository)
+    monkeypatch.setattr(environment, "catalogue", lambda: tmp_path / "experiments")
+    path = tmp_path / "experiments" / file
+    path.parent.mkdir(parents=True)
+    path.write_text("a = 1\n")
+    assert environment.source_commit() == number + "+changes" * changed
+
+
 def test_a_package_installed_inside_another_repository_has_no_commit(repository, tmp_path):
     (tmp_path / "notes").touch()
     repository("add", "notes")

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ablate.ledger.text import summary
 
     entries, warnings = read_entries(arguments.experiments, arguments.results, arguments.only)
-    if catalogue() is None:
+    if catalogue() is None and arguments.experiments is None:
         warnings.insert(0, NO_CATALOGUE)
     for warning in warnings:
         print(f"ablate ledger: {warning}", file=sys.stderr)
