@@ -7,7 +7,8 @@ it. A key that the command, an experiment or the component's own file sets is ne
 """
 
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 from hydra._internal.defaults_list import create_defaults_list
 from hydra.core.global_hydra import GlobalHydra
@@ -66,23 +67,34 @@ class Files:
     the config.
     """
 
+    keys_by_file: ClassVar[dict[tuple[str, ...], list[str]]] = {}  # parsing takes a while
+
     def __init__(self, hydra: Any) -> None:
         self.choices = hydra.runtime.choices
         self.main = hydra.job.config_name
         self.words = [*hydra.overrides.hydra, *hydra.overrides.task]
+        self.folders = tuple(str(source.path) for source in hydra.runtime.config_sources)
+
+    @cached_property
+    def parsed(self) -> tuple[Any, Any]:
+        """The parsed overrides, and Hydra's repository of config files."""
         loader: Any = GlobalHydra.instance().config_loader()
         parse = loader._parse_overrides_and_create_caching_repo  # respects hydra.searchpath
-        self.overrides, self.repository = parse(self.main, self.words)
+        overrides, repository = parse(self.main, self.words)
+        return overrides, repository
 
     def keys_of(self, file: str) -> list[str]:
         """Return the keys that a file sets, including the files of its folder on which it is
         based.
         """
-        loaded = self.repository.load_config(file)
-        folder = file.rpartition("/")[0]
-        bases = [entry.path for entry in loaded.defaults_list if hasattr(entry, "path")]
-        keys = [key for b in bases if b != "_self_" for key in self.keys_of(f"{folder}/{b}")]
-        return [*keys, *leaves(loaded.config)]
+        place = (*self.folders, file)
+        if place not in self.keys_by_file:
+            loaded = self.parsed[1].load_config(file)
+            folder = file.rpartition("/")[0]
+            bases = [entry.path for entry in loaded.defaults_list if hasattr(entry, "path")]
+            keys = [key for b in bases if b != "_self_" for key in self.keys_of(f"{folder}/{b}")]
+            self.keys_by_file[place] = [*keys, *leaves(loaded.config)]
+        return self.keys_by_file[place]
 
     def has_option_with(self, key: str) -> bool:
         """Return whether the option that was chosen for the node of a key sets this key itself."""
@@ -96,9 +108,11 @@ class Files:
     def keys_set(self) -> Iterator[str]:
         """Yield every key that the command or a file sets, except the files of scales."""
         yield from (word.lstrip("+~").partition("=")[0] for word in self.words)
-        for entry in create_defaults_list(
-            self.repository, self.main, self.overrides, prepend_hydra=True, skip_missing=True
-        ).defaults:
+        overrides, repository = self.parsed
+        chosen = create_defaults_list(
+            repository, self.main, overrides, prepend_hydra=True, skip_missing=True
+        )
+        for entry in chosen.defaults:
             if not str(entry.config_path).startswith((f"{GROUP}/", "hydra/", "schema")):
-                keys = leaves(self.repository.load_config(entry.config_path).config)
+                keys = leaves(repository.load_config(entry.config_path).config)
                 yield from (f"{entry.package}.{key}".lstrip(".") for key in keys)
