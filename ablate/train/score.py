@@ -16,7 +16,7 @@ from ablate.train.restore import Restored
 
 
 def score(run: Restored, corpus: Corpus, split: str, cache_dir: str) -> dict[str, float]:
-    """Return every metric that a test of the run on this split would compute, by name.
+    """Return every metric that the task computes in a test of the run on this split, by name.
 
     The vocabulary, the batches, the random draws of the task, the precision and the decoding search
     are those of the run.
