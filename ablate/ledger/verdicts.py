@@ -38,7 +38,6 @@ from ablate.verdict.decision import (
     was_trained,
 )
 from ablate.verdict.replication import Replication, asked_again, read_contest
-from ablate.words.answer import evidence_line
 
 VERDICTS = (SUPPORTED, REFUTED, INCONCLUSIVE)
 Pairs = tuple[tuple[str, str], ...]
@@ -239,6 +238,8 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
 
 def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
     """Return a verdict without its report, its origin and its replication."""
+    from ablate.words.answer import evidence_line  # imports scipy
+
     if claim["verdict"] not in VERDICTS:
         raise ValueError(claim["verdict"])
     conditions = dict(_conditions(claim))
