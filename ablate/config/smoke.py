@@ -14,6 +14,7 @@ import yaml
 
 from ablate.errors import UserError
 
+Tree = dict[str, Any]  # the content of a YAML file
 SMOKE = "smoke"
 SEEDS = "budget.seeds"
 FOLDER = "--config-dir"
@@ -64,7 +65,7 @@ def _folders(words: Sequence[str]) -> list[Path]:
     return [CONF, *catalogue_folders(), *map(Path, config_folders(given, words))]
 
 
-def _read(group: str, option: str, folders: Sequence[Path]) -> dict[str, Any]:
+def _read(group: str, option: str, folders: Sequence[Path]) -> Tree:
     """Return the content of the file of an option; {} if there is no such file."""
     paths = (folder / group / f"{option}.yaml" for folder in folders)
     path = next((path for path in paths if option and path.is_file()), None)
@@ -72,7 +73,7 @@ def _read(group: str, option: str, folders: Sequence[Path]) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _chosen(file: dict[str, Any], group: str) -> Iterator[str]:
+def _chosen(file: Tree, group: str) -> Iterator[str]:
     """Yield the options of a group that the defaults of a file choose."""
     for entry in file.get("defaults") or ():
         for key, option in entry.items() if isinstance(entry, dict) else ():
@@ -87,7 +88,7 @@ def _sets_task(scale: str, folders: Sequence[Path]) -> bool:
     return any(_chosen(file, "task")) or any(_sets_task(base, folders) for base in bases)
 
 
-def _numbers(smoke: dict[str, Any], experiment: dict[str, Any]) -> dict[str, Any]:
+def _numbers(smoke: Tree, experiment: Tree) -> Tree:
     """Return the numbers of a smoke test by key, except those that the experiment varies."""
     numbers = {f"{group}.{k}": x for group in ("budget", "batch") for k, x in smoke[group].items()}
     if "short" in experiment.get("budget", {}):

@@ -162,9 +162,9 @@ def _refusal(key: str, words: Words, why: str) -> UserError:
         *LIBRARIES,
         *sys.stdlib_module_names,
     )
-    own = f"if you wrote the package {package}, add trust={package}, which runs its code; "
+    advice = f"if you wrote the package {package}, add trust={package}, which runs its code; "
     return UserError(
         f"{key} has {settings}, {why}, so it is refused: "
-        f"{own if why == UNTRUSTED and may_be_of_user else ''}"
+        f"{advice if why == UNTRUSTED and may_be_of_user else ''}"
         f"{key} allows {', '.join(allowed) or 'no class'}"
     )

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
@@ -42,7 +42,7 @@ from ablate.evidence.questions import (
     rule,
 )
 from ablate.evidence.tuned import with_tried_values
-from ablate.evidence.types import Asked, Claim, Levels, Reason, Run, Study, reason
+from ablate.evidence.types import Asked, Claim, Levels, Reason, Run, Study, Values, reason
 from ablate.phrases import name_of
 from ablate.record.label import key, run_key
 
@@ -344,7 +344,7 @@ def _read(sweep: Sweep, results: Path) -> Evidence | None:
         return None
 
 
-def _names(sweep: Sweep) -> dict[str, Any]:
+def _names(sweep: Sweep) -> Values:
     """Return the name, the day and the number of seeds of a sweep."""
     day = f"{datetime.fromtimestamp(sweep.time, UTC):%Y-%m-%d}"
     return {"sweep": sweep.name, "day": day, "seeds": len(sweep.seeds)}

@@ -20,6 +20,7 @@ from ablate.config.study import Tune as Tune
 from ablate.record.types import Metrics
 from ablate.record.types import Tuned as Tuned
 
+Values = dict[str, Any]  # of a reason, by name
 Status = Literal["supported", "refuted", "inconclusive"]
 Grade = Literal[
     "", "direction only", "large enough to matter", "too small to matter", "the other way round"
@@ -34,7 +35,7 @@ class Reason(TypedDict):
     """A reason as data: a code, and the values with which ablate.words writes the sentence."""
 
     code: str
-    values: dict[str, Any]
+    values: Values
 
 
 class Caveat(Reason):

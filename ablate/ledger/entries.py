@@ -298,6 +298,6 @@ def _plain(name: str) -> str:
 
 
 def _text(entry: Entry) -> str:
-    texts = [*astuple(entry.claim), *(finding.sentence for finding in entry.findings)]
+    texts = [*astuple(entry.claim), *(finding.statement for finding in entry.findings)]
     texts += astuple(entry.standing) if entry.standing else ()
     return "\n".join(texts).lower()

@@ -26,7 +26,6 @@ VERDICT: dict[str, Callable[[Finding], object]] = {
     "stated_at": lambda finding: finding.asked.at if finding.asked else "",
     "remark": lambda finding: finding.asked.remark if finding.asked else "",
     "tested_as": attrgetter("statement"),
-    "sentence": attrgetter("sentence"),
     "folder": lambda finding: str(finding.report.parent),
 }
 # the columns of a claim, with the value of each

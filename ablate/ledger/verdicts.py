@@ -72,7 +72,6 @@ class Finding:
     metric: str
     effect: float | None  # None if the verdict has none, for example if an arm never learned
     interval: tuple[float, float] | None
-    sentence: str
     exploratory: bool
     experiment: str
     data: tuple[str, ...]  # the corpora
@@ -238,8 +237,6 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
 
 def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
     """Return a verdict without its report, its origin and its replication."""
-    from ablate.words.answer import evidence_line  # imports scipy
-
     if claim["verdict"] not in VERDICTS:
         raise ValueError(claim["verdict"])
     conditions = dict(_conditions(claim))
@@ -257,7 +254,6 @@ def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
         interval=(float(ends[0]), float(ends[1])) if (ends := claim.get("interval")) else None,
         data=tuple(map(str, each_of(regime["data"]))),
         model=_text(regime["model"]),
-        sentence=evidence_line(claim, claim),
         exploratory=departed or bool(claim.get("exploratory", whole.get("exploratory", False))),
         experiment=str(whole["experiment"]),
         steps=steps_of_claim(claim, whole),

@@ -15,7 +15,7 @@ from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE, Replication, asked_again
 from ablate.words.answer import bounds, evidence_line, opening
 from ablate.words.effect import effect_text
-from ablate.words.reasons import caveat
+from ablate.words.reasons import caveat_text
 
 # cased BLEU (13a) below which translations of real text are too poor to compare arms
 READABLE = 8.0
@@ -54,7 +54,7 @@ def content(
         "regime": regime(verdict),
         "openings": [opening(claim, claim) for claim in every],
         "evidence_lines": [evidence_line(claim, claim) for claim in every],
-        "caveats": [caveat(found) for found in verdict["caveats"]],
+        "caveats": [caveat_text(caveat) for caveat in verdict["caveats"]],
         "interpretations": [interpretation(claim, every) for claim in every],
         "early": [opening(claim, claim.get("short", claim)) for claim in every],
         "early_lines": [evidence_line(claim, claim.get("short", claim)) for claim in every],

@@ -20,7 +20,7 @@ from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import Replication, asked_again, read_contest
 from ablate.verdict.sides import has
 from ablate.words.answer import bounds
-from ablate.words.reasons import caveat
+from ablate.words.reasons import caveat_text
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Source:
     @property
     def caveats(self) -> list[str]:
         """Sentences on the limits of the experiment's verdicts."""
-        return [caveat(found) for found in self.verdict["caveats"]]
+        return [caveat_text(caveat) for caveat in self.verdict["caveats"]]
 
     @property
     def tuned(self) -> str:

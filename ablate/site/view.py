@@ -19,7 +19,7 @@ from ablate.site.model import Site
 from ablate.site.source import Source
 from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED, is_exact, was_trained
 from ablate.verdict.kind import KINDS
-from ablate.words.answer import opening
+from ablate.words.answer import evidence_line, opening
 from ablate.words.effect import is_exponent, unit_of
 from ablate.words.reasons import sentence
 
@@ -87,6 +87,11 @@ class View:
         return changes(self.claim, self.source.per_seed(self.claim)) if self.claim else []
 
     @property
+    def sentence(self) -> str:
+        """The line of evidence of this verdict; "" if the verdict cannot be read."""
+        return evidence_line(self.claim, self.claim) if self.claim else ""
+
+    @property
     def details(self) -> dict[str, str]:
         """The numbers of this verdict as text, by name."""
         return details(self.claim, self.claim) if self.claim else {}
@@ -97,8 +102,8 @@ class View:
         if self.claim is None:
             return self.source.caveats
         number = number_of(self.source.entries)[name_of(self.claim)]
-        found = self.source.verdict["caveats"]
-        return [sentence(each) for each in found if number in (each["claims"] or [number])]
+        caveats = self.source.verdict["caveats"]
+        return [sentence(each) for each in caveats if number in (each["claims"] or [number])]
 
     @property
     def cost(self) -> str:

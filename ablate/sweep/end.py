@@ -150,7 +150,7 @@ def announce(console: Console, verdict: Verdict) -> None:
     """Print the verdict of every claim, the setting to which it applies, and all caveats."""
     from ablate.report.content import regime
     from ablate.words.answer import bounds, evidence_line
-    from ablate.words.reasons import caveat
+    from ablate.words.reasons import caveat_text
 
     for claim in verdict["claims"]:
         reading = interpretation(claim, verdict["claims"])
@@ -164,8 +164,8 @@ def announce(console: Console, verdict: Verdict) -> None:
             console.print(when, _headed(claim, short), line, sep="", soft_wrap=True)
     console.print(f"\n{bounds(verdict)}", soft_wrap=True)
     console.print(f"Setting: {regime(verdict)}.", soft_wrap=True)
-    for found in verdict["caveats"]:
-        console.print(f"- {caveat(found)}", soft_wrap=True)
+    for caveat in verdict["caveats"]:
+        console.print(f"- {caveat_text(caveat)}", soft_wrap=True)
 
 
 def _headed(claim: Entry, answer: Answer, still: Sequence[str] = ()) -> Text:

@@ -16,7 +16,7 @@ from ablate.evidence.looks import differ_in_code, planned_looks
 from ablate.evidence.outcome import NOT_LEARNED, value
 from ablate.evidence.table import by_label, steps_of
 from ablate.evidence.tuned import ordered, tried
-from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, reason
+from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, reason
 from ablate.phrases import name_of, number_of
 from ablate.stats.ties import above
 from ablate.verdict.budgets import WITHOUT
@@ -154,7 +154,7 @@ def _of_tuned_values(
             yield reason("tuned_apart", key=tuned_key, metric=metric, arms=wide)
 
 
-def _means_by_value(runs: list[Run], metric: str) -> list[dict[str, Any]]:
+def _means_by_value(runs: list[Run], metric: str) -> list[Values]:
     """Return the mean of a metric for each tuned value that at least two runs have. Runs that
     learned nothing are left out.
     """
@@ -169,7 +169,7 @@ def _means_by_value(runs: list[Run], metric: str) -> list[dict[str, Any]]:
     ]
 
 
-def _are_apart(means: list[dict[str, Any]], margin: float) -> bool:
+def _are_apart(means: list[Values], margin: float) -> bool:
     """Return whether the largest and the smallest mean differ by more than the margin."""
     scores = [each["mean"] for each in means]
     low, high = min(scores, default=0.0), max(scores, default=0.0)

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import mean
-from typing import Any
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.outcome import value
 from ablate.evidence.table import by_label
-from ablate.evidence.types import Entry, Reason, Run, reason
+from ablate.evidence.types import Entry, Reason, Run, Values, reason
 from ablate.verdict.contrast import asked_of
 from ablate.verdict.judge import seen_noise
 from ablate.verdict.kind.base import Finding
@@ -26,7 +25,7 @@ def of_sizes(finding: Finding, _: Entry, evidence: Evidence) -> Iterator[Reason]
     step = 1 if finding.claim["kind"] == "trend" else 2  # a trend compares neighbouring levels
     arms = zip(finding.sides[::step], finding.sides[1::step], strict=False)
     compared = (sorted(pair, key=_size) for first, second in arms for pair in pairs(first, second))
-    sizes: list[dict[str, Any]] = []
+    sizes: list[Values] = []
     for each in (_sizes(pair, names) for pair in compared):
         if each and each not in sizes:
             sizes.append(each)
@@ -34,7 +33,7 @@ def of_sizes(finding: Finding, _: Entry, evidence: Evidence) -> Iterator[Reason]
         yield reason("sizes_differ", arms=sizes)
 
 
-def _sizes(pair: Sequence[Run], names: Mapping[str, str]) -> dict[str, Any]:
+def _sizes(pair: Sequence[Run], names: Mapping[str, str]) -> Values:
     """Return the larger and the smaller number of parameters, each with the name of its arm; {} if
     the numbers are nearly equal.
     """

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ablate.evidence.folder import Evidence
-from ablate.evidence.types import Cases, Claim, Question, Registration, Run
+from ablate.evidence.types import Cases, Claim, Question, Registration, Run, Values
 from ablate.phrases import name_of
 from ablate.progress import track
 from ablate.stats.estimate import Estimate
@@ -191,13 +191,13 @@ def _result(decided: Decided, undecided: int, evidence: Evidence) -> Any:
     return entry | _counts(finding) | _of_test(finding, evidence)
 
 
-def _counts(finding: Finding) -> dict[str, Any]:
+def _counts(finding: Finding) -> Values:
     """Return the numbers of sentences, runs and cases of a claim, as fields of verdict.json.
 
     Only the fields that apply to the claim are returned.
     """
     estimate, cases = finding.result, finding.cases
-    entry: dict[str, Any] = {}
+    entry: Values = {}
     if isinstance(estimate, Estimate) and estimate.sentences and estimate.units == "sentences":
         entry["sentences"] = estimate.sentences
     if isinstance(estimate, Rates):
@@ -225,10 +225,10 @@ def _counts(finding: Finding) -> dict[str, Any]:
     return entry
 
 
-def _of_test(finding: Finding, evidence: Evidence) -> dict[str, Any]:
+def _of_test(finding: Finding, evidence: Evidence) -> Values:
     """Return the fields of verdict.json on the test of a claim; {} for an exact claim."""
     estimate, claim, kind = finding.result, finding.claim, kind_of(finding.claim)
-    entry: dict[str, Any] = {}
+    entry: Values = {}
     if finding.problem:
         entry["problem"] = finding.problem
     if (noise := seen_noise(finding)) is not None:

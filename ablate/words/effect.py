@@ -1,6 +1,6 @@
 """Write the evidence on a statistical claim: the effect, its interval, the runs and the margin."""
 
-from typing import Any, cast
+from typing import cast
 
 from ablate.config.labels import MEASURED, factor_label
 from ablate.evidence.questions import shared_levels
@@ -135,7 +135,7 @@ def _effect(claim: Entry, answer: Answer) -> str:
         f", {sentences:,} sentences" if sentences else ""
     )
     value = unit.say(direction(claim) * effect, sign=True)
-    fields: dict[str, Any] = {
+    fields = {
         "beside": f"({interval_text(ends, level, unit, direction(claim))}; {runs})",
         "change": _change(claim, effect),
         "value": value,

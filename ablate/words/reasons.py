@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label, texts_of_task
-from ablate.evidence.types import Caveat, Failures, Reason
+from ablate.evidence.types import Caveat, Failures, Reason, Values
 from ablate.metric.table import metric_in_words, metric_of
 from ablate.phrases import claims_numbered, counted, grouped, in_sentence, listed, quoted, ranges
 from ablate.stats.false_rates import CLUSTERED, FEW, HIDDEN, SKEWED
 from ablate.verdict.stages import FUTILE
 from ablate.verdict.study_checks import COUNTED
 
-Values = Any  # the values of a reason, by name
 EXPLORATORY = "its verdicts are therefore exploratory"
 FAILED_TO_LEARN = "failed to learn (they diverged or stayed near chance)"
 NOISE = {  # the simulations in which the rate of wrong answers was measured
@@ -120,15 +119,15 @@ TEMPLATES = {
 }
 
 
-def caveat(found: Caveat) -> str:
+def caveat_text(caveat: Caveat) -> str:
     """Return a caveat as a sentence, after the numbers of its claims, such as "Claims 1 and 3:"."""
-    subject = f"{claims_numbered(found['claims'])}: " if found["claims"] else ""
-    return f"{subject}{sentence(found)}"
+    subject = f"{claims_numbered(caveat['claims'])}: " if caveat["claims"] else ""
+    return f"{subject}{sentence(caveat)}"
 
 
-def sentence(found: Reason) -> str:
+def sentence(reason: Reason) -> str:
     """Return the sentence (for a reason: the clause) of a code with its values."""
-    code, values = found["code"], found["values"]
+    code, values = reason["code"], reason["values"]
     added = FIELDS[code](values) if code in FIELDS else {}
     return TEMPLATES[code].format_map({**values, **added})
 
@@ -147,8 +146,8 @@ def _failures(counts: Mapping[str, list[int]]) -> str:
         return ""
     (worst, (runs, of)), *rest = arms
     first = f"{runs} of {of} runs with {quoted(worst)} {FAILED_TO_LEARN}"
-    others = listed([f"{n} of {m} with {quoted(arm)}" for arm, (n, m) in rest])
-    return f"{first}, against {others}" if others else first
+    rates = listed([f"{n} of {m} with {quoted(arm)}" for arm, (n, m) in rest])
+    return f"{first}, against {rates}" if rest else first
 
 
 def _changes(changes: Iterable[Any]) -> str:
@@ -200,7 +199,7 @@ def _named(v: Values) -> dict[str, str]:
     return {"metric": metric_in_words(v["metric"], v.get("measures")).name}
 
 
-FIELDS: dict[str, Callable[[Values], dict[str, Any]]] = {
+FIELDS: dict[str, Callable[[Values], Values]] = {
     "study_changed": lambda v: {"changes": _changes(v["changes"])},
     "runs_of_other_study": lambda v: {
         "runs": counted(len(v["cells"]), "run"),

@@ -118,7 +118,6 @@ def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Fi
         metric="test/bleu",
         effect=effect.effect,
         interval=effect.interval(1 - ALPHA) if steps == BUDGETS[-1] else None,
-        sentence="",
         exploratory=False,
         experiment=f"study {number}",
         data=("multi30k",),

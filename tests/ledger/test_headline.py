@@ -26,7 +26,6 @@ FINDING = Finding(
     metric="test/bleu",
     effect=0.0,
     interval=None,
-    sentence="",
     exploratory=False,
     experiment="study",
     data=("toy",),

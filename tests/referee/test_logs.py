@@ -38,8 +38,8 @@ def test_what_tensorboard_drops_after_a_restart_does_not_count(tmp_path):
             writer.add_scalar("test/loss", 0.1, 90)
         with SummaryWriter(folder, purge_step=50, filename_suffix=".again") as writer:
             writer.add_scalar("val/loss", 2.0 + shift, 60)
-        own = EventAccumulator(str(folder), {"scalars": 0, "tensors": 0}).Reload()
-        assert [event.step for event in own.Scalars("val/loss")] == [0, 10, 20, 30, 40, 60]
+        reader = EventAccumulator(str(folder), {"scalars": 0, "tensors": 0}).Reload()
+        assert [event.step for event in reader.Scalars("val/loss")] == [0, 10, 20, 30, 40, 60]
     table = source.read(tmp_path)
     assert table.numbers("val/loss", "metric").tolist() == pytest.approx([2.0, 2.1])
     assert "test/loss" not in table.columns

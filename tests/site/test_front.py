@@ -70,7 +70,7 @@ def test_the_numbers_of_an_answer_stand_in_the_evidence(site):
     checked = 0
     for asked in questions(site):
         evidence = " ".join(
-            view.finding.sentence for entry, _ in asked.claims for view in views(entry, site)
+            view.sentence for entry, _ in asked.claims for view in views(entry, site)
         )
         for number in numbers.findall(asked.question.answer):
             assert re.search(rf"(?<![\d.]){number}(?!\d)", evidence), (asked.question.text, number)

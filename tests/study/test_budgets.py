@@ -381,6 +381,6 @@ def test_a_rate_that_was_tuned_in_a_shorter_training_is_a_caveat(at_both):
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
     tuned = [run | {"tuned": {"value": 0.2}} for run in both.runs]
     made = replace(both, runs=tuned, study=both.study | {"tune": tune})
-    found = codes(conclude(made))["tuned_short"]
-    assert (found["short"], found["steps"]) == (600, 2400)
+    caveat_values = codes(conclude(made))["tuned_short"]
+    assert (caveat_values["short"], caveat_values["steps"]) == (600, 2400)
     assert "tuned_short" not in codes(conclude(both))

@@ -258,8 +258,8 @@ def test_the_whole_is_plain_data_and_the_same_twice(claim, translated, run, evid
     assert plain == conclusion == conclude(of)
     form().validate_python(plain)
     assert (conclusion["runs"], conclusion["failed_runs"], conclusion["reused_runs"]) == (7, 1, 0)
-    found = [(caveat["code"], caveat["values"]) for caveat in conclusion["caveats"]]
-    assert found[:4] == [
+    caveat_values = [(caveat["code"], caveat["values"]) for caveat in conclusion["caveats"]]
+    assert caveat_values[:4] == [
         ("stated", {"text": "the data are one choice"}),
         ("stated", {"text": "only one learning rate was tried"}),
         ("runs_failed", {"cells": [8]}),
@@ -294,12 +294,12 @@ def test_an_arm_made_with_different_code_is_a_caveat(claim, arms, evidence, code
     coded = [run | ({"code": x} if x else {}) for run, x in zip(runs, codes, strict=True)]
     kinds = {"screening": coded} if tuning else {"runs": coded}
     plain = evidence(runs, claim())
-    found = [
+    caveat_values = [
         caveat["values"]
         for caveat in conclude(replace(plain, **kinds))["caveats"]
         if caveat["code"] == "code_differs"
     ]
-    assert found == [{"arms": ["Pre-LN"]}] * mixed
+    assert caveat_values == [{"arms": ["Pre-LN"]}] * mixed
 
 
 def test_older_runs_of_several_sweeps_that_do_not_record_their_code_are_a_caveat(
@@ -329,8 +329,8 @@ def tuned(arms, claim, evidence):
         chosen = {"pre_ln": pre, "post_ln": post}
         runs = [run | {"tuned": {"value": chosen[run["arm"]]}} for run in arms(*CLOSE)]
         tune = {"key": "optimizer.lr", "values": list(values), "seeds": [901]}
-        found = codes(conclude(evidence(runs, claim(), tune=tune))).get("best_at_end")
-        return found and ([*found["largest"]], [*found["smallest"]])
+        caveat_values = codes(conclude(evidence(runs, claim(), tune=tune))).get("best_at_end")
+        return caveat_values and ([*caveat_values["largest"]], [*caveat_values["smallest"]])
 
     return make
 
@@ -347,8 +347,8 @@ def test_replicates_at_an_end_of_what_was_tried_are_counted(arms, claim, evidenc
     runs = [run | {"tuned": {"value": 0.4 if run["seed"] else 0.2}} for run in arms(*CLOSE)]
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4], "seeds": [901]}
     of = len(runs) // 2
-    found = codes(conclude(evidence(runs, claim(), tune=tune)))["best_at_end"]
-    assert found["largest"] == {"Pre-LN": [of - 1, of], "Post-LN": [of - 1, of]}
+    caveat_values = codes(conclude(evidence(runs, claim(), tune=tune)))["best_at_end"]
+    assert caveat_values["largest"] == {"Pre-LN": [of - 1, of], "Post-LN": [of - 1, of]}
 
 
 @pytest.mark.parametrize(
@@ -361,15 +361,15 @@ def test_seeds_with_different_tuned_values_are_a_caveat(
 ):
     runs = [run | {"tuned": {"value": values[run["seed"]]}} for run in arms(*CLOSE)]
     tune = {"key": "optimizer.lr", "values": [0.1, 0.2, 0.4, 0.8], "seeds": [901]}
-    found = codes(conclude(evidence(runs, claim(margin=margin), tune=tune)))
-    assert ("tuned_apart" in found) == named
+    caveat_values = codes(conclude(evidence(runs, claim(margin=margin), tune=tune)))
+    assert ("tuned_apart" in caveat_values) == named
     if named:
-        low, high = found["tuned_apart"]["arms"]["Pre-LN"]
+        low, high = caveat_values["tuned_apart"]["arms"]["Pre-LN"]
         assert (low["value"], low["runs"], low["mean"]) == (0.2, 2, pytest.approx(30.6))
         assert high["mean"] == pytest.approx(32.55)
     runs[3] |= {"status": "collapsed"}  # a run that did not learn says nothing about a rate
-    found = codes(conclude(evidence(runs, claim(margin=margin), tune=tune)))
-    assert "Pre-LN" not in found.get("tuned_apart", {"arms": {}})["arms"]
+    caveat_values = codes(conclude(evidence(runs, claim(margin=margin), tune=tune)))
+    assert "Pre-LN" not in caveat_values.get("tuned_apart", {"arms": {}})["arms"]
 
 
 def test_a_tuned_run_whose_metric_is_not_finite_is_left_out(claim, arms, evidence):
@@ -400,8 +400,8 @@ def test_a_trend_sets_every_level_against_the_next(claim, run, evidence):
         for seed in range(2)
     ]
     asked = claim(kind="trend", over="n", treatment={}, baseline={})
-    found = codes(conclude(evidence(runs, asked, factors=["n"])))["sizes_differ"]
-    assert found["arms"] == [{"larger": ["n 2", 1500], "smaller": ["n 1", 1000]}]
+    caveat_values = codes(conclude(evidence(runs, asked, factors=["n"])))["sizes_differ"]
+    assert caveat_values["arms"] == [{"larger": ["n 2", 1500], "smaller": ["n 1", 1000]}]
 
 
 @pytest.mark.parametrize(
@@ -421,9 +421,11 @@ def test_a_trend_names_neighbouring_levels_against_its_slope(claim, run, evidenc
     ]
     asked = claim(kind="trend", over="n", better="lower", treatment={}, baseline={})
     caveats = conclude(evidence(runs, asked, factors=["n"]))["caveats"]
-    found = [caveat["values"] for caveat in caveats if caveat["code"] == "trend_reverses"]
-    assert [(v["from"], v["to"]) for v in found] == [({"n": a}, {"n": b}) for a, b, _ in turns]
-    assert [v["change"] for v in found] == pytest.approx([change for *_, change in turns])
+    caveat_values = [caveat["values"] for caveat in caveats if caveat["code"] == "trend_reverses"]
+    assert [(v["from"], v["to"]) for v in caveat_values] == [
+        ({"n": a}, {"n": b}) for a, b, _ in turns
+    ]
+    assert [v["change"] for v in caveat_values] == pytest.approx([change for *_, change in turns])
 
 
 def test_a_difference_of_trends_names_no_neighbouring_levels(claim, run, evidence):

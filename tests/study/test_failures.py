@@ -47,7 +47,9 @@ def test_a_caveat_names_the_runs_whose_seeds_are_left_out(claim, run, evidence, 
     runs += [run(POST, seed, **{"test/bleu": 0.1 if seed < failed else 30.0}) for seed in range(12)]
     verdict = conclude(evidence(runs, claim(metric="test/bleu")))
     named = [
-        found["values"] for found in verdict["caveats"] if found["code"] == "failures_left_out"
+        caveat_values["values"]
+        for caveat_values in verdict["caveats"]
+        if caveat_values["code"] == "failures_left_out"
     ]
     assert named == [{"arms": {"Pre-LN": [0, 12], "Post-LN": [1, 12]}}] * shown
 

@@ -69,9 +69,9 @@ def test_an_undecided_variant_is_not_said_to_be_stopped(screen):
     part.registration["asked"] = {}
     verdict = conclude(part)
     assert [claim["verdict"] for claim in verdict["claims"]] == ["inconclusive"]
-    found = {caveat["code"]: caveat["values"] for caveat in verdict["caveats"]}
-    assert "stopped_early" not in found
-    assert found["seeds_missing"] == {"planned": 10, "ended": 5}
+    caveat_values = {caveat["code"]: caveat["values"] for caveat in verdict["caveats"]}
+    assert "stopped_early" not in caveat_values
+    assert caveat_values["seeds_missing"] == {"planned": 10, "ended": 5}
 
 
 def test_a_replication_answers_the_claims_that_were_judged(screen):

@@ -196,8 +196,8 @@ def test_a_verdict_says_how_often_such_verdicts_are_false(
 ):
     post = (np.arange(seeds) % 3 * 0.1).tolist()
     conclusion = conclude(evidence(arms(pre, post), claim(), seeds=seeds))
-    (found,) = (caveat for caveat in conclusion["caveats"] if caveat["code"] == "noise")
-    assert found["values"]["reason"] == reason
+    (caveat_values,) = (caveat for caveat in conclusion["caveats"] if caveat["code"] == "noise")
+    assert caveat_values["values"]["reason"] == reason
     assert conclusion["claims"][0]["false_rate"] > 0.025
 
 

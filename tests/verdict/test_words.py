@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ablate
-from ablate.words.reasons import TEMPLATES, caveat
+from ablate.words.reasons import TEMPLATES, caveat_text
 
 ROOT = Path(__file__).resolve().parents[2]
 ARMS = {"Pre-LN": {"budget.steps": 100}, "Post-LN": {"budget.steps": 200}}
@@ -78,7 +78,7 @@ VALUES = {  # values with which the template of each code is rendered
 @pytest.mark.parametrize("code", TEMPLATES)
 def test_every_template_is_rendered_with_its_values(code):
     values = VALUES[code]
-    text = caveat({"code": code, "values": values, "claims": [1, 3]})
+    text = caveat_text({"code": code, "values": values, "claims": [1, 3]})
     assert len(text) > 20 and "{" not in text and "None" not in text
     for number in (value for value in values.values() if isinstance(value, int) and value > 1):
         assert str(number) in text
@@ -101,5 +101,5 @@ def test_every_code_that_is_given_has_a_template():
 
 def test_every_caveat_of_a_committed_verdict_has_a_sentence():
     for path in sorted(ROOT.glob("experiments/*/verdict.json")):
-        for found in json.loads(path.read_text(encoding="utf-8"))["caveats"]:
-            assert caveat(found)
+        for caveat in json.loads(path.read_text(encoding="utf-8"))["caveats"]:
+            assert caveat_text(caveat)
