@@ -90,9 +90,7 @@ def test_the_help_begins_with_what_users_need(command):
     assert commands == [name for members in GROUPS.values() for name in members]
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["--version"], ["judge", "--help"], ["ledger"]]
-)
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["judge", "--help"], ["ledger"]])
 def test_what_needs_no_model_imports_nothing_heavy(words):
     code = IMPORTED.format(heavy=set(HEAVY), words=words)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
