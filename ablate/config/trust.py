@@ -23,7 +23,8 @@ from ablate.config.location import CONF
 from ablate.errors import UserError
 
 UNTRUSTED = "which is not trusted"
-LIBRARIES = ("ablate", "torch", "pytorch_lightning")  # these packages are never the user's own
+# packages that are never the user's own
+LIBRARIES = {"ablate", "torch", "pytorch_lightning", *sys.stdlib_module_names}
 Words = dict[str, object]  # keys that Hydra's instantiate interprets: _target_, _partial_, ...
 
 
@@ -158,13 +159,8 @@ def _refusal(key: str, words: Words, why: str) -> UserError:
     settings = " and ".join(f"{name}={value!r}" for name, value in words.items())
     allowed = dict.fromkeys(str(level["_target_"]) for level in _levels(key))
     package = str(words.get("_target_", "")).partition(".")[0]
-    may_be_of_user = package.isidentifier() and package not in (
-        *LIBRARIES,
-        *sys.stdlib_module_names,
-    )
-    advice = f"if you wrote the package {package}, add trust={package}, which runs its code; "
-    return UserError(
-        f"{key} has {settings}, {why}, so it is refused: "
-        f"{advice if why == UNTRUSTED and may_be_of_user else ''}"
-        f"{key} allows {', '.join(allowed) or 'no class'}"
-    )
+    hint = ""
+    if why == UNTRUSTED and package.isidentifier() and package not in LIBRARIES:
+        hint = f"if you wrote the package {package}, add trust={package}, which runs its code; "
+    names = ", ".join(allowed) or "no class"
+    return UserError(f"{key} has {settings}, {why}, so it is refused: {hint}{key} allows {names}")
