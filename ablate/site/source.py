@@ -1,7 +1,6 @@
 """Read the folder of an experiment (verdict, report and results) for the site."""
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +9,6 @@ from ablate.config.labels import Title, experiment_title, option_label
 from ablate.data.text import read_text
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.form import check_form
 from ablate.evidence.seal import ABOUT
 from ablate.evidence.types import Entry, Question, Verdict
 from ablate.ledger.places import COMMITTED
@@ -39,7 +37,6 @@ class Source:
     pages: dict[str, str] = field(default_factory=dict)  # further Markdown pages by name
     contest: list[Replication] = field(default_factory=list)  # replications of the verdicts
     origin: str = COMMITTED
-    well_formed: bool = True  # whether the entries of verdict.json have all required fields
 
     @property
     def name(self) -> str:
@@ -67,7 +64,7 @@ class Source:
         """The verdict on every claim at every training budget; none if the results or the verdict
         are damaged.
         """
-        return [*at_each_budget(self.verdict["claims"])] if self.well_formed else []
+        return [*at_each_budget(self.verdict["claims"])]
 
     @cached_property
     def answers(self) -> list[Entry]:
@@ -185,21 +182,7 @@ def read(folder: Path, warnings: list[str], origin: str = COMMITTED) -> Source:
         {path.stem: read_text(path) for path in sorted(folder.glob("pages/*.md"))},
         read_contest(folder),
         origin,
-        well_formed=evidence is not None or (packaged and _has_form(folder, verdict)),
     )
-
-
-def _has_form(folder: Path, verdict: Verdict) -> bool:
-    """Return whether a verdict has all required fields; verdicts of old versions lack some."""
-    with suppress(UserError):
-        _check_entries(folder, verdict)
-        return True
-    return False
-
-
-def _check_entries(folder: Path, verdict: Verdict) -> None:
-    for number, entry in enumerate(verdict["claims"], 1):
-        check_form(f"{folder / 'verdict.json'}: claims, number {number}", entry, Entry)
 
 
 def _evidence(folder: Path, verdict: Verdict) -> Evidence:
@@ -209,7 +192,6 @@ def _evidence(folder: Path, verdict: Verdict) -> Evidence:
         UserError: a file is missing, damaged or malformed, or differs from its digest.
     """
     evidence = Evidence.load(folder, statistics=False)
-    _check_entries(folder, verdict)
     if not _keys(evidence.study["claims"]) >= _keys(verdict["claims"]):
         raise UserError(
             f"{folder / 'verdict.json'} has claims that its study lacks: run `ablate judge "

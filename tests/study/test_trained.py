@@ -134,9 +134,9 @@ def test_a_claim_says_whether_its_check_could_have_failed(
     assert (cases.get("elsewhere"), cases["control"]) == (elsewhere, response)
 
 
-@pytest.mark.parametrize(("other", "found"), [(1.4, True), (1.0, False)])
+@pytest.mark.parametrize(("other", "fails"), [(1.4, True), (1.0, False)])
 def test_a_check_of_two_arms_can_fail_with_the_same_two_arms_elsewhere(
-    claim, run, evidence, other, caveat_values
+    claim, run, evidence, other, fails
 ):
     values = {("this", "long"): 1.0, ("this", "short"): 1.0}
     values |= {("other", "long"): 2.0 * other, ("other", "short"): 1.0 * other + 1.0}
@@ -149,7 +149,7 @@ def test_a_check_of_two_arms_can_fail_with_the_same_two_arms_elsewhere(
     asked = claim(**{**OF, **arms, "margin": 0.0, "metric": "probe/x"}, where=where)
     factors = ["model", "length"]
     cases = conclude(evidence(made, asked, factors=factors))["claims"][0]["cases"]
-    expected = ({"model": "other"}, pytest.approx(0.4)) if caveat_values else None
+    expected = ({"model": "other"}, pytest.approx(0.4)) if fails else None
     assert cases.get("elsewhere") == expected
 
 

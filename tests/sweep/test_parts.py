@@ -144,7 +144,7 @@ def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
     status, _, err = command("judge", two)
     assert status == 2 and "2 of 3 planned seeds" in err
     planned = command("plan", *study("plan", f"without_runs={two}"))
-    assert "2 runs of 2 arms, 1 seed each" in planned[1], planned
+    assert "2 runs of 2 arms and 1 seed" in planned[1], planned
     assert "A part of a study has no verdict" in planned[1] and "power" not in planned[1]
     third = sweep("part 2", f"without_runs={two}")
     assert [run["seed"] for run in lines(third)] == [2, 2]
@@ -162,7 +162,7 @@ def test_three_parts_come_to_the_verdict_of_the_study_made_in_one_go(
 
 def test_the_plan_of_a_part_says_nothing_about_verdicts(command, study, here):
     _, out, _ = command("plan", *study("plan", "part=true", "seed=0,1"))
-    assert "4 runs of 2 arms, 2 seeds each" in out
+    assert "4 runs of 2 arms and 2 seeds" in out
     assert "A part of a study has no verdict" in out and "a single seed" not in out
 
 
@@ -189,7 +189,7 @@ def test_an_arm_that_no_part_has_is_left_out_by_without(command, study, here):
     other = ("model.d_head=4,8,16", "without=[{model.d_head:16}]")
     status, out, err = command("plan", *study("plan", "part=true", "seed=0", *other))
     assert status == 0, err
-    assert "2 runs of 2 arms, 1 seed each" in out
+    assert "2 runs of 2 arms and 1 seed" in out
 
 
 @pytest.mark.slow
