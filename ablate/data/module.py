@@ -55,7 +55,6 @@ class TextData(pl.LightningDataModule):
         scheme: method that learns vocabularies, or existing vocabularies.
         collate: function that builds a batch for the task.
         scored: function that returns the targets which the task can score; None: those of `collate`
-        batch: the settings of batches.
         cache_dir: folder where token ids are cached.
         seed: seed of the order of batches, and of random numbers that the task draws.
     """
@@ -190,10 +189,8 @@ class TextData(pl.LightningDataModule):
 
     @cached_property
     def unigram_nll(self) -> float:
-        """Mean nll of the targets that validation scores, under the unigram distribution of train.
-
-        The distribution is estimated with add-one smoothing, from the targets of train that the
-        task can score.
+        """Mean nll of the targets that validation scores, under the unigram distribution (with
+        add-one smoothing) of the targets of train that the task can score.
         """
         seen = self._train_counts() + 1.0
         met = self._counts(batch.targets.numpy() for batch in self._validation_batches())
@@ -285,8 +282,7 @@ class TextData(pl.LightningDataModule):
 
         Only this method uses `batch.test_bucket` and `batch.test_padding`.
         """
-        batch = self._batch
-        return self._loader(split, self._rank, bucket=batch.test_bucket, padding=batch.test_padding)
+        return self._loader(split, self._rank, self._batch.test_bucket, self._batch.test_padding)
 
     def first_lines(self, split: str, count: int) -> Batch:
         """Return the first `count` lines of a split, or all if there are fewer, as a batch."""
@@ -327,7 +323,7 @@ class TextData(pl.LightningDataModule):
         form = partial(training_batches, sizes, batch.tokens, batch.bucket, self._seed)
         return self._examples("train"), form
 
-    def _loader(self, split: str, rank: Rank, *, bucket: bool, padding: int) -> EvaluationLoader:
+    def _loader(self, split: str, rank: Rank, bucket: bool, padding: int) -> EvaluationLoader:
         sizes = self._sizes(split, tested=True)
         form = partial(evaluation_batches, sizes, self._batch.eval_tokens, bucket)
         batches = Batches(form, rank, evaluates=True)
@@ -384,16 +380,15 @@ class TextData(pl.LightningDataModule):
     def _validation_batches(self) -> Iterable[Batch]:
         """Return the batches that all ranks together validate."""
         limit: Any = self.trainer.limit_val_batches if self.trainer else 1.0
-        of_rank = len(self.val_dataloader())
-        count = int(limit * of_rank) if isinstance(limit, float) else limit
-        loader = self._loader("validation", Rank(0, 1), bucket=True, padding=0)
-        return islice(loader, count * self._rank.world_size)
+        count = int(limit * len(self.val_dataloader())) if isinstance(limit, float) else limit
+        of_all_ranks = self._loader("validation", Rank(0, 1), bucket=True, padding=0)
+        return islice(of_all_ranks, count * self._rank.world_size)
 
     def _train_counts(self) -> npt.NDArray[np.int64]:
         """Return how often the task can score each target id in the unskipped pairs of train."""
-        rows = self._sizes("train").rows.astype(np.int64)
-        lines = self._examples("train", collate=self._scored)
-        return self._counts(lines[rows[at : at + CHUNK]] for at in range(0, len(rows), CHUNK))
+        rows, lines = self._sizes("train").rows, self._examples("train", collate=self._scored)
+        parts = (rows[at : at + CHUNK] for at in range(0, len(rows), CHUNK))
+        return self._counts(lines[part.astype(np.int64)] for part in parts)
 
     def _counts(self, targets: Iterable[Ids]) -> npt.NDArray[np.int64]:
         """Return the number of occurrences of each target id except PAD."""

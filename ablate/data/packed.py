@@ -180,7 +180,7 @@ class PackedData(TextData):
         form = partial(training_contexts, contexts.tokens, self._context, size, self._seed)
         return contexts, form
 
-    def _loader(self, split: str, rank: Rank, *, bucket: bool, padding: int) -> EvaluationLoader:
+    def _loader(self, split: str, rank: Rank, bucket: bool, padding: int) -> EvaluationLoader:
         contexts, size = self._contexts(split), max(1, self._batch.eval_tokens // self._context)
         form = partial(evaluation_contexts, contexts.tokens, self._context, size)
         return EvaluationLoader(contexts, Batches(form, rank, evaluates=True))

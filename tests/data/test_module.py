@@ -133,7 +133,9 @@ def tokens_of(ids) -> list[int]:
 )
 def test_the_unigram_model_counts_what_the_task_scores(prepared, task, batches):
     data = prepared(task=task, eval_tokens=20)
-    data.trainer = SimpleNamespace(limit_val_batches=batches, global_rank=0, world_size=1)
+    data.trainer = SimpleNamespace(
+        limit_val_batches=batches, overfit_batches=0, global_rank=0, world_size=1
+    )
     lines = [tgt.split() for _, tgt in PAIRS]
     words = [word for line in lines for word in (line[-1:] if isinstance(task, LastWord) else line)]
     vocabulary = data.tokenizers.tgt
@@ -154,7 +156,7 @@ def test_rank_and_world_size_come_from_the_trainer(prepared):
     alone, test = rows(data.train_dataloader()), rows(data.evaluation_loader("test"))
     shares, test_shares = [], []
     for rank in range(2):
-        data.trainer = SimpleNamespace(global_rank=rank, world_size=2)
+        data.trainer = SimpleNamespace(global_rank=rank, world_size=2, overfit_batches=0)
         shares.append(rows(data.train_dataloader()))
         test_shares.append(rows(data.evaluation_loader("test")))
     dealt = [batch for turn in zip(*shares, strict=True) for batch in turn]
@@ -220,7 +222,7 @@ def test_impossible_batches(prepared, batch, message):
 
 def test_fewer_batches_than_devices(prepared):
     data = prepared(tokens=4096)
-    data.trainer = SimpleNamespace(global_rank=0, world_size=8)
+    data.trainer = SimpleNamespace(global_rank=0, world_size=8, overfit_batches=0)
     with pytest.raises(UserError, match=r"batch\.tokens=4096 gives fewer .* than the 8 devices"):
         data.train_dataloader()
 

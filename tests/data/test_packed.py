@@ -101,7 +101,7 @@ def test_ranks_share_the_batches_of_one(make, world):
     alone = [list(loader.sampler) for loader in (data.train_dataloader(), data.val_dataloader())]
     shares = []
     for rank in range(world):
-        data.trainer = SimpleNamespace(global_rank=rank, world_size=world)
+        data.trainer = SimpleNamespace(global_rank=rank, world_size=world, overfit_batches=0)
         shares.append(
             [list(loader.sampler) for loader in (data.train_dataloader(), data.val_dataloader())]
         )
@@ -184,6 +184,6 @@ def test_a_corpus_of_one_context_is_enough_and_a_document_may_be_longer(make):
 
 def test_fewer_batches_than_devices(make):
     data = make(tokens=8 * 40)
-    data.trainer = SimpleNamespace(global_rank=0, world_size=8)
+    data.trainer = SimpleNamespace(global_rank=0, world_size=8, overfit_batches=0)
     with pytest.raises(UserError, match=r"fewer training batches than the 8 devices"):
         data.train_dataloader()
