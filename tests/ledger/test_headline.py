@@ -412,7 +412,8 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
 
 def test_a_missing_reading_has_no_verdict():
     entries, _ = read_entries(catalogue(), catalogue() / "none")
-    asked = {(verdict.claim, verdict.reading) for entry in entries for verdict in entry.findings}
+    findings = [finding for entry in entries for finding in entry.findings]
+    asked = {(found.claim, found.reading) for found in findings if not found.exploratory}
     for claim, readings in read_unasked().items():
         for reading, sentence in readings.items():
             assert (claim, reading) not in asked, "it has a verdict now: leave it out"
