@@ -20,10 +20,10 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
 import yaml
+from typing_extensions import is_typeddict
 
 from ablate.cli.parser import PATH, Parser
 from ablate.config.catalogue import catalogue, option_folders, search_catalogue
