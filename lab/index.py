@@ -12,7 +12,8 @@ from ablate.phrases import each_of, grouped, listed, text
 from ablate.record.files import write_text, writing
 from ablate.verdict.decision import at_each_budget, read_verdict, was_trained
 from ablate.verdict.replication import RULE, Replication, asked_again, read_contest
-from ablate.words.answer import evidence_line, graded
+from ablate.words.answer import evidence_line
+from ablate.words.opening import graded
 from lab.command import main
 
 FIRST = "reading the verdicts"

@@ -88,7 +88,9 @@ def _labels_in(folder: Path) -> dict[str, str]:
         for path in place.rglob("*.yaml")
     }
     paths = sorted((group, path) for group in groups for path in (folder / group).glob("*.yaml"))
-    texts = {f"{group.as_posix()}={path.stem}": path.read_text("utf-8") for group, path in paths}
+    texts = {
+        f"{group.as_posix()}={path.stem}": path.read_text(encoding="utf-8") for group, path in paths
+    }
     return {name: label[1].strip() for name, text in texts.items() if (label := LABEL.search(text))}
 
 

@@ -286,7 +286,9 @@ def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
 
 @cache
 def _artificial_languages() -> frozenset[str]:
-    texts = ((name, path.read_text("utf-8")) for name, path in option_files("data").items())
+    texts = (
+        (name, path.read_text(encoding="utf-8")) for name, path in option_files("data").items()
+    )
     return frozenset(name for name, text in texts if ARTIFICIAL.search(text))
 
 

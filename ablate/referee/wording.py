@@ -25,9 +25,9 @@ from ablate.verdict.decision import (
 )
 from ablate.verdict.exact import Exact
 from ablate.verdict.kind import KINDS
-from ablate.words.answer import opening_of
-from ablate.words.effect import PER
+from ablate.words.opening import opening_of
 
+PER = {"linear": "per unit of", "log": "per doubling of"}
 CHANGES = {"lower": "falls", "higher": "rises"}  # verbs for a metric that gets lower or higher
 
 

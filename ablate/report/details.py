@@ -14,9 +14,9 @@ from ablate.metric.table import metric_of
 from ablate.phrases import grouped, listed, percent, probability
 from ablate.record.label import value_text
 from ablate.verdict.kind import kind_of
-from ablate.words.answer import graded
 from ablate.words.effect import claim_metric, direction, unit_of
 from ablate.words.exact import deviation
+from ablate.words.opening import graded
 
 Fields = Iterator[tuple[str, str]]
 SCALES = {"linear": "per unit", "log": "per doubling", "log_log": "as an exponent"}

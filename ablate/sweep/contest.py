@@ -26,8 +26,8 @@ from ablate.verdict.replication import (
     used_replicate,
 )
 from ablate.verdict.study_checks import load_evidence
-from ablate.words.answer import graded
 from ablate.words.effect import effect_text
+from ablate.words.opening import graded
 
 LEFT_OUT = ("-m", "--multirun")
 

@@ -46,12 +46,20 @@ def _overrides(runs: Iterable[Run], named: set[str]) -> Words:
     """Return the values of the overrides of an arm's runs by key, except the keys in `named`."""
     values: dict[str, set[str]] = {}
     for run in runs:
-        for word in shlex.split(run["command"]):
+        for word in _words(run["command"]):
             key, equals, value = word.lstrip("+").partition("=")
             outside = {key, key.partition(".")[0], key.partition("/")[0]} & BESIDE
             if (equals or word.startswith("~")) and key not in named and not outside:
                 values.setdefault(key, set()).add(value)
     return {key: sorted(of_key) for key, of_key in values.items()}
+
+
+def _words(command: str) -> list[str]:
+    """Return the words of a command; [] if it is no command of a shell."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
 
 
 def _unnamed(side: Side, words: Words, keys: Iterable[str]) -> Iterator[str]:

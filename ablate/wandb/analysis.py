@@ -26,7 +26,8 @@ from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import finish, start
 from ablate.wandb.describe import Names
 from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER
-from ablate.words.answer import evidence_line, graded, opening
+from ablate.words.answer import evidence_line, opening
+from ablate.words.opening import graded
 
 CLAIM = (
     *("id", "reading", "verdict", "primary", "exploratory", "kind", "metric"),

@@ -13,36 +13,17 @@ from ablate.stats.ties import above
 from ablate.verdict.decision import (
     DIRECTION,
     INCONCLUSIVE,
-    LARGE,
     OPPOSITE,
-    REFUTED,
     SMALL,
-    SUPPORTED,
-    Decision,
     was_trained,
 )
 from ablate.words.effect import effect_line
 from ablate.words.exact import exact_line
+from ablate.words.opening import opening_of
 from ablate.words.reasons import failures, sentence
 
-OPENINGS = {
-    (SUPPORTED, ""): "Supported",
-    (SUPPORTED, LARGE): "Supported",
-    (SUPPORTED, DIRECTION): "Supported, but maybe small",
-    (REFUTED, ""): "Refuted",
-    (REFUTED, SMALL): "Refuted: too small to matter",
-    (REFUTED, OPPOSITE): "Refuted: it is the other way round",
-    (INCONCLUSIVE, ""): "Undecided",
-}
-OPENINGS_OF_KIND = {
-    ("equivalence", SUPPORTED): "Supported: no difference that matters",
-    ("equivalence", REFUTED): "Refuted: there is a difference",
-    ("non_inferiority", SUPPORTED): "Supported: not worse by an amount that matters",
-    ("non_inferiority", REFUTED): "Refuted: worse by an amount that matters",
-}
 SMALL_OPPOSITE = "Refuted: the other way round, but too small to matter"
 PERHAPS_OPPOSITE = "Refuted: if anything, the other way round"
-UNDECIDED = "undecided"
 DECIDED_BY_FAILURES = "This difference decides the claim"
 UNDECIDED_BY_FAILURES = "These runs are too few to decide"
 
@@ -87,16 +68,6 @@ def opening(claim: Question, answer: Answer) -> str:
     if grade == DIRECTION and not margin:
         grade = ""
     return opening_of(claim["kind"], answer["verdict"], grade)
-
-
-def opening_of(kind: str, verdict: str, grade: str) -> str:
-    """Return the answer to a claim in a few words, from its kind, verdict and grade."""
-    return OPENINGS_OF_KIND.get((kind, verdict)) or OPENINGS[verdict, grade]
-
-
-def graded(status: str, grade: str) -> str:
-    """Return a verdict with its grade, such as "supported, large enough to matter"."""
-    return str(Decision(UNDECIDED if status == INCONCLUSIVE else status, grade))
 
 
 def evidence_line(claim: Entry, answer: Answer) -> str:

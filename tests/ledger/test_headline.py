@@ -413,7 +413,7 @@ def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
 def test_a_missing_reading_has_no_verdict():
     entries, _ = read_entries(catalogue(), catalogue() / "none")
     findings = [finding for entry in entries for finding in entry.findings]
-    asked = {(found.claim, found.reading) for found in findings if not found.exploratory}
+    asked = {(each.claim, each.reading) for each in findings if not each.exploratory}
     for claim, readings in read_unasked().items():
         for reading, sentence in readings.items():
             assert (claim, reading) not in asked, "it has a verdict now: leave it out"

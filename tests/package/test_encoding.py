@@ -12,6 +12,8 @@ BINARY_OPENERS = {"os", "gzip", "Image"}  # their `open` gives bytes or pictures
 TEXT_FILES = {"NamedTemporaryFile", "TemporaryFile", "fdopen", "TextIOWrapper", "FileHandler"}
 PROCESSES = {"run", "Popen", "check_output", "check_call", "call"}
 
+METADATA = ("direct_url.json", "top_level.txt")
+
 
 def unencoded(source):
     """Return the lines of the calls that read or write text in the encoding of the locale."""
@@ -26,8 +28,9 @@ def depends_on_the_locale(call):
     method = isinstance(call.func, ast.Attribute)
     name = call.func.attr if method else getattr(call.func, "id", "")
     owner = getattr(call.func.value, "id", "") if method else ""
-    if name in TEXT_METHODS:
-        return method
+    if name in TEXT_METHODS:  # a distribution reads its files by name, always as UTF-8
+        of_package = call.args and str(getattr(call.args[0], "value", "")).endswith(METADATA)
+        return method and not of_package
     if name == "open" and owner not in BINARY_OPENERS:
         return "b" not in mode(call, keywords, 0 if method and owner != "io" else 1, "r")
     if name in TEXT_FILES:

@@ -1,10 +1,14 @@
 """What the package uses of other libraries that they do not promise to keep."""
 
 import ast
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
+import torch
+from pytorch_lightning import Trainer
+from pytorch_lightning.callbacks import StochasticWeightAveraging
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [path for folder in ("ablate", "hydra_plugins") for path in (ROOT / folder).rglob("*.py")]
@@ -19,6 +23,9 @@ PRIVATE = {
     "hydra._internal.core_plugins.basic_sweeper:BasicSweeper.validate_batch_is_legal": (
         "ablate_launcher: every combination of the swept values, composed by us"
     ),
+    "hydra._internal.defaults_list:create_defaults_list": "config.scale: the options of a config",
+    "hydra._internal.config_loader_impl:"
+    "ConfigLoaderImpl._parse_overrides_and_create_caching_repo": "config.scale: the same",
     "omegaconf:DictConfig._get_node": "config.schema: a node that has no value yet",
     "tensorboard.compat.proto.event_pb2:Event": "evidence.foreign: a record of an event file",
     "tensorboard.compat.tensorflow_stub.errors:DataLossError": "evidence.foreign: a damaged file",
@@ -36,12 +43,25 @@ PRIVATE = {
     ),
     "wandb.proto.wandb_internal_pb2:Record": "evidence.foreign: a record of an offline run",
 }
+# attributes of objects, by a function that makes such an object
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+OF_OBJECTS = {
+    lambda: torch.nn.Linear(1, 1): HOOKS,  # model.linear: whether somebody watches a map
+    lambda: StochasticWeightAveraging(0.1): ("_scheduler_state", "_init_n_averaged"),
+    lambda: Trainer(logger=False, enable_checkpointing=False).fit_loop: ("_combined_loader",),
+}
 NAMEDTUPLES = {"_asdict", "_replace", "_fields"}  # public, whatever they look like
 
 
 @pytest.mark.parametrize("name", PRIVATE)
 def test_it_is_still_there(name):
     resolve_name(name)
+
+
+@pytest.mark.parametrize("make", OF_OBJECTS)
+def test_objects_still_have_it(make):
+    made = make()
+    assert all(hasattr(made, name) for name in OF_OBJECTS[make])
 
 
 def hidden(name):
@@ -71,7 +91,7 @@ def used(tree):
 def test_nothing_else_is_used():
     trees = [ast.parse(path.read_text()) for path in FILES]
     defined = NAMEDTUPLES.union(*map(own_names, trees))
-    allowed = " ".join(PRIVATE).replace(":", ".")
+    allowed = " ".join([*PRIVATE, *chain.from_iterable(OF_OBJECTS.values())]).replace(":", ".")
     foreign = {name for tree in trees for name in used(tree)} - defined
     assert len(foreign) > 5
     assert not [name for name in foreign if name not in allowed]

@@ -54,7 +54,7 @@ def test_the_log_of_a_folder_below_the_home_folder_is_copied(
     ("arguments", "message"),
     [
         ((), "the following arguments are required: SOURCE"),
-        (("a", "b", "c"), "unknown argument c: allowed here is project=, group=, to="),
+        (("a", "b", "c"), "unknown argument c: allowed here is to=, tables="),
         (("a", "ot=b"), "unknown argument ot=: did you mean to=?"),
         (("a", "to="), "to= has no value"),
         (("nowhere",), "there is no folder nowhere: give the folder of a study"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ablate.words.answer import graded
+from ablate.words.opening import graded
 from lab.index import index
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

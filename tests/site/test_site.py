@@ -311,7 +311,10 @@ def test_hostile_text_is_shown_and_nothing_else(experiment, build, pages, tmp_pa
             "margin_reason": HARM,
         }
         claim |= {"id": HARM, "statement": HARM}
-        verdict |= {"experiment": HARM, "caveats": [HARM]}
+        verdict |= {
+            "experiment": HARM,
+            "caveats": [{"code": "stated", "values": {"text": HARM}, "claims": []}],
+        }
         parts["registration"]["command"] = HARM
         for run in parts["runs"]:
             run |= {"command": HARM, "arm": f"{HARM} {run['arm']}"}

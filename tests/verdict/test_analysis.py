@@ -14,7 +14,7 @@ from ablate.record.label import cut
 from ablate.wandb import analysis as logged
 from ablate.wandb.analysis import log_analysis, send_analysis, summary
 from ablate.wandb.note import LONGEST_TITLE, advise_sync
-from ablate.words.answer import graded
+from ablate.words.opening import graded
 
 UNSAID = dict.fromkeys(("entity", "name", "group", "notes"))
 LOGGER = {"project": "ablate", **UNSAID, "tags": [], "mode": "offline", "_target_": logged.LOGGER}
