@@ -67,7 +67,7 @@ def test_the_headline_and_the_example_are_made_of_committed_verdicts(beside):
     assert "12 pairs of models" in example and "your sweep" not in example
     rows = pages["index.html"].path.read_text().split('<tr class="claim"')[1:]
     (row,) = [row for row in rows if f"claims/{CLAIM}.html" in row]
-    assert 'data-verdict="refuted|tested"' in row and "your sweep" in row
+    assert 'data-verdict="undecided|tested"' in row and "your sweep" in row
     (mine,) = [row for row in rows if "claims/mine.html" in row]
     assert rows.index(mine) == 0  # the user's claims stand first
 
