@@ -53,7 +53,7 @@ NAMED = {
 WORDS = ("statement", "kind", "verdict", "scale")
 OPTIONAL = ("source", "grade", "reading", "metric", "device")
 # The files that an experiment may have for readers, best first.
-REPORTS = ("report.html", "report.md", "verdict.json")
+REPORTS = ("report.md", "verdict.json")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Draw and write a verdict on runs that this package did not make: verdict.json, report.md,
-report.html and the figure, with every run of every arm, and each effect beside its margin.
+"""Draw and write a verdict on runs that this package did not make: verdict.json, report.md
+and the figure, with every run of every arm, and each effect beside its margin.
 """
 
 import math
@@ -18,7 +18,6 @@ from ablate.referee.runs import Arm
 from ablate.referee.wording import number
 from ablate.report.draw.style import folded, looks, name_rows, style, svg
 from ablate.report.marks import INK
-from ablate.report.page import page
 from ablate.report.tables import Table
 
 if TYPE_CHECKING:
@@ -45,8 +44,6 @@ def write(verdict: "Verdict", folder: Path) -> None:
     write_json(folder / "verdict.json", seal(verdict.to_dict()))
     write_text(folder / "figures" / f"{FIGURE}.svg", picture)
     write_text(folder / "report.md", report)
-    name = verdict.question.design.name
-    write_text(folder / "report.html", page(name, report, {FIGURE: picture}))
 
 
 def _report(verdict: "Verdict") -> Iterator[str]:

@@ -205,7 +205,7 @@ class Verdict:
             self.write(folder)
         print(json.dumps(finite(self.to_dict()), indent=1) if as_json else self)
         if folder and not as_json:
-            print(f"\nreport: {folder / 'report.md'}, {folder / 'report.html'}")
+            print(f"\nreport: {folder / 'report.md'}")
 
 
 def _bounded(ends: tuple[float, float]) -> list[float] | None:

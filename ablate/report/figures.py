@@ -10,9 +10,7 @@ from matplotlib.figure import Figure as Picture
 
 from ablate.config.labels import factor_label, texts_of_task
 from ablate.evidence.folder import Evidence
-from ablate.evidence.gather import TRAINING
 from ablate.evidence.table import by_label
-from ablate.evidence.tuned import ordered
 from ablate.evidence.types import Run, Shown, Verdict
 from ablate.metric.table import metric_of
 from ablate.phrases import listed, percent
@@ -23,7 +21,6 @@ from ablate.report.draw.lines import (
     draw_layers,
     draw_levels,
     draw_trend,
-    draw_tuning,
     line_of,
     place_of,
 )
@@ -31,7 +28,6 @@ from ablate.report.draw.rows import (
     Point,
     draw_components,
     draw_effects,
-    draw_outcomes,
     draw_runs,
     far_rows,
 )
@@ -40,7 +36,7 @@ from ablate.report.selection import components, has_effect, measured, named_metr
 from ablate.verdict.decision import at_each_budget, is_exact
 from ablate.verdict.study_checks import LAYER
 
-SECTIONS = ("effects", "runs", "outcomes", "curves", "tuning")
+SECTIONS = ("effects", "runs", "curves")
 LIMITS = ("chance", "bound")  # if they are equal, the line is named "bound"
 STACKS = ("encoder", "decoder")
 FOREIGN = re.compile(r"[^\w.+=,-]", re.ASCII)  # characters that are replaced in file names
@@ -83,9 +79,7 @@ def figures(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
     runs = list(_runs(evidence, verdict))
     several = [figure for figure, spread in runs if spread]
     yield from several or [figure for figure, _ in runs[: not answers]]
-    yield from _outcomes(evidence)
     yield from _curves(evidence)
-    yield from _tuning(evidence)
 
 
 def _screen(evidence: Evidence, verdict: Verdict) -> Iterator[Figure]:
@@ -246,15 +240,6 @@ def _how(points: Dots) -> str:
     return text
 
 
-def _outcomes(evidence: Evidence) -> Iterator[Figure]:
-    if any(run["status"] != "finished" for run in evidence.runs):
-        endings: dict[str, dict[int, str]] = {}
-        for arm, run in _labelled(evidence.runs):
-            endings.setdefault(arm, {})[run["seed"]] = run["status"]
-        caption = "How every run ended, by arm and seed."
-        yield Figure("outcomes", "outcomes", caption, partial(draw_outcomes, endings))
-
-
 def _curves(evidence: Evidence) -> Iterator[Figure]:
     arms = _trainings(evidence)
     curves = {arm: [run["curve"] for run in runs if run["curve"]] for arm, runs in arms.items()}
@@ -268,31 +253,6 @@ def _curves(evidence: Evidence) -> Iterator[Figure]:
         f"and its band reaches from the lowest to the highest seed.{once}"
     )
     yield Figure("curves", "curves", caption, partial(draw_curves, curves))
-    training = {arm: [run["training"] for run in arms[arm] if "training" in run] for arm in arms}
-    if any(training.values()):
-        caption = (
-            "Training nll of single batches, in training mode. Lines and bands are as in the "
-            "figure above."
-        )
-        yield Figure("training", "curves", caption, partial(draw_curves, training, [TRAINING]))
-
-
-def _tuning(evidence: Evidence) -> Iterator[Figure]:
-    tune = evidence.study.get("tune")
-    if not tune or not ordered(run["tuned"]["value"] for run in evidence.screening):
-        return
-    points: dict[str, list[tuple[float, float]]] = {}
-    for arm, run in _labelled(evidence.screening):
-        if (score := measured(run, tune["metric"])) is not None:
-            points.setdefault(arm, []).append((run["tuned"]["value"], score))
-    if points:
-        key = factor_label(tune["key"])
-        caption = (
-            f"{metric_of(tune['metric']).named} of every arm against the {key}. Each mark is a run "
-            f"of the tuning, which chose the {key} of each arm; the lines join the means."
-        )
-        draw = partial(draw_tuning, key, tune["metric"], points)
-        yield Figure("tuning", "tuning", caption, draw)
 
 
 def _trainings(evidence: Evidence) -> dict[str, list[Run]]:

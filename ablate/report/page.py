@@ -1,4 +1,4 @@
-"""Render a report as Markdown, and as a self-contained HTML page."""
+"""Render a report as Markdown, and Markdown as HTML for the pages of the site."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
 from ablate.phrases import code, grouped, text
-from ablate.report.marks import AGAIN, INK, MARKS, style_names
+from ablate.report.marks import AGAIN, INK
 
 FOLD = re.compile(r"^(<details>\n<summary>[\w ]+</summary>|</details>)$", re.MULTILINE)
 ANSWER = re.compile(r"[.:,]")  # the end of the first word of an answer
@@ -35,24 +35,6 @@ def markdown(content: dict[str, object]) -> str:
     """Return the report as Markdown; `content` has the variables of the template."""
     written = TEMPLATES.get_template("report.md.j2").render(content)
     return re.sub(r"\n{3,}", "\n\n", written).strip() + "\n"
-
-
-def page(title: str, report: str, pictures: dict[str, str]) -> str:
-    """Return a Markdown report as a single HTML page that includes its figures.
-
-    Args:
-        title: title of the browser window.
-        report: Markdown, whose images are figures/<name>.svg.
-        pictures: the SVG file of each figure by name.
-    """
-    return TEMPLATES.get_template("report.html.j2").render(
-        title=title,
-        body=body(report, lambda name, alt: inline(name, alt, pictures[name])),
-        light=style_names(dark=False),
-        dark=style_names(dark=True),
-        marks=MARKS,
-        again=AGAIN,
-    )
 
 
 def body(report: str, picture: Callable[[str, str], str]) -> str:

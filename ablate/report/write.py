@@ -1,4 +1,4 @@
-"""Write the files of a report: verdict.json, report.md, report.html, figures/*.svg; and its tables
+"""Write the files of a report: verdict.json, report.md, figures/*.svg; and its tables
 for a paper, each as Markdown, LaTeX (booktabs) and CSV.
 
 The same evidence gives the same bytes, so a committed report can be checked by writing it again.
@@ -14,10 +14,10 @@ from ablate.evidence.types import Verdict
 from ablate.phrases import text
 from ablate.progress import track
 from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
-from ablate.report.content import citation, content, title_of
+from ablate.report.content import citation, content
 from ablate.report.draw.style import svg
 from ablate.report.figures import SECTIONS, figures
-from ablate.report.page import markdown, page
+from ablate.report.page import markdown
 from ablate.report.tables import Table, comparable
 from ablate.verdict.conclude import conclude
 from ablate.verdict.replication import read_contest
@@ -39,7 +39,7 @@ def write_report(evidence: Evidence, folder: Path) -> Verdict:
 
 
 def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
-    """Write the verdict, the figures, the report and the page into a folder; return the content of
+    """Write the verdict, the figures and the report into a folder; return the content of
     verdict.json without the digest that seals the file.
 
     Replications are read from contest.json in the folder. Figures of an earlier report are deleted.
@@ -58,8 +58,6 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
         clear_unfinished(written)
     write_json(folder / "verdict.json", seal(verdict))
     write_text(folder / "report.md", report)
-    title = title_of(evidence).title or evidence.name
-    write_text(folder / "report.html", page(title, report, pictures))
     for name, picture in pictures.items():
         write_text(folder / "figures" / f"{name}.svg", picture)
     for path in (folder / "figures").glob("*.svg"):

@@ -105,7 +105,6 @@ def pages(evidence: Evidence, verdict: Verdict, folder: Path) -> Iterator[tuple[
     yield "arms", arms_table(evidence, verdict)
     for name, picture in pictures(evidence, verdict):
         yield f"figures/{name}", wandb.Image(picture)
-    yield "report", wandb.Html((folder / "report.html").read_text(encoding="utf-8"), inject=False)
 
 
 def claims_table(verdict: Verdict) -> wandb.Table:

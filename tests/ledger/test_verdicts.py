@@ -195,7 +195,6 @@ def test_a_claim_of_no_document_stands_outside(ledger, verdict):
 @pytest.mark.parametrize(
     ("there", "shown"),
     [
-        (("report.html", "report.md"), "report.html"),
         (("report.md",), "report.md"),
         ((), "verdict.json"),
     ],

@@ -1,8 +1,6 @@
 """Made-up evidence of every kind of study."""
 
 import copy
-import re
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -227,16 +225,3 @@ def report():
         return markdown(content(made, conclude(made), dict.fromkeys(SECTIONS, []), contest))
 
     return write
-
-
-@pytest.fixture
-def parsed():
-    """Read a page as XML, which it is as well: every element is closed."""
-
-    def parse(page):
-        tree = ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>\n"))
-        for element in tree.iter():
-            element.tag = re.sub(r"\{.*\}", "", element.tag)
-        return tree
-
-    return parse

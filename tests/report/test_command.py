@@ -24,8 +24,8 @@ def test_verdicts_are_printed_and_the_report_lies_in_the_folder(command, folder)
     assert (status, err) == (0, "")
     assert out.splitlines()[1].endswith(". Pre-LN reaches a higher BLEU than Post-LN.")
     assert "5 paired seeds" in out.splitlines()[2]
-    assert out.splitlines()[-1] == f"report: {folder / 'report.md'}, {folder / 'report.html'}"
-    assert {p.name for p in folder.iterdir()} > {"verdict.json", "report.md", "report.html"}
+    assert out.splitlines()[-1] == f"report: {folder / 'report.md'}"
+    assert {p.name for p in folder.iterdir()} > {"verdict.json", "report.md"}
 
 
 def test_report_in_another_folder_comes_with_its_evidence(command, folder, tmp_path):

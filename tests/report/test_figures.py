@@ -1,7 +1,5 @@
 """Figures: named axes, readable letters, nothing on top of each other, right numbers."""
 
-import re
-
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -122,8 +120,6 @@ def test_which_figures_a_study_has(evidence):
     assert list(drawn(evidence())) == ["effects", "runs-test-bleu", "curves"]
     assert list(drawn(evidence("exact"))) == ["runs-probe-block_excess"]
     assert "trend-1" in drawn(evidence("trend"))
-    assert "tuning" in drawn(evidence("tuned"))
-    assert "outcomes" in drawn(evidence("stability"))
 
 
 def test_one_number_for_each_arm_is_drawn_where_nothing_else_is(evidence):
@@ -221,17 +217,6 @@ def test_every_run_is_a_dot(evidence):
     assert [x for marker, x in dots if marker == "x"] == [0.0]
 
 
-def test_outcomes_show_every_run(evidence):
-    (axes,) = all_axes(drawn(evidence("stability"))["outcomes"])
-    assert len(axes.get_lines()) == 10
-    assert {line.get_label() for line in axes.get_lines() if line.get_label()[0] != "_"} == {
-        "finished",
-        "diverged",
-        "collapsed",
-        "failed",
-    }
-
-
 def test_curves_take_runs_that_end_early():
     curves = [
         {"step": [1, 2, 3], "val/nll": [3.0, 2.0, 1.0]},
@@ -260,13 +245,6 @@ def test_letters_stay_letters_and_bytes_stay_the_same(evidence):
     assert first == other
     assert "difference in test BLEU (points)" in first
     assert "<metadata" not in first
-
-
-def test_only_what_is_read_keeps_all_its_digits():
-    picture = Picture(figsize=(3, 1))
-    picture.text(1 / 3, 1 / 3, "lr=0.00125")
-    text = svg(picture)
-    assert re.findall(r"\d\.\d{3,}", text) == ["0.00125"]
 
 
 def test_long_names_are_folded():
@@ -372,26 +350,3 @@ def test_few_arms_carry_their_names_at_the_ends_of_their_curves(evidence):
     assert named.keys() == {"Pre-LN", "Post-LN"}
     colours = {line.get_label(): line.get_color() for line in last.get_lines()}
     assert all(text.get_color() == colours[name] for name, text in named.items())
-
-
-def test_the_curve_of_training_is_drawn_where_the_runs_have_it(evidence):
-    made = evidence()
-    assert "training" not in {figure.name for figure in figures(made, conclude(made))}
-    step = [25 * number for number in range(1, 25)]
-    for run in made.runs:
-        values = [5.0 - 0.1 * number + 0.01 * run["seed"] for number in range(24)]
-        run["training"] = {"step": step, "train/nll": values}
-    (figure,) = (plot for plot in figures(made, conclude(made)) if plot.name == "training")
-    (axes,) = figure.picture.axes
-    assert [list(line.get_xdata()) for line in axes.lines] == [step, step]
-    assert axes.lines[0].get_ydata()[-1] == pytest.approx(5.0 - 2.3 + 0.02)
-
-
-@pytest.mark.slow
-def test_a_file_names_its_font_once_and_turns_only_what_is_turned(every_figure):
-    files = [svg(figure.picture) for figure in every_figure.values()]
-    for text in files:
-        assert text.count("font-family") == 1
-        assert "<style" not in text  # it would be one of the page that has the figure
-        assert 'font-family="DejaVu Sans' in re.search(r"<svg[^>]*>", text)[0]
-    assert set(re.findall(r"rotate\((-?[\d.]+)", "".join(files))) == {"-90"}

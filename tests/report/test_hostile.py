@@ -72,20 +72,16 @@ def hostile(evidence, tmp_path):
 
 
 def test_hostile_text_is_shown_and_nothing_else(hostile):
-    page = _read((hostile / "report.html").read_text())
-    assert not page.tags & {"script", "img", "iframe", "object", "embed", "b", "i", "h3"}
-    assert page.links <= HARMLESS
-    assert not page.acts
-    assert "<script>alert(1)" in page.text
     for text in ((hostile / "report.md").read_text(), index(hostile.parent)):
         lax = MarkdownIt("commonmark", {"html": True}).enable("table")
         shown = _read(lax.render(text))
-        assert not shown.tags & {"script", "iframe", "b", "i", "h3"}
+        assert not shown.tags & {"script", "iframe", "object", "embed", "b", "i", "h3"}
+        assert not {act for act in shown.acts if act.startswith("on")}
         assert shown.links <= {*HARMLESS, "made/report.md"}
         assert all(source.startswith("figures/") for source in shown.pictures)
         assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
     files = {path.relative_to(hostile.parents[1]).as_posix() for path in _files(hostile.parents[1])}
-    kept = r"experiments/made/(figures/[\w.+=,-]+\.svg|report\.(md|html)|verdict\.json)"
+    kept = r"experiments/made/(figures/[\w.+=,-]+\.svg|report\.md|verdict\.json)"
     assert all(re.fullmatch(kept, name) for name in files)
     assert any("onload" in name for name in files)
 

@@ -77,13 +77,11 @@ def test_a_table_has_the_steps_of_every_arm():
     assert all(steps) and any(" and " in each for each in steps)
 
 
-def test_its_figures_report_and_evidence(analysis, swept):
+def test_its_figures_and_evidence(analysis, swept):
     shown = {path.stem for path in (swept / "figures").glob("*.svg")}
     for name in shown:
         path = analysis.media / analysis.summary_metrics[f"figures/{name}.path"]
         assert Image.open(path).convert("RGB").getpixel((0, 0)) == (255, 255, 255)
-    page = analysis.media / analysis.summary_metrics["report.path"]
-    assert page.read_text() == (swept / "report.html").read_text()
     (made,) = (made for made in analysis.artifacts if made.type == "evidence")
     assert made.name == "sinusoidal_vs_learned_multi30k-evidence:v0"
     files = {file["path"] for file in made.contents}

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
     if warning := slice_warning(verdict):
         console.print(warning, style="bold", soft_wrap=True)
     announce(console, verdict)
-    print(f"\nreport: {target / 'report.md'}, {target / 'report.html'}")
+    print(f"\nreport: {target / 'report.md'}")
     if arguments.tables:
         print(f"tables: {arguments.tables}")
 

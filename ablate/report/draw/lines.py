@@ -1,4 +1,4 @@
-"""Draw a metric against the levels of a factor, a number, a layer or a tuned hyperparameter.
+"""Draw a metric against the levels of a factor, a number or a layer.
 
 Every run has a mark, and a line for each arm joins the means or the medians.
 """
@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ablate.config.labels import arm_label, factor_label, option_name
 from ablate.evidence.types import Entry, Levels
-from ablate.metric.table import metric_in_words, metric_of
+from ablate.metric.table import metric_in_words
 from ablate.record.label import value_text
 from ablate.report.draw.style import (
     folded,
@@ -30,7 +30,7 @@ from ablate.report.draw.style import (
 from ablate.report.marks import ARM_COLOURS, ARMS, INK
 
 HEIGHT = 3.0  # height of a figure with one panel in inches
-LAYERS, TUNING = 2.2, 2.4  # height of a row of panels in inches
+LAYERS = 2.2  # height of a row of panels in inches
 # width of the space for the marks of all lines; the distance of two levels or layers is 1
 ASIDE, ASIDE_OF_LAYERS = 0.16, 0.5
 TICK = 14  # largest number of letters in a line of a tick label
@@ -194,37 +194,6 @@ def _draw_layers(axes: Axes, arms: Sequence[str], norms: Norms) -> None:
         )  # fmt: skip
     log_y(axes)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def draw_tuning(key: str, metric: str, arms: dict[str, list[tuple[float, float]]]) -> Figure:
-    """Draw the scores of tuning runs against the values of a hyperparameter.
-
-    Args:
-        key: config key of the hyperparameter.
-        metric: key of the validation metric.
-        arms: for each arm, value and score of every tuning run.
-    """
-    figure, rows = rows_of_arms(list(arms), TUNING)
-    for row, (axes,), group in rows:
-        for arm, look in looks(group).items():
-            values, scores = np.array(arms[arm], dtype=float).T
-            tried = np.unique(values)
-            means = [scores[values == value].mean() for value in tried]
-            axes.plot(values, scores, look.marker, color=look.colour, alpha=0.35, markersize=3.5)
-            line, marker = look.line, look.marker
-            axes.plot(tried, means, color=look.colour, linestyle=line, marker=marker, label=arm)
-        _label(axes, key, metric, sorted({x for arm in group for x, _ in arms[arm]}))
-        share_legend(row, [axes], group)
-    return figure
-
-
-def _label(axes: Axes, key: str, metric: str, values: list[float]) -> None:
-    if values[0] > 0:
-        axes.set_xscale("log")
-        axes.minorticks_off()
-    axes.set_xticks(values, [f"{value:g}" for value in values])
-    axes.set_xlabel(key)
-    axes.set_ylabel(metric_of(metric).axis)
 
 
 def draw_trend(claim: Entry, points: list[tuple[float, float]]) -> Figure:

@@ -1,6 +1,5 @@
-"""Draw figures with a row for each arm, claim or variant: how every run ended, the metric of every
-run, the effect of every claim, and the variants of a screen (a study that compares many variants
-with one baseline).
+"""Draw figures with a row for each arm, claim or variant: the metric of every run, the effect of
+every claim, and the variants of a screen (a study that compares many variants with one baseline).
 """
 
 from collections.abc import Sequence
@@ -38,13 +37,6 @@ from ablate.verdict.decision import INCONCLUSIVE
 from ablate.verdict.kind import KINDS
 
 LINE = 0.142  # height of a text line in inches
-# marker and colour of each status
-STATUSES = {
-    "finished": ("o", "#009e73"),
-    "collapsed": ("+", "#e69f00"),
-    "diverged": ("x", "#d55e00"),
-    "failed": ("s", INK),
-}
 LABEL = 70  # largest number of letters in a line of the axis label
 SPREAD = 0.3  # vertical range of the dots above and below the line of their arm, by seed
 WRONG = {"diverged": "x", "collapsed": "+"}  # markers of runs that did not finish
@@ -62,7 +54,6 @@ LOOKS = {
     OPEN: (MARKS["inconclusive"].colour, "D"),
 }
 
-Endings = dict[str, dict[int, str]]  # status of each run, by arm and seed
 Point = tuple[int, float, str]  # seed, value, status
 
 
@@ -75,43 +66,6 @@ def _height(names: Sequence[str], least: float, between: float) -> float:
         between: space between two names.
     """
     return max(least, between + LINE * max(name.count("\n") + 1 for name in names))
-
-
-def draw_outcomes(endings: Endings) -> Figure:
-    """Draw a mark for the status of each run; a hollow mark is a run that failed and has no
-    result.
-    """
-    groups = panels(list(endings))
-    heights = [0.6 + 0.34 * len(group) for group in groups]
-    heights[-1] += legend_height([*STATUSES])
-    figure, axes = stack(heights)
-    for panel, arms in zip(axes, groups, strict=True):
-        _draw_endings(panel, {arm: endings[arm] for arm in arms})
-    share_legend(figure, axes, [*STATUSES])
-    return figure
-
-
-def _draw_endings(axes: Axes, endings: Endings) -> None:
-    seeds = sorted({seed for arm in endings.values() for seed in arm})
-    for ending, (marker, colour) in STATUSES.items():
-        places = [
-            (seeds.index(seed), -row)
-            for row, arm in enumerate(endings.values())
-            for seed, status in arm.items()
-            if status == ending
-        ]
-        inside = "none" if ending == "failed" else colour
-        for i, (x, y) in enumerate(places):
-            axes.plot(
-                [x], [y], marker, color=colour, markerfacecolor=inside, markersize=7,
-                markeredgewidth=1.6, label=ending if i == 0 else None,
-            )  # fmt: skip
-    axes.set_yticks([-row for row in range(len(endings))], [folded(arm) for arm in endings])
-    axes.set_ylim(-len(endings) + 0.5, 0.5)
-    axes.set_xticks(range(len(seeds)), [str(seed) for seed in seeds])
-    axes.set_ylabel("arm")
-    axes.set_xlabel("seed")
-    axes.grid(visible=False)
 
 
 def draw_runs(
