@@ -30,6 +30,7 @@ from ablate.evidence.analysis_log import (
 )
 from ablate.evidence.folder import Evidence
 from ablate.evidence.gather import gather
+from ablate.evidence.outcome import involves_chance
 from ablate.evidence.questions import (
     UNUSUAL,
     Change,
@@ -116,8 +117,8 @@ class EarlierSweeps:
 
     @property
     def claims(self) -> list[Claim]:
-        """The statistical claims of the study: all except exact claims, which involve no chance."""
-        return [claim for claim in self.study["claims"] if claim["kind"] != "exact"]
+        """The claims of the study whose results depend on the seeds."""
+        return [claim for claim in self.study["claims"] if involves_chance(claim)]
 
     def joined(self, evidence: Evidence) -> Evidence:
         """Return the evidence (runs and their metrics) pooled with the runs of earlier sweeps, with

@@ -36,6 +36,7 @@ from ablate.evidence.looks import (
     seeds_of,
     split_claims,
 )
+from ablate.evidence.outcome import involves_chance
 from ablate.evidence.registration import departures
 from ablate.evidence.seal import RUNS, file_of_runs
 from ablate.evidence.types import Asked, Registration, Run
@@ -316,7 +317,7 @@ def _asked(
         whole: whether the joined runs get a verdict, so that missing seeds are a reason.
     """
     study, replicate = pieces[0].evidence.study, pieces[0].sweep.replicate
-    claims = [claim for claim in study["claims"] if claim["kind"] != "exact"]
+    claims = [claim for claim in study["claims"] if involves_chance(claim)]
     histories = {name_of(claim): Asked(looks=[], tried=[], regimes=0) for claim in claims}
     for piece in pieces:
         of_piece = [*piece.evidence.registration.get("asked", {}).values()]

@@ -7,6 +7,7 @@ as all arms that one of its claims names have the seeds of an analysis. The othe
 import math
 from collections.abc import Iterable, Sequence
 
+from ablate.evidence.outcome import involves_chance
 from ablate.evidence.types import Claim, Run, Study
 
 ENOUGH = 10  # minimum number of seeds for interim analyses
@@ -19,7 +20,7 @@ def planned_looks(study: Study) -> list[int]:
     The last number is the total number of seeds.
     """
     seeds = study["seeds"]
-    chance = any(claim["kind"] != "exact" for claim in study["claims"])
+    chance = any(involves_chance(claim) for claim in study["claims"])
     looks = study.get("looks") or (USUAL if seeds >= ENOUGH and chance else 1)
     return [math.ceil(seeds * look / looks) for look in range(1, looks + 1)]
 

@@ -8,13 +8,15 @@ that a mean over runs is a lower bound.
 import math
 from collections.abc import Sequence
 
-from ablate.evidence.types import Run
+from ablate.evidence.types import Question, Run
 from ablate.metric.table import METRICS, STEPS_TO
 
 STATUSES = ("finished", "diverged", "collapsed", "failed")
 NOT_LEARNED = ("diverged", "collapsed")
 # Metrics of a stability claim, and the statuses that each metric counts.
 UNSTABLE = {"diverged": ("diverged",), "collapsed": ("collapsed",), "unstable": NOT_LEARNED}
+# families of metrics that are the same before and after training
+UNTRAINED = ("probe", "parameters", "steps", "unigram_nll", "unigram_bpb", "chance", "bound")
 UNTRAINED_BLEU = 0.5  # untrained models have 0.00; after a few steps up to 0.04
 BLEU, NLL = "test/bleu", "test/nll"
 VAL_NLL = "val/nll"
@@ -22,6 +24,19 @@ BEGINNING = f"{STEPS_TO}/nll_"
 Number = int | float
 Point = tuple[Number, Number]
 HARDLY = 0.05  # fraction of the unigram nll: a run with a smaller gain has learned almost nothing
+
+
+def needs_no_training(metric: str) -> bool:
+    """Return whether a metric has the same value before and after training."""
+    return metric.partition("/")[0] in UNTRAINED
+
+
+def involves_chance(claim: Question) -> bool:
+    """Return whether the result of a claim depends on the seeds.
+
+    All claims do, except exact claims about a metric that training does not change.
+    """
+    return claim["kind"] != "exact" or not needs_no_training(claim["metric"])
 
 
 def is_unstable(run: Run, metric: str) -> bool:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from ablate.evidence.outcome import involves_chance
 from ablate.evidence.registration import class_name, digest
 from ablate.evidence.types import Claim, Levels, Question, Study
 
@@ -23,7 +24,8 @@ Change = tuple[str, Any, Any]  # a key, and its value before and now; None: not 
 
 
 def questions(study: Study) -> dict[str, list[Rule]]:
-    """Return the decision rules of a study's statistical claims, by the key of their question.
+    """Return the decision rules of a study's claims that involve chance, by the key of their
+    question.
 
     A question is a comparison of certain arms in a certain metric, and its key is a hash.
 
@@ -34,7 +36,7 @@ def questions(study: Study) -> dict[str, list[Rule]]:
     """
     rules: dict[str, list[Rule]] = {}
     for claim in study["claims"]:
-        if claim["kind"] != "exact":
+        if involves_chance(claim):
             rules.setdefault(question(claim), []).append(rule(claim, study))
             rules.setdefault(family(claim), []).append(place(claim))
     return rules

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from ablate.config.smoke import SMOKE
 from ablate.errors import UserError
+from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.questions import shared_levels
 from ablate.evidence.registration import departures
 from ablate.evidence.types import Entry, Levels, Setting, Verdict
@@ -31,7 +32,6 @@ from ablate.verdict.decision import (
     REFUTED,
     SUPPORTED,
     at_each_budget,
-    needs_no_training,
     read_verdict,
     side,
     trend_reversal,

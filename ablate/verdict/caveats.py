@@ -13,7 +13,7 @@ from typing import Any
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
 from ablate.evidence.looks import differ_in_code, planned_looks
-from ablate.evidence.outcome import NOT_LEARNED, value
+from ablate.evidence.outcome import NOT_LEARNED, involves_chance, value
 from ablate.evidence.table import by_label, steps_of
 from ablate.evidence.tuned import ordered, tried
 from ablate.evidence.types import Caveat, Claim, Levels, Reason, Run, Values, reason
@@ -66,7 +66,7 @@ def _of_claims(
     for rule in of_claim:
         yield from _merged(rule, judged, evidence)
     tested = [name_of(entry) for _, entry in judged if entry["p"]]
-    family = len(tested) + sum(claim["kind"] != "exact" for claim in waiting)
+    family = len(tested) + sum(involves_chance(claim) for claim in waiting)
     if tested and family > 1:
         yield Caveat(**reason("holm", claims=family), claims=_numbers(tested, evidence))
 

@@ -11,6 +11,7 @@ from ablate.evidence.types import Entry, Reason, Run, Values, reason
 from ablate.verdict.contrast import asked_of
 from ablate.verdict.judge import seen_noise
 from ablate.verdict.kind.base import Finding
+from ablate.verdict.settings import untuned_rates
 from ablate.verdict.sides import pairs
 
 ALIKE = 0.01  # largest relative difference in parameters of arms that count as matched
@@ -97,6 +98,12 @@ def _of_age(_: Finding, entry: Entry, __: Evidence) -> Iterator[Reason]:
         yield reason("runs_older", runs=older, exploratory=entry["exploratory"])
 
 
+def _of_rates(finding: Finding, _: Entry, evidence: Evidence) -> Iterator[Reason]:
+    """Yield a caveat on a claim whose arms have learning rates that were not tuned in both."""
+    if rates := untuned_rates(finding.claim, finding.sides, evidence):
+        yield reason("rates_untuned", rates=rates)
+
+
 def _of_noise(finding: Finding, _: Entry, __: Evidence) -> Iterator[Reason]:
     """Yield a caveat on a claim whose test errs more often in simulations than alpha allows.
 
@@ -128,6 +135,6 @@ def _of_log(_: Finding, entry: Entry, evidence: Evidence) -> Iterator[Reason]:
 
 
 of_claim: tuple[Rule, ...] = (
-    *(_of_seeds, _of_failures, _of_turns, _of_ties, _of_age, _of_noise),
-    *(_of_interval, _of_log),
+    *(_of_seeds, _of_failures, _of_turns, _of_ties, _of_age, _of_rates),
+    *(_of_noise, _of_interval, _of_log),
 )

@@ -22,7 +22,7 @@ from ablate.stats.spending import spent
 from ablate.verdict.budgets import both
 from ablate.verdict.caveats import caveats
 from ablate.verdict.contrast import asked_of
-from ablate.verdict.judge import age, judge
+from ablate.verdict.judge import judge, older_runs
 from ablate.verdict.kind.base import Finding
 from ablate.verdict.study_checks import BUDGET
 
@@ -81,7 +81,7 @@ def conclude(evidence: Evidence) -> Verdict:
         "runs": len(evidence.runs),
         "failed_runs": sum(run["status"] == "failed" for run in evidence.runs),
         "reused_runs": sum(run["reused"] for run in evidence.runs),
-        "older_runs": age(evidence.runs, registration)[0],
+        "older_runs": older_runs(evidence.runs, registration),
         "caveats": noted,
         "claims": both(judged, early, evidence, short) if short else claims,
         "arms": [

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 
 from ablate.errors import UserError
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import value
+from ablate.evidence.outcome import involves_chance, value
 from ablate.evidence.sentence_scores import BLEU, by_group, contributions
 from ablate.evidence.types import Asked, Claim, Question, Run
 from ablate.phrases import name_of
@@ -220,17 +220,17 @@ def _learned(sides: list[Side], seed: int, metric: str) -> bool:
 def asked_of(claim: Question, evidence: Evidence) -> Asked:
     """Return the history of a claim in the analysis log.
 
-    The history is empty for evidence without a log. The log lists the claims that are not exact, in
-    order, so that a renamed claim keeps its history.
+    The history is empty for evidence without a log. The log lists the claims that involve chance,
+    in order, so that a renamed claim keeps its history.
     """
     asked = evidence.registration.get("asked", {})
-    names = [
-        name_of(other_claim)
-        for other_claim in evidence.study["claims"]
-        if other_claim["kind"] != "exact"
-    ]
-    if len(asked) == len(names):
-        asked = dict(zip(names, asked.values(), strict=True))
+    claims = evidence.study["claims"]
+    # an earlier version logged no exact claims
+    for logged in (filter(involves_chance, claims), (x for x in claims if x["kind"] != "exact")):
+        names = [*map(name_of, logged)]
+        if len(asked) == len(names):
+            asked = dict(zip(names, asked.values(), strict=True))
+            break
     return asked.get(name_of(claim), UNASKED)
 
 

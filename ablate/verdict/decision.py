@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 AnEntry = TypeVar("AnEntry", bound=Entry)
 SUPPORTED, REFUTED, INCONCLUSIVE = "supported", "refuted", "inconclusive"
-# families of metrics that are the same before and after training
-UNTRAINED = ("probe", "parameters", "steps", "unigram_nll", "unigram_bpb", "chance", "bound")
 DIRECTION, LARGE = "direction only", "large enough to matter"  # grades of supported claims
 SMALL, OPPOSITE = "too small to matter", "the other way round"  # grades of refuted claims
 
@@ -138,11 +136,6 @@ def is_exact(claim: Mapping[str, object]) -> bool:
     Such a claim has no random error.
     """
     return claim["kind"] == "exact" and not claim["p"]
-
-
-def needs_no_training(metric: str) -> bool:
-    """Return whether a metric has the same value before and after training."""
-    return metric.partition("/")[0] in UNTRAINED
 
 
 def was_trained(verdict: Verdict) -> bool:

@@ -10,8 +10,7 @@ no case counts, the claim is undecided.
 Training makes the value vary between seeds. For each seed, the worst distance from 0 is then taken;
 the estimate is the mean over seeds. The claim is supported if the 1 - 2 alpha interval is within
 the tolerance (with a margin: beyond the margin). The claim is refuted if the interval is on the
-other side, else undecided. Each decision is a one-sided test at alpha. If two arms agree in every
-run, they compute the same numbers. Then nothing is random, and every case is checked.
+other side, else undecided. Each decision is a one-sided test at alpha.
 """
 
 import math
@@ -22,11 +21,12 @@ from typing import ClassVar
 import numpy as np
 
 from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.types import Claim, Levels, Method, Noise, Run
 from ablate.record.label import run_key
 from ablate.stats.estimate import Estimate, estimate
 from ablate.stats.holm import Tests
-from ablate.stats.spending import ONCE
+from ablate.stats.spending import ONCE, repeated
 from ablate.stats.ties import at_most
 from ablate.verdict.contrast import CHANGED, differ, looks_of
 from ablate.verdict.decision import (
@@ -34,7 +34,6 @@ from ablate.verdict.decision import (
     REFUTED,
     SUPPORTED,
     MarginThreshold,
-    needs_no_training,
     thresholds,
 )
 from ablate.verdict.sides import Side, has, pairs
@@ -294,7 +293,10 @@ class TrainedValue(Estimate):
     def tests(self, bound: float) -> Tests:
         """Return the one-sided p-values of the decisions supported and refuted."""
         near, far = self.p_at_least(bound), self.p_at_most(bound)
-        return {SUPPORTED: far, REFUTED: near} if self.away else {SUPPORTED: near, REFUTED: far}
+        held, broken = (far, near) if self.away else (near, far)
+        if self.error == 0 and self.holding == self.pairs:  # all values may be equal to the bound
+            held = repeated(0.5**self.pairs, self.looks)
+        return {SUPPORTED: held, REFUTED: broken}
 
     def turns(self, alpha: float) -> list[MarginThreshold]:
         """Return the bounds (tolerances or margins of the claim) at which the decision changes.
@@ -311,13 +313,12 @@ def trained_value(
 ) -> TrainedValue | None:
     """Return the mean over seeds of the values that an exact claim restricts.
 
-    The result is None if training does not affect the values, or if no run was trained.
+    The result is None if training does not affect the values, or if no run was trained. Arms that
+    agree in every run are no exception, because other seeds may differ.
     """
-    constructed = needs_no_training(claim["metric"])
-    identical = bool(claim["treatment"]) and not any(case.value for case in cases.counted)
     runs = (run for arm in arms for run in arm.every)
     trained = any((run["metrics"].get("steps") or 0) > 0 for run in runs)
-    if constructed or identical or not trained:
+    if needs_no_training(claim["metric"]) or not trained:
         return None
     worst = _worst_by_seed(cases)
     values = np.array([cases.signed(case) for case in worst.values()], dtype=np.float64)

@@ -19,13 +19,12 @@ from collections.abc import Sequence
 
 from ablate.config.labels import arm_label
 from ablate.evidence.folder import Evidence
-from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED_BLEU, value
+from ablate.evidence.outcome import NOT_LEARNED, UNSTABLE, UNTRAINED, UNTRAINED_BLEU, value
 from ablate.evidence.types import Claim, Failures, Reason, Run, reason
 from ablate.metric.table import METRICS
 from ablate.stats.rates import Rates, share_interval
 from ablate.stats.spending import Fractions
 from ablate.stats.ties import above, at_most, difference
-from ablate.verdict.decision import UNTRAINED
 from ablate.verdict.sides import Side
 
 INITIAL = "initial"  # value of `weights` that tests the weights before training

@@ -5,10 +5,11 @@ ablate.words writes the sentences on the decisions.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ablate.evidence.folder import Evidence
+from ablate.evidence.outcome import involves_chance
 from ablate.evidence.types import Cases, Claim, Question, Registration, Run, Values
 from ablate.phrases import name_of
 from ablate.progress import track
@@ -33,7 +34,7 @@ from ablate.verdict.decision import DIRECTION, INCONCLUSIVE, SUPPORTED, Decision
 from ablate.verdict.exact import Exact, TrainedValue
 from ablate.verdict.kind import kind_of
 from ablate.verdict.kind.base import Finding, Judged
-from ablate.verdict.settings import other_settings
+from ablate.verdict.settings import other_settings, untuned_rates
 from ablate.verdict.sides import names
 
 ASKED = tuple(Question.__annotations__)  # fields of a claim, in the order of verdict.json
@@ -74,7 +75,7 @@ def decide(evidence: Evidence, waiting: Sequence[Claim] = ()) -> list[Decided]:
     counted = track(claims, "judging claims", len(claims))
     findings = [kind_of(claim).find(claim, evidence) for claim in counted]
     scaled = [kind_of(finding.claim).scaled(finding.p) for finding in findings]
-    later = [{} if claim["kind"] == "exact" else {SUPPORTED: 1.0} for claim in waiting]
+    later = [{SUPPORTED: 1.0} if involves_chance(claim) else {} for claim in waiting]
     adjusted = adjust([*scaled, *later], [claim["alpha"] for claim in (*claims, *waiting)])
     return [Decided(f, p, _decision(f, p)) for f, p in zip(findings, adjusted, strict=False)]
 
@@ -107,13 +108,15 @@ def judge(
         primary: name of the first claim of the study.
     """
     decided = decide(evidence, waiting)
-    undecided = sum(claim["kind"] != "exact" for claim in waiting)
+    undecided = sum(involves_chance(claim) for claim in waiting)
     undecided += sum(bool(p) and decision.status == INCONCLUSIVE for _, p, decision in decided)
     judged = []
     for each in decided:
         claim = each.finding.claim
         given: Any = claim
-        older, exploratory = age(each.finding.runs, registration)
+        older = older_runs(each.finding.runs, registration)
+        known = older and (registration["earlier"] or has_older_pair(each.finding, registration))
+        rates = untuned_rates(claim, each.finding.sides, evidence)
         entry: Any = {key: given.get(key) for key in ASKED if key in KEPT or given.get(key)}
         entry |= {name: given[key] for key, name in MEASURED.items() if given.get(key)}
         entry["tolerance"] = given["tolerance"]
@@ -121,7 +124,7 @@ def judge(
         entry |= {
             "arms": names(claim),
             "failed_runs": sum(run["status"] == "failed" for run in each.finding.runs),
-            "exploratory": exploratory,
+            "exploratory": bool(known or rates),
             "older_cells": older,
             "primary": name_of(claim) == primary,
         }
@@ -131,16 +134,20 @@ def judge(
     return judged
 
 
-def age(runs: list[Run], registration: Registration) -> tuple[int, bool]:
-    """Return how many runs ended before the registration of the study, and whether their claim is
-    exploratory for this reason.
+def older_runs(runs: Iterable[Run], registration: Registration) -> int:
+    """Return how many runs ended before the registration of the study, apart from failed runs."""
+    return sum(run["status"] != "failed" and run["ended"] < registration["time"] for run in runs)
 
-    A claim is exploratory if all its runs ended before the registration. It is also exploratory if
-    some of its runs did and the study was changed since.
+
+def has_older_pair(finding: Finding, registration: Registration) -> bool:
+    """Return whether all runs of any pair of a claim ended before the registration of the study.
+
+    The difference of such a pair was known when the claim was written. A shared baseline alone does
+    not show how the claim will come out.
     """
-    ended = [run for run in runs if run["status"] != "failed"]
-    older = sum(run["ended"] < registration["time"] for run in ended)
-    return older, older > 0 and (older == len(ended) or bool(registration["earlier"]))
+    seeds = set.intersection(*(set(side.runs) for side in finding.sides))
+    pairs = (zip(*(side.runs[seed] for side in finding.sides), strict=False) for seed in seeds)
+    return any(older_runs(pair, registration) == len(pair) for of_seed in pairs for pair in of_seed)
 
 
 def _result(decided: Decided, undecided: int, evidence: Evidence) -> Any:

@@ -7,10 +7,12 @@ computes. A reader who knows only the labels would take the effect for that of t
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from ablate.config.labels import arm_label
 from ablate.config.screen import FACTOR
-from ablate.evidence.types import Run, Study
+from ablate.evidence.folder import Evidence
+from ablate.evidence.types import Question, Run, Study
 from ablate.verdict.sides import Side
 
 # keys of overrides that change no result, and the seed
@@ -21,6 +23,7 @@ BESIDE = frozenset(
         *("budget.seeds", "trainer.enable_progress_bar", "checkpoint.save_every"),
     )
 )
+RATE = "lr"  # last part of the config key of a learning rate
 Words = dict[str, list[str]]  # the values of each key
 
 
@@ -42,6 +45,31 @@ def other_settings(arms: Sequence[Side], study: Study) -> dict[str, list[str]]:
     }
 
 
+def untuned_rates(claim: Question, arms: Sequence[Side], evidence: Evidence) -> list[str]:
+    """Return the learning rates, as "key=value", that the treatment of a claim has and with which
+    the baseline was never trained in this study.
+
+    A part of the effect may then be the effect of the learning rate.
+    """
+    tuned: Mapping[str, object] = evidence.study.get("tune") or {}
+    words = {
+        run["cell"]: _overrides([run], {str(tuned.get("key")), FACTOR}) for run in evidence.runs
+    }
+    rates = {key for of_run in words.values() for key in of_run if key.rpartition(".")[2] == RATE}
+    untuned: dict[str, None] = {}
+    for treatment, baseline in zip(arms[::2], arms[1::2], strict=False):
+        for key in sorted(rates) if claim["kind"] != "trend" else ():
+            alike = [words[run["cell"]] | {key: []} for run in baseline.every]
+            trained = [of_run.get(key) for of_run in words.values() if of_run | {key: []} in alike]
+            given = [words[run["cell"]].get(key) for run in treatment.every]
+            untuned |= dict.fromkeys(_rate(key, rate) for rate in given if rate not in trained)
+    return [*untuned]
+
+
+def _rate(key: str, values: list[str] | None) -> str:
+    return f"{key}={' or '.join(values)}" if values else f"the default of {key}"
+
+
 def _overrides(runs: Iterable[Run], named: set[str]) -> Words:
     """Return the values of the overrides of an arm's runs by key, except the keys in `named`."""
     values: dict[str, set[str]] = {}
@@ -54,6 +82,7 @@ def _overrides(runs: Iterable[Run], named: set[str]) -> Words:
     return {key: sorted(of_key) for key, of_key in values.items()}
 
 
+@cache
 def _words(command: str) -> list[str]:
     """Return the words of a command; [] if it is no command of a shell."""
     try:

@@ -80,6 +80,8 @@ TEMPLATES = {
     "no_spread": "The differences of all {pairs} seeds are exactly equal, so the interval has no "
     "width. Only the number of seeds shows how certain the answer is.",
     "runs_older": "{runs} began before the study was registered{end}.",
+    "rates_untuned": "The baseline was not trained with the learning rate of the treatment "
+    "({rates}), so the answer is exploratory.",
     "noise": "In simulations with {seeds} seeds and {reason}, up to {rate:.1f} % of the answers "
     "were wrong, instead of the {nominal:.1f} % that the test allows "
     "(docs/explanation/calibration.md).",
@@ -246,6 +248,7 @@ FIELDS: dict[str, Callable[[Values], Values]] = {
         "runs": counted(v["runs"], "run"),
         "end": ", so the answer is exploratory" if v["exploratory"] else "",
     },
+    "rates_untuned": lambda v: {"rates": listed(v["rates"])},
     "noise": lambda v: {
         "reason": NOISE[v["reason"]],
         **{name: 100 * v[name] for name in ("rate", "nominal")},

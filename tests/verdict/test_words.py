@@ -48,6 +48,7 @@ VALUES = {  # values with which the template of each code is rendered
     "runs_older": {"runs": 1, "exploratory": True},
     "noise": {"reason": "few seeds", "seeds": 5, "rate": 0.065, "nominal": 0.025},
     "holm": {"claims": 4},
+    "rates_untuned": {"rates": ["optimizer.lr=0.02"]},
     "seeds_only": {"task": "translation"},
     "asked_before": {"reason": {"code": "alpha_spent", "values": {"planned": 5}}},
     "interim": {"analysis": 2, "share": 0.5},
