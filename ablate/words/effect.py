@@ -23,12 +23,10 @@ PER = {"linear": "per unit of", "log": "per doubling of"}
 # the effect by the shape of the comparison; {beside} has interval and runs
 EFFECTS = {
     "difference": "{arms}: {change} {beside}",
-    "here": "{arms}: the difference with {here} minus that with {there} is {change} {beside}",
-    "there": "{arms}: {change} compared with the same difference with {there} {beside}",
+    "interaction": "{arms}: the difference{here} minus that with {there} is {change} {beside}",
     "trend": "{given}{change} {per} {over} {beside}",
-    "long trend": "{given}slope of {name}: {value} {per} {over} {beside}",
     "power": "{given}{name} {verb} as {over} to the power {power} {beside}",
-    "two trends": "{given}{slope} minus that with {there} is {change} {beside}",
+    "two trends": "{given}{slope}{here} minus that with {there} is {change} {beside}",
 }
 RULES = {  # which differences matter, by kind of claim; "" for all other kinds
     "equivalence": "Differences within {bound} do not matter.",
@@ -126,54 +124,43 @@ def _is_long(unit: Metric) -> bool:
 
 def _effect(claim: Entry, answer: Answer) -> str:
     """Return the effect of a claim with its interval and its runs."""
-    effect, unit = cast(float, answer["effect"]), unit_of(claim)
+    effect, unit, sign = cast(float, answer["effect"]), unit_of(claim), direction(claim)
     ends, level = answer["interval"], 1 - claim["alpha"]
     if "interval_equivalence" in answer:  # the interval of the two one-sided tests, which decide
         ends, level = answer["interval_equivalence"], 1 - 2 * claim["alpha"]
-    sentences = answer.get("sentences")
-    runs = counted(answer["pairs"], "paired seed") + (
-        f", {sentences:,} sentences" if sentences else ""
-    )
-    value = unit.say(direction(claim) * effect, sign=True)
-    fields = {
-        "beside": f"({interval_text(ends, level, unit, direction(claim))}; {runs})",
-        "change": _change(claim, effect),
-        "value": value,
-        "name": claim_metric(claim).name,
-    }
-    shape, more = _trend(claim, value) if claim["kind"] == "trend" else _comparison(claim)
-    return EFFECTS[shape].format(**fields, **more)
-
-
-def _trend(claim: Entry, value: str) -> tuple[str, dict[str, str]]:
-    """Return the shape of the evidence on a trend, and its fields."""
+    runs = counted(answer["pairs"], "paired seed")
+    if sentences := answer.get("sentences"):
+        runs += f", {sentences:,} sentences"
     here, there = _places(claim)
     shared = {k: v for k, v in (claim["where"] | shared_levels(claim)).items() if k not in here}
     condition = condition_text(shared)
-    name, over = claim_metric(claim).name, factor_label(claim["over"])
     fields = {
-        "given": f"with {condition}, " if condition else "",
+        "beside": f"({interval_text(ends, level, unit, sign)}; {runs})",
+        "change": _change(claim, effect),
+        "here": f" with {in_sentence(here)}" if here else "",
+        "there": in_sentence(there),
+    }
+    if claim["kind"] == "trend":
+        fields |= _trend(claim, sign * effect) | {"given": f"with {condition}, " * bool(condition)}
+        shape = "two trends" if there else "power" if is_exponent(claim) else "trend"
+    else:
+        arms = " against ".join(arm_names(claim))
+        fields["arms"] = f"{arms} (both with {condition})" if condition else arms
+        shape = "interaction" if there else "difference"
+    return EFFECTS[shape].format_map(fields)
+
+
+def _trend(claim: Entry, slope: float) -> dict[str, str]:
+    """Return the fields of the evidence on a trend."""
+    name, over = claim_metric(claim).name, factor_label(claim["over"])
+    return {
         "over": f"the number of {over}" if over.endswith("s") else f"the {over}",
         "per": PER.get(claim["scale"], ""),
+        "slope": f"the {'exponent' if is_exponent(claim) else 'slope'} of {name}",
+        "name": name,
+        "verb": "falls" if slope < 0 else "grows",
+        "power": unit_of(claim).say(slope),
     }
-    if claim["minus"]:
-        slope = "the exponent of" if is_exponent(claim) else "the slope of"
-        at = f" with {in_sentence(here)}" if here else ""
-        return "two trends", fields | {"slope": f"{slope} {name}{at}", "there": in_sentence(there)}
-    if is_exponent(claim):
-        verb = "falls" if value.startswith("-") else "grows"
-        return "power", fields | {"verb": verb, "power": value.removeprefix("+")}
-    return ("long trend" if _is_long(unit_of(claim)) else "trend"), fields
-
-
-def _comparison(claim: Entry) -> tuple[str, dict[str, str]]:
-    """Return the shape of the evidence on a comparison of two arms, and its fields."""
-    here, there = _places(claim)
-    levels = {k: v for k, v in (claim["where"] | shared_levels(claim)).items() if k not in here}
-    condition = condition_text(levels)
-    arms = " against ".join(arm_names(claim)) + (f" (both with {condition})" if condition else "")
-    shape = "difference" if not there else "here" if here else "there"
-    return shape, {"arms": arms, "here": in_sentence(here), "there": in_sentence(there)}
 
 
 def _places(claim: Entry) -> tuple[Levels, Levels]:

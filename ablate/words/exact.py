@@ -17,12 +17,6 @@ from ablate.words.effect import (
 )
 
 NO_CASE = {True: "the deliberate fault did not change it", False: "nothing was measured"}
-WORST = {  # by whether no case, some case or every case violates the claim, and by its limit
-    "holds": "was {bound}{value} in {where}{notes}",
-    "margin": "was below the required {limit:g} in {where}{notes}",
-    "tolerance": "was above the allowed {limit:g} in {where}{notes}",
-    "zero": "differed from 0 in {where}{notes}",
-}
 
 
 def exact_line(claim: Entry, answer: Answer) -> str:
@@ -66,39 +60,18 @@ def _measure(claim: Entry) -> str:
 
 def _worst(claim: Entry, answer: Answer) -> str:
     """Return the worst value over the cases of an exact claim as a verb phrase."""
-    cases, value, tolerance = (
-        answer["cases"],
-        deviation(answer["effect"]) or "NaN",
-        claim["tolerance"],
-    )
-    counted, broken = cases["counted"], cases["broken"]
-    each = " each" if counted > 1 else ""
-    drawn = f"{cases['draws']:,} random draws{each}" if cases["draws"] else ""
+    cases, counted = answer["cases"], answer["cases"]["counted"]
+    notes = _allowed(claim)
+    if cases["draws"]:
+        notes = f"{cases['draws']:,} random draws{' each' * (counted > 1)}; {notes}"
+    value = deviation(answer["effect"]) or "NaN"
     if counted == 1:
-        return f"was {value}{_notes(drawn, _allowed(claim))}"
-    where = "both cases" if counted == 2 else f"all {counted} cases"
-    if 0 < broken < counted:
-        where = f"{broken} of {counted} cases"
+        return f"was {value} ({notes})"
+    if broken := cases["broken"]:
+        verb = "fell to" if claim["margin"] else "reached"
+        return f"{verb} {value}; {broken} of {counted} cases break the limit ({notes})"
     bound = f"at {'least' if claim['margin'] else 'most'} " if answer["effect"] else ""
-    shape = "holds" if not broken else "margin" if claim["margin"] else "tolerance"
-    notes = {
-        "holds": (drawn, _allowed(claim)),
-        "margin": (f"as low as {value}", drawn),
-        "tolerance": (f"up to {value}", drawn),
-        "zero": (f"by up to {value}", drawn, _allowed(claim)),
-    }
-    if shape == "tolerance" and not tolerance:
-        shape = "zero"
-    limit = claim["margin"] or tolerance
-    return WORST[shape].format(
-        bound=bound, value=value, where=where, limit=limit, notes=_notes(*notes[shape])
-    )
-
-
-def _notes(*notes: str) -> str:
-    """Return notes in brackets after a space; "" without notes."""
-    words = [note for note in notes if note]
-    return f" ({'; '.join(words)})" if words else ""
+    return f"was {bound}{value} in {f'all {counted}' if counted > 2 else 'both'} cases ({notes})"
 
 
 def _mean(claim: Entry, answer: Answer) -> str:

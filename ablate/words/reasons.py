@@ -4,6 +4,7 @@ Caveats are full sentences. Reasons are clauses without a full stop, which other
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from string import Formatter
 from typing import Any
 
 from ablate.config.labels import arm_label, factor_label, texts_of_task
@@ -35,81 +36,83 @@ TEMPLATES = {
     f"{{hash}}); {EXPLORATORY}.",
     "registration_missing": f"registered.json is missing (hash {{hash}}); {EXPLORATORY}.",
     "key_removed": f"The key `cannot` was taken from {{claim}}; {EXPLORATORY}.",
-    "study_changed": "The study is not the one that was registered (hash {hash}): {changes}; "
+    "study_changed": "The study is not the one that was registered (hash {hash}): "
+    f"{{changes:changes}}; {EXPLORATORY}.",
+    "runs_of_other_study": "{cells:run} began with another version of the study than the "
+    "registered version (the lines of runs.jsonl whose `cell` is {cells:ranges}); "
     f"{EXPLORATORY}.",
-    "runs_of_other_study": "{runs} began with another version of the study than the registered "
-    f"version (the lines of runs.jsonl whose `cell` is {{cells}}); {EXPLORATORY}.",
     # the study
     "stated": "{text}.",
-    "plan_changed": "The plan of the study (claims, arms, margins and seeds) was changed {times} "
-    "before the present version.",
+    "plan_changed": "The plan of the study (claims, arms, margins and seeds) was changed "
+    "{times:time} before the present version.",
     "claims_wait": "Of {planned} planned claims, {waiting} have no answer yet, because an arm has "
     "no runs.",
-    "best_at_end": "The best {key} of those tried ({values}) is {ends}. A better {key} may lie "
-    "outside this range.",
-    "tuned_short": "The {key} was tuned in runs of {short} steps, and reused without tuning in "
-    "runs of {steps} steps, for which another value may be better.",
-    "tuned_apart": "In some arms, different seeds chose different values of {key}, and the mean "
-    "{metric} of the runs with each value differs by more than the margin: {arms}.",
-    "matched": "All arms have about as many {by} as the arm with {to}, because these settings were "
-    "adjusted: {arms}.",
+    "best_at_end": "The best {key:key} of those tried ({values:listed}) is {ends}. A better "
+    "{key:key} may lie outside this range.",
+    "tuned_short": "The {key:key} was tuned in runs of {short:grouped} steps, and reused without "
+    "tuning in runs of {steps:grouped} steps, for which another value may be better.",
+    "tuned_apart": "In some arms, different seeds chose different values of {key:key}, and the "
+    "mean {metric} of the runs with each value differs by more than the margin: {arms}.",
+    "matched": "All arms have about as many {by} as the arm with {to:arm}, because these settings "
+    "were adjusted: {arms}.",
     "sizes_differ": "The arms differ in trained parameters: {arms}.",
-    "busy_machine": "While times were measured, other processes kept up to {cores:.1f} cores busy. "
-    "On an idle machine the times would be shorter.",
+    "busy_machine": "While times were measured, other processes kept up to {cores:.1f} cores "
+    "busy. On an idle machine the times would be shorter.",
     # the runs
-    "runs_failed": "{runs} ended in an error and do not count in any number (`cell` {cells} of "
-    "runs.jsonl).",
-    "runs_went_wrong": "{after}{runs} diverged or collapsed ({arms}). Estimates use only the runs "
-    "that learned the task. How often runs fail is a separate question, and so few runs answer it "
-    "only roughly.",
+    "runs_failed": "{cells:run} ended in an error and do not count in any number (`cell` "
+    "{cells:listed} of runs.jsonl).",
+    "runs_went_wrong": "{after}{runs:run} diverged or collapsed ({arms}). Estimates use only the "
+    "runs that learned the task. How often runs fail is a separate question, and so few runs "
+    "answer it only roughly.",
     "stopped_early": "The planned interim analyses stopped some arms early: {arms}. Each claim on "
-    "these arms was decided by then, or its chance to be decided was below {chance:.0f} %.",
+    "these arms was decided by then, or its chance to be decided was below {chance:.0%} %.",
     "seeds_missing": "Of {planned} planned seeds {ended} have finished.",
     "versions_differ": "The runs used different versions of some packages.",
     "code_differs": "Runs of the same arm were made with different code, libraries, initial "
-    "weights, data or devices ({arms}). So the differences between these runs are more than "
+    "weights, data or devices ({arms:arms}). So the differences between these runs are more than "
     "run-to-run variation.",
     "code_unknown": "The runs of an arm come from several sweeps, and do not record whether they "
     "executed the same code.",
     # single claims
-    "seeds_unpaired": "Of seed {seeds} a run of the pair, or the metric of a run, is missing, so "
-    "the estimate does without it.",
+    "seeds_unpaired": "Of seed {seeds:listed} a run of the pair, or the metric of a run, is "
+    "missing, so the estimate does without it.",
     "failures_left_out": "{arms}. The estimate does without their seeds in every arm.",
-    "trend_reverses": "The slope is an average over all levels. From {from} to {to} the trend "
-    "reverses: the mean of {metric} {verb} by {change}.",
+    "trend_reverses": "The slope is an average over all levels. From {from:arm} to {to:arm} the "
+    "trend reverses: the mean of {metric} {verb} by {change}.",
     "no_spread": "The differences of all {pairs} seeds are exactly equal, so the interval has no "
     "width. Only the number of seeds shows how certain the answer is.",
-    "runs_older": "{runs} began before the study was registered{end}.",
+    "runs_older": "{runs:run} began before the study was registered{end}.",
     "rates_untuned": "The baseline was not trained with the learning rate of the treatment "
-    "({rates}), so the answer is exploratory.",
-    "noise": "In simulations with {seeds} seeds and {reason}, up to {rate:.1f} % of the answers "
-    "were wrong, instead of the {nominal:.1f} % that the test allows "
+    "({rates:listed}), so the answer is exploratory.",
+    "noise": "In simulations with {seeds} seeds and {reason}, up to {rate:.1%} % of the answers "
+    "were wrong, instead of the {nominal:.1%} % that the test allows "
     "(docs/explanation/calibration.md).",
     "holm": "The answers are corrected for testing {claims} claims at once (Holm). The intervals "
     "are not corrected.",
     "seeds_only": "The intervals include the variation between seeds, but not the variation "
-    "between test {texts}.",
-    "asked_before": "The answer is exploratory, since the question was asked before: {reason}.",
-    "interim": "The answer comes from the planned analysis number {analysis}, after {share:.0f} % "
+    "between test {task:texts}.",
+    "asked_before": "The answer is exploratory, since the question was asked before: "
+    "{reason:reason}.",
+    "interim": "The answer comes from the planned analysis number {analysis}, after {share:.0%} % "
     "of the seeds. The significance level and the interval are corrected for repeated analyses "
     "(O'Brien-Fleming).",
-    "other_settings": "The same question was also asked in {settings} (another corpus, model size, "
-    "number of steps or device).",
+    "other_settings": "The same question was also asked in {settings:other setting} (another "
+    "corpus, model size, number of steps or device).",
     # how a question was asked before
     "recorded": "{text}",
     "earlier_replication": "{sweep} of {day}, {seeds} seeds, as a replication",
-    "earlier_sweep": "{sweep} of {day}, {seeds} seeds: {changes}",
-    "same_contrast": "{sweep} of {day}, {seeds} seeds: the same contrast in {metrics}",
+    "earlier_sweep": "{sweep} of {day}, {seeds} seeds: {changes:changes}",
+    "same_contrast": "{sweep} of {day}, {seeds} seeds: the same contrast in {metrics:listed}",
     "alpha_spent": "an analysis of the {planned} planned seeds used up the whole significance "
     "level",
-    "seeds_left_out": "{seeds} begun or analysed earlier are missing",
+    "seeds_left_out": "{seeds:seed} begun or analysed earlier are missing",
     # why a claim is undecided
     "nothing_learned": "nothing was learned: by {metric}, no arm is {better}",
     "arms_not_learned": "the claim compares models that learned the task, but these arms did not: "
     "{arms}",
     "identical": "in every pair of runs, both arms have exactly the same value of {metric}",
-    "no_room": "with {baseline}, {metric} is only {room} {limit}, so that these runs cannot show a "
-    "difference above {margin:g}",
+    "no_room": "with {baseline}, {metric} is only {room} {limit}, so that these runs cannot show "
+    "a difference above {margin:g}",
     "at_ceiling": "both arms are at the ceiling of {metric}, and no arm shows that it could be "
     "lost",
     "too_few_learned": "{pairs} of runs learned the task, and an interval needs {needed} pairs",
@@ -130,8 +133,28 @@ def caveat_text(caveat: Caveat) -> str:
 def sentence(reason: Reason) -> str:
     """Return the sentence (for a reason: the clause) of a code with its values."""
     code, values = reason["code"], reason["values"]
-    added = FIELDS[code](values) if code in FIELDS else {}
-    return TEMPLATES[code].format_map({**values, **added})
+    added = dict(FIELDS[code](values)) if code in FIELDS else {}
+    if "metric" in values:
+        added["metric"] = metric_in_words(values["metric"], values.get("measures")).name
+    return WORDS.vformat(TEMPLATES[code], (), {**values, **added})
+
+
+class Words(Formatter):
+    """Format the fields of a template; the part of a field after the colon says how.
+
+    Beside Python's formats there are the names in `AS`, and nouns that are counted: `{n:run}` is "1
+    run" or "3 runs", for a number or for the length of a list. A proportion with the format `.0%`
+    becomes a percentage without its sign.
+    """
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return the text of a field."""
+        if format_spec in AS:
+            return AS[format_spec](value)
+        if format_spec in NOUNS:
+            return counted(len(value) if isinstance(value, list) else value, format_spec)
+        text = str(super().format_field(value, format_spec))
+        return text.removesuffix("%") if format_spec else text
 
 
 def failures(counts: Mapping[str, Failures]) -> str:
@@ -196,83 +219,50 @@ def _stopped(v: Values) -> str:
     )
 
 
-def _named(v: Values) -> dict[str, str]:
-    """Return the name of the metric of a claim."""
-    return {"metric": metric_in_words(v["metric"], v.get("measures")).name}
-
-
+AS: dict[str, Callable[[Any], str]] = {
+    "listed": listed,
+    "grouped": grouped,
+    "ranges": ranges,
+    "key": factor_label,
+    "arm": lambda levels: quoted(arm_label(levels)),
+    "arms": lambda labels: listed([*map(quoted, labels)]),
+    "changes": _changes,
+    "reason": sentence,
+    "texts": lambda task: texts_of_task({"task": task}),
+}
+NOUNS = ("run", "seed", "other setting", "time")
+WORDS = Words()
 FIELDS: dict[str, Callable[[Values], Values]] = {
-    "study_changed": lambda v: {"changes": _changes(v["changes"])},
-    "runs_of_other_study": lambda v: {
-        "runs": counted(len(v["cells"]), "run"),
-        "cells": ranges(v["cells"]),
-    },
     "stated": lambda v: {"text": f"{v['text'][:1].upper()}{v['text'][1:]}"},
-    "plan_changed": lambda v: {"times": counted(v["times"], "time")},
-    "best_at_end": lambda v: {
-        "key": factor_label(v["key"]),
-        "values": listed(v["values"]),
-        "ends": _ends(v),
-    },
-    "tuned_short": lambda v: {
-        "key": factor_label(v["key"]),
-        **{name: grouped(v[name]) for name in ("short", "steps")},
-    },
-    "tuned_apart": lambda v: {"key": factor_label(v["key"]), "arms": _means(v), **_named(v)},
+    "best_at_end": lambda v: {"ends": _ends(v)},
+    "tuned_apart": lambda v: {"arms": _means(v)},
     "matched": lambda v: {
         "by": COUNTED[v["by"]],
-        "to": quoted(arm_label(v["to"])),
         "arms": "; ".join(f"{arm_label(x)} with {quoted(arm)}" for arm, x in v["arms"].items()),
     },
     "sizes_differ": lambda v: {"arms": _sizes(v)},
-    "runs_failed": lambda v: {
-        "runs": counted(len(v["cells"]), "run"),
-        "cells": listed(v["cells"]),
-    },
     "runs_went_wrong": lambda v: {
         "after": f"After {grouped(v['steps'])} steps: " if "steps" in v else "",
-        "runs": counted(sum(v["arms"].values()), "run"),
+        "runs": sum(v["arms"].values()),
         "arms": "; ".join(f"{count} with {quoted(arm)}" for arm, count in v["arms"].items()),
     },
-    "stopped_early": lambda v: {"arms": _stopped(v), "chance": 100 * FUTILE},
-    "code_differs": lambda v: {"arms": listed([quoted(arm) for arm in v["arms"]])},
-    "seeds_unpaired": lambda v: {"seeds": listed(v["seeds"])},
+    "stopped_early": lambda v: {"arms": _stopped(v), "chance": FUTILE},
     "failures_left_out": lambda v: {"arms": _failures(v["arms"])},
     "trend_reverses": lambda v: {
-        **{end: quoted(arm_label(v[end])) for end in ("from", "to")},
         "verb": "rises" if v["change"] > 0 else "falls",
         "change": metric_of(v["metric"]).say(abs(v["change"])),
-        **_named(v),
     },
-    "runs_older": lambda v: {
-        "runs": counted(v["runs"], "run"),
-        "end": ", so the answer is exploratory" if v["exploratory"] else "",
-    },
-    "rates_untuned": lambda v: {"rates": listed(v["rates"])},
-    "noise": lambda v: {
-        "reason": NOISE[v["reason"]],
-        **{name: 100 * v[name] for name in ("rate", "nominal")},
-    },
-    "seeds_only": lambda v: {"texts": texts_of_task({"task": v["task"]})},
-    "asked_before": lambda v: {"reason": sentence(v["reason"])},
-    "interim": lambda v: {"share": 100 * v["share"]},
-    "other_settings": lambda v: {"settings": counted(v["settings"], "other setting")},
-    "earlier_sweep": lambda v: {"changes": _changes(v["changes"])},
-    "same_contrast": lambda v: {"metrics": listed(v["metrics"])},
-    "seeds_left_out": lambda v: {"seeds": counted(v["seeds"], "seed")},
+    "runs_older": lambda v: {"end": ", so the answer is exploratory" if v["exploratory"] else ""},
+    "noise": lambda v: {"reason": NOISE[v["reason"]]},
     "nothing_learned": lambda v: {
-        "better": BETTER.get(v["indicator"], "that neither diverged nor collapsed"),
-        **_named(v),
+        "better": BETTER.get(v["indicator"], "that neither diverged nor collapsed")
     },
     "arms_not_learned": lambda v: {"arms": "; ".join(v["arms"])},
-    "identical": _named,
     "no_room": lambda v: {
         "baseline": in_sentence(v["baseline"]),
         "room": metric_of(v["metric"]).say(v["room"]),
         "limit": LIMITS[v["limit"]],
-        **_named(v),
     },
-    "at_ceiling": _named,
     "too_few_learned": lambda v: {
         "pairs": f"only {counted(v['pairs'], 'pair')}" if v["pairs"] else "no pair"
     },
