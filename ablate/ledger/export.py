@@ -3,44 +3,18 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable
-from operator import attrgetter
+from collections.abc import Iterable
+from dataclasses import asdict
 
 from ablate.ledger.entries import Entry
-from ablate.ledger.headline import Headline
 from ablate.ledger.verdicts import Finding
 from ablate.record.files import finite
 
-# the columns of a verdict, with the value of each
-VERDICT: dict[str, Callable[[Finding], object]] = {
-    **{name: attrgetter(name) for name in ("origin", "experiment", "reading", "verdict", "grade")},
-    **{name: attrgetter(name) for name in ("metric", "effect")},
-    "low": lambda finding: finding.interval and finding.interval[0],
-    "high": lambda finding: finding.interval and finding.interval[1],
-    "kind": attrgetter("kind"),
-    "data": lambda finding: ", ".join(finding.data),
-    **{name: attrgetter(name) for name in ("model", "scale")},
-    "steps": lambda finding: ", ".join(map(str, finding.steps)),
-    **{name: attrgetter(name) for name in ("exploratory", "ledger_wide")},
-    "replication": lambda finding: finding.again["replication"] if finding.again else "",
-    "stated_at": lambda finding: finding.asked.at if finding.asked else "",
-    "remark": lambda finding: finding.asked.remark if finding.asked else "",
-    "tested_as": attrgetter("statement"),
-    "folder": lambda finding: str(finding.report.parent),
-}
-# the columns of a claim, with the value of each
-CLAIM: dict[str, Callable[[Entry], object]] = {
-    "claim": attrgetter("claim.id"),
-    **{key: attrgetter(f"claim.{key}") for key in ("statement", "document", "section", "also_in")},
-    "claim_kind": attrgetter("claim.kind"),
-    "factors": attrgetter("claim.factors"),
-    "measured": attrgetter("claim.metric"),
-    "group": attrgetter("claim.group"),
-    "state": attrgetter("headline.word"),
-    "depends_on": attrgetter("headline.on"),
-    "state_origin": attrgetter("origin"),
-    "why": lambda entry: entry.standing.why if entry.standing else "",
-}
+# the fields of a verdict that are exported under their own names
+FIELDS = (
+    *("origin", "experiment", "reading", "verdict", "grade", "metric", "effect", "kind", "model"),
+    *("scale", "exploratory", "ledger_wide"),
+)
 
 
 def as_json(entries: Iterable[Entry]) -> str:
@@ -53,7 +27,7 @@ def as_json(entries: Iterable[Entry]) -> str:
     claims = [
         {
             **_claim(entry),
-            "beside": {origin: _headline(other) for origin, other in entry.beside.items()},
+            "beside": {origin: {"word": h.word, "on": h.on} for origin, h in entry.beside.items()},
             "missing": [str(missing) for missing in entry.gone],
             "verdicts": [_verdict(finding) for finding in entry.findings],
         }
@@ -62,26 +36,40 @@ def as_json(entries: Iterable[Entry]) -> str:
     return json.dumps(finite(claims), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _headline(headline: Headline) -> dict[str, str]:
-    return {"word": headline.word, "on": headline.on}
-
-
 def as_csv(entries: Iterable[Entry]) -> str:
     """Return a CSV table with a row for each verdict; a claim without verdicts has a row with empty
     cells.
     """
-    text = io.StringIO()
-    writer = csv.DictWriter(text, (*CLAIM, *VERDICT), lineterminator="\n")
+    rows = [
+        _claim(entry) | verdict
+        for entry in entries
+        for verdict in [_verdict(finding) for finding in entry.findings] or [{}]
+    ]
+    names = dict.fromkeys(name for row in rows for name in row)
+    table = io.StringIO()
+    writer = csv.DictWriter(table, names, lineterminator="\n")
     writer.writeheader()
-    for entry in entries:
-        verdicts: list[dict[str, object]] = [_verdict(finding) for finding in entry.findings]
-        writer.writerows(_claim(entry) | verdict for verdict in verdicts or [{}])
-    return text.getvalue()
+    writer.writerows(rows)
+    return table.getvalue()
 
 
 def _claim(entry: Entry) -> dict[str, object]:
-    return {name: value(entry) for name, value in CLAIM.items()}
+    claim = asdict(entry.claim)
+    renamed = {"claim": claim.pop("id"), "claim_kind": claim.pop("kind")}
+    state = {"state": entry.verdict, "depends_on": entry.headline.on, "state_origin": entry.origin}
+    measured, why = claim.pop("metric"), entry.standing.why if entry.standing else ""
+    return {**renamed, **claim, "measured": measured, **state, "why": why}
 
 
 def _verdict(finding: Finding) -> dict[str, object]:
-    return {name: value(finding) for name, value in VERDICT.items()}
+    low, high = finding.interval or (None, None)
+    return {
+        **{name: getattr(finding, name) for name in FIELDS},
+        **{"low": low, "high": high, "data": ", ".join(finding.data)},
+        "steps": ", ".join(map(str, finding.steps)),
+        "replication": finding.again["replication"] if finding.again else "",
+        "stated_at": finding.asked.at if finding.asked else "",
+        "remark": finding.asked.remark if finding.asked else "",
+        "tested_as": finding.statement,
+        "folder": str(finding.folder),
+    }

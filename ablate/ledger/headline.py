@@ -7,8 +7,8 @@ The dates of the verdicts have no effect. The rules are:
    is a remark. Remarks and exploratory verdicts do not count if there are other verdicts.
 3. In a setting (corpus, size of the model, metric, compared arms) the longest budget decides.
 4. If trained models were tested on real text and on an artificial language, real text decides.
-   A sentence about a property that only real text has is undecided without real text.
-5. A sentence with *always*, *must*, *never*, *cannot* or *exactly* is refuted by one
+   A claim about a property that only real text has is undecided without real text.
+5. A claim that allows no exception (field `universal` of the claim) is refuted by one
    counterexample, which must hold after a correction for the number of tested settings.
 6. If all verdicts are supported, or all refuted, so is the claim. Supported and refuted verdicts
    together are *mixed*. Decided and undecided verdicts together are *undecided*.
@@ -21,7 +21,6 @@ settings. docs/explanation/headlines.md explains each rule by an example.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -39,9 +38,7 @@ from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 MIXED, UNDECIDED = "mixed", "undecided"
 NOT_TESTABLE, NOT_TESTED = "not testable", "not tested"
 HEADLINES = (SUPPORTED, REFUTED, MIXED, UNDECIDED, NOT_TESTABLE, NOT_TESTED)
-UNIVERSAL = re.compile(r"\b(always|must|never|cannot|exactly)\b", re.IGNORECASE)
-# a comment in the YAML file of a corpus whose text is no text of people
-ARTIFICIAL = re.compile(r"^# text: artificial$", re.MULTILINE)
+ARTIFICIAL = "\n# text: artificial\n"  # comment in the YAML file of a corpus without real text
 
 Counted = Sequence[tuple[Finding, str]]  # each verdict, with the verdict of its whole setting
 
@@ -88,16 +85,6 @@ class Headline:
         """Whether all verdicts that count are exploratory, so that the claim is undecided."""
         return _exploratory_alone(self.deciding)
 
-    @property
-    def single(self) -> bool:
-        """Whether exactly one verdict decided the claim, and nothing else changed the headline.
-
-        A replication with new seeds, missing evidence, or a lack of real text can change the
-        headline.
-        """
-        words = {finding.verdict for finding in self.deciding} | {*self.verdicts}
-        return len(self.deciding) == 1 and len(words) == 1 and _combined(words) == self.word
-
     def where(self, verdict: str) -> list[str]:
         """Return the settings in which the claim has the given verdict.
 
@@ -112,9 +99,10 @@ class Headline:
 
 
 def headline(
-    statement: str,
     findings: Sequence[Finding],
     gone: Sequence[Gone] = (),
+    *,
+    universal: bool = False,
     real_text: str = "",
     unasked: Sequence[str] = (),
 ) -> Headline:
@@ -122,9 +110,9 @@ def headline(
     verdicts on the claim.
 
     Args:
-        statement: the sentence of the document.
-        findings: the verdicts on the sentence, of one origin (committed or the user's).
-        gone: missing evidence on the sentence, of the same origin.
+        findings: the verdicts on the claim, of one origin (committed or the user's).
+        gone: missing evidence on the claim, of the same origin.
+        universal: whether the claim allows no exception, so that one counterexample refutes it.
         real_text: why artificial languages alone do not decide the claim; "" if they do.
         unasked: a sentence for each part of the claim that has no verdict yet, which counts as
             undecided.
@@ -139,22 +127,21 @@ def headline(
     deciding = _real_text([_longest(setting) for setting in settings])
     counted = [(finding, _settled(setting)) for setting in deciding for finding in setting]
     chosen = tuple(finding for finding, _ in counted)
-    verdicts = tuple(word for _, word in counted)
+    verdicts = tuple(verdict for _, verdict in counted)
     missing |= {INCONCLUSIVE for _ in unasked}
     word = _combined({*verdicts} | missing)
-    universal = bool(UNIVERSAL.search(statement)) and _has_counterexample(counted)
-    wanting = bool(real_text) and _artificial_alone(chosen)
-    wanting |= _exploratory_alone(chosen)
     reversal = _reversal(counted) if word == SUPPORTED else ""
     word = MIXED if reversal else word
-    final = UNDECIDED if wanting else REFUTED if universal else word
+    final = REFUTED if universal and _has_counterexample(counted) else word
+    if (real_text and _artificial_alone(chosen)) or _exploratory_alone(chosen):
+        final = UNDECIDED
     return Headline(
         word=final,
         on=(reversal or _strongest_contrast(counted)) if final == MIXED else "",
         deciding=chosen,
         beside=tuple(finding for finding in findings if finding not in chosen),
         verdicts=verdicts,
-        universal=universal and final == REFUTED != word,
+        universal=final == REFUTED != word,
         real_text=real_text,
         unasked=tuple(unasked),
         gone=tuple(gone),
@@ -286,10 +273,9 @@ def _real_text(settings: list[list[Finding]]) -> list[list[Finding]]:
 
 @cache
 def _artificial_languages() -> frozenset[str]:
-    texts = (
-        (name, path.read_text(encoding="utf-8")) for name, path in option_files("data").items()
-    )
-    return frozenset(name for name, text in texts if ARTIFICIAL.search(text))
+    files = option_files("data").items()
+    texts = {name: "\n" + path.read_text(encoding="utf-8") for name, path in files}
+    return frozenset(name for name, text in texts.items() if ARTIFICIAL in text)
 
 
 def is_artificial(corpora: Iterable[str]) -> bool:

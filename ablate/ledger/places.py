@@ -55,11 +55,11 @@ def _committed_and_kept() -> Iterator[tuple[str, Path]]:
     the path in the user's folder, because the runs are there.
     """
     here = {path.relative_to(LOCAL): path for path in _within(LOCAL)}
-    if home := catalogue():
-        for path in _within(home):
-            name = path.relative_to(home)
-            same = name in here and path.read_bytes() == here[name].read_bytes()
-            yield COMMITTED, here.pop(name) if same else path
+    home = catalogue()
+    for path in _within(home) if home else []:
+        name = path.relative_to(home or LOCAL)
+        same = name in here and path.read_bytes() == here[name].read_bytes()
+        yield COMMITTED, here.pop(name) if same else path
     yield from ((KEPT, path) for path in here.values())
 
 

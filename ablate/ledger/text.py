@@ -1,45 +1,33 @@
-"""Write the ledger (the list of all claims with their verdicts) in words: headlines for the
-terminal and for pages, every claim with its verdicts, uncut, and a summary on one screen.
+"""Write the ledger (the list of all claims with their verdicts) in words: the reasons of a
+headline, every claim with its verdicts, and a summary.
 
 A headline combines all verdicts on a claim in a word, such as "supported" or "mixed".
 """
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from rich.text import Text
 
 from ablate.config.labels import option_label
 from ablate.config.smoke import SMOKE
-from ablate.ledger.entries import ONLY, Entry, count
-from ablate.ledger.headline import (
-    HEADLINES,
-    MIXED,
-    NOT_TESTABLE,
-    UNDECIDED,
-    Headline,
-)
+from ablate.ledger.entries import Entry, count
+from ablate.ledger.headline import HEADLINES, MIXED, NOT_TESTABLE, UNDECIDED, Headline
 from ablate.ledger.places import COMMITTED
-from ablate.ledger.verdicts import Finding, changes
+from ablate.ledger.verdicts import Finding
 from ablate.phrases import counted, listed
-from ablate.report.marks import AGAIN, MARKS
-from ablate.verdict.decision import INCONCLUSIVE
+from ablate.report.marks import MARKS
+from ablate.verdict.decision import INCONCLUSIVE, REFUTED, SUPPORTED
 
 INDENT = "    "
-WHOLE = "--all"  # the flag with which every verdict is listed
 WIDTH = 80
-QUESTIONS = {  # options of the command, and what they print
-    "--all": "every claim with its verdicts",
-    "word=warm-up": "claims that contain a word",
-    "state=refuted": "claims in one of the states above",
-    "document=notes": "claims of a document, by its title",
-    "experiment=head_count": "claims that an experiment tests",
-    "only=own": "what your own experiments say",
-    "--json": "all of it as data (or --csv)",
-    "--help": "more filters; they can be combined",
-}
+EXAMPLES = """
+  ablate ledger warm-up pre-ln        claims with all of these words
+  ablate ledger state=refuted         claims in one of the states above
+  ablate ledger --all                 every claim with its verdicts
+  ablate ledger --help                all filters; they can be combined"""
 
 
 def marked(headline: Headline) -> str:
@@ -48,16 +36,13 @@ def marked(headline: Headline) -> str:
 
     For a mixed result, the properties follow in which its settings differ.
     """
-    return f"{MARKS[headline.word].letter} {headline.word}" + (
-        f": {detail(headline)}" if headline.word == MIXED else ""
-    )
+    reason = f": {detail(headline)}" if headline.word == MIXED else ""
+    return f"{MARKS[headline.word].letter} {headline.word}{reason}"
 
 
 def detail(headline: Headline) -> str:
     """Return the properties in which the supported and the refuted settings of a mixed result
-    differ, or why a claim is not testable.
-
-    The result is "" for any other headline.
+    differ, or why a claim is not testable; "" for any other headline.
     """
     if headline.word == MIXED:
         return f"the settings differ in {headline.on}"
@@ -65,33 +50,36 @@ def detail(headline: Headline) -> str:
 
 
 def bounds(headline: Headline) -> list[str]:
-    """Return sentences on the settings in which a claim is supported or refuted, and on the limits
-    of these verdicts.
-    """
-    decided = (
-        f"It is {verdict} here: {'; '.join(places)}."
-        for verdict, places in settings(headline).items()
-    )
-    return [*decided, *limits(headline)]
-
-
-def settings(headline: Headline) -> dict[str, list[str]]:
-    """Return the settings in which a mixed or undecided claim is supported, and in which it is
-    refuted.
-
-    Returns:
-        descriptions of settings, by "supported" and "refuted".
+    """Return sentences on the settings in which a mixed or undecided claim is supported or refuted,
+    and on the limits of these verdicts.
     """
     if headline.word not in (MIXED, UNDECIDED):
-        return {}
-    places = {verdict: headline.where(verdict) for verdict in ("supported", "refuted")}
-    return {verdict: names for verdict, names in places.items() if names}
+        return limits(headline)
+    places = {verdict: headline.where(verdict) for verdict in (SUPPORTED, REFUTED)}
+    here = [f"It is {verdict} here: {'; '.join(each)}." for verdict, each in places.items() if each]
+    return [*here, *limits(headline)]
+
+
+def limits(headline: Headline) -> list[str]:
+    """Return sentences on parts of a claim without a verdict, on missing evidence, on verdicts that
+    replications change, on counterexamples, and on tests that are exploratory or without real text.
+    """
+    sentences = [*headline.unasked, *map(str, headline.gone), *_other_tries(headline)]
+    if headline.universal:
+        sentences.append("One counterexample refutes a claim without exceptions.")
+        places = "; ".join(headline.where(SUPPORTED))
+        sentences += [f"It holds here: {places}."] * bool(places)
+    if headline.exploratory:
+        sentences.append("All verdicts that count are exploratory, so they do not decide it.")
+    if headline.artificial:
+        sentences.append("Only artificial languages were tested, not real text.")
+        sentences += [f"They do not decide it: {headline.real_text}"] * bool(headline.real_text)
+    return [*dict.fromkeys(sentences)]
 
 
 def _other_tries(headline: Headline) -> Iterator[str]:
     """Yield a sentence for each verdict that other tests of the same setting, such as a replication
-    with new seeds, change: a decided verdict that they do not confirm, or an undecided verdict that
-    they decide.
+    with new seeds, change.
     """
     for finding, word in zip(headline.deciding, headline.verdicts, strict=True):
         if finding.verdict != word and word == INCONCLUSIVE:
@@ -106,33 +94,20 @@ def _other_tries(headline: Headline) -> Iterator[str]:
             )
 
 
-def limits(headline: Headline) -> list[str]:
-    """Return sentences on parts of a claim without a verdict, on missing evidence, on verdicts that
-    replications change, on counterexamples, and on tests that are exploratory or without real text.
-    """
-    sentences = [*headline.unasked, *map(str, headline.gone), *_other_tries(headline)]
-    sentences = [*dict.fromkeys(sentences)]
-    if headline.universal:
-        sentences.append(
-            "One counterexample refutes a sentence without exceptions. It holds here: "
-            f"{'; '.join(headline.where('supported'))}."
-        )
-    if headline.exploratory:
-        sentences.append("All verdicts that count are exploratory, so they do not decide it.")
-    if headline.artificial:
-        sentences.append("Only artificial languages were tested, not real text.")
-    if headline.artificial and headline.real_text:
-        sentences.append(f"They do not decide it: {headline.real_text}")
-    return sentences
-
-
-def lines(entries: Iterable[Entry], width: int | None, *, whole: bool = True) -> Iterator[Text]:
+def lines(
+    entries: Iterable[Entry],
+    width: int | None = None,
+    *,
+    whole: bool = True,
+    words: Sequence[str] = (),
+) -> Iterator[Text]:
     """Yield a heading for each group, a line for each claim and a line for each of its verdicts.
 
     Args:
         entries: the claims with their verdicts.
         width: number of characters after which lines are wrapped; None to wrap no line.
         whole: whether to list verdicts that do not affect the headline, instead of counting them.
+        words: words of a search; verdicts on sentences with these words are always listed.
     """
     for group, members in groupby(entries, key=lambda entry: entry.claim.group):
         yield Text()
@@ -143,26 +118,8 @@ def lines(entries: Iterable[Entry], width: int | None, *, whole: bool = True) ->
             if entry.headline.deciding:
                 line.stylize(f"bold {MARKS[entry.verdict].colour}", 0, len(state))
             yield line
-            for text in _below(entry, whole=whole):
+            for text in _below(entry, entry.findings if whole else entry.matching(words)):
                 yield Text(_folded(INDENT + text, width), style="dim")
-
-
-def totals(entries: list[Entry], every: list[Entry]) -> str:
-    """Return a line with the numbers of shown claims that are supported, refuted, mixed and so on.
-
-    Args:
-        entries: the claims that are shown.
-        every: all claims of the ledger.
-    """
-    counts = count(entries)
-    shown, all_claims = sum(counts.values()), sum(count(every).values())
-    amount = str(shown) if shown == all_claims else f"{shown} of {all_claims}"
-    amount += " claim" if all_claims == 1 else " claims"
-    outside = len(entries) - shown
-    if outside and not shown:
-        return f"claims that no document makes: {outside}"
-    states = ", ".join(f"{counts[state]} {state}" for state in HEADLINES)
-    return f"{amount}: {states}" + (f"; {outside} outside the ledger" if outside else "")
 
 
 def _folded(text: str, width: int | None) -> str:
@@ -175,122 +132,100 @@ def _folded(text: str, width: int | None) -> str:
     )
 
 
-def _below(entry: Entry, *, whole: bool) -> Iterator[str]:
-    """Yield the lines of text that are printed below a claim.
-
-    They say why the claim is not testable, in which settings it was decided, what the verdicts on
-    it are, and which headlines follow from the user's experiments alone or sweeps alone.
+def _below(entry: Entry, wanted: Sequence[Finding]) -> Iterator[str]:
+    """Yield the lines of text that are printed below a claim: why it is not testable, in which
+    settings it was decided, the verdicts, and the headlines that follow from the user's experiments
+    alone or sweeps alone.
 
     Args:
         entry: the claim with its verdicts.
-        whole: whether to list verdicts that do not affect the headline, instead of counting them.
+        wanted: verdicts that are listed, even if they do not affect the headline.
     """
     if entry.standing:
         yield entry.standing.why
     yield from bounds(entry.headline)
-    rest = [finding for finding in entry.findings if finding not in entry.headline.deciding]
-    yield from (_line(entry, finding) for finding in entry.headline.deciding)
-    if rest and whole:
+    deciding = entry.headline.deciding
+    yield from (_line(entry, finding) for finding in deciding)
+    rest = [finding for finding in entry.findings if finding not in deciding]
+    if shown := [finding for finding in rest if finding in wanted]:
         yield "These verdicts do not decide the claim:"
-        yield from (INDENT + _line(entry, finding) for finding in rest)
-    elif rest:
-        verdicts = Counter(_verdict(finding) for finding in rest)
-        counts = listed([f"{n} {verdict}" for verdict, n in verdicts.items()])
-        yield f"Verdicts that do not decide it ({WHOLE} lists them): {counts}."
-    for origin, other in entry.beside.items():
-        yield f"{origin}: {marked(other)}"
+        yield from (INDENT + _line(entry, finding) for finding in shown)
+    if counts := Counter(_verdict(finding) for finding in rest if finding not in wanted):
+        verdicts = listed([f"{number} {verdict}" for verdict, number in counts.items()])
+        yield f"Verdicts that do not decide it (--all lists them): {verdicts}."
+    yield from (f"{origin}: {marked(other)}" for origin, other in entry.beside.items())
 
 
 def _line(entry: Entry, finding: Finding) -> str:
-    """Return a line of text for a verdict: its answer, the sentence that the experiment tested, and
-    the setting (such as corpus, size and steps).
-
-    The sentence is left out if it is the sentence of the claim in the document.
+    """Return a line of text for a verdict: its answer, the sentence that the experiment tested (if
+    it is not the sentence of the claim), the experiment, the corpus, the budget, and reasons to
+    doubt the verdict.
     """
-    start = "" if finding.origin == COMMITTED else f"{finding.origin}: "
-    start += f"{_verdict(finding)}{f', {finding.grade}' if finding.grade else ''}"
+    verdict = ", ".join(filter(None, (_verdict(finding), finding.grade)))
     asked = finding.statement.rstrip(".")
-    asked = "" if asked == entry.claim.statement.rstrip(".") else f"{asked} "
-    asked_once = Counter((f.experiment, f.statement, f.budget) for f in entry.findings)
-    once = asked_once[finding.experiment, finding.statement, finding.budget] == 1
-    reading = f"{finding.reading}, " if finding.reading and not once else ""
-    return f"{start}: {asked}({reading}{_setting(finding)})"
-
-
-def _verdict(finding: Finding) -> str:
-    return UNDECIDED if finding.verdict == INCONCLUSIVE else finding.verdict
-
-
-def _setting(finding: Finding) -> str:
-    """Return the experiment of a verdict, its corpus and budget, and reasons to doubt the
-    verdict.
-    """
-    parts = [finding.experiment]
-    corpora = listed([option_label("data", corpus) for corpus in finding.data])
-    parts += [corpora, finding.budget] if finding.trained else []
+    key = finding.experiment, finding.statement, finding.budget
+    again = [(f.experiment, f.statement, f.budget) for f in entry.findings].count(key) > 1
+    parts = [finding.reading if again else "", finding.experiment]
+    if finding.trained:
+        corpora = listed([option_label("data", corpus) for corpus in finding.data])
+        parts += [corpora, finding.budget]
     parts += [SMOKE] if finding.scale == SMOKE else []
     parts += ["exploratory"] if finding.exploratory else []
     parts += ["no document asks this"] if finding.remark else []
     parts += [f"fresh seeds: {finding.again['replication']}"] if finding.again else []
     if finding.ledger_wide == INCONCLUSIVE != finding.verdict:
         parts += ["undecided if corrected for all claims of the ledger"]
-    return ", ".join(part for part in parts if part)
+    start = "" if finding.origin == COMMITTED else f"{finding.origin}: "
+    sentence = "" if asked == entry.claim.statement.rstrip(".") else f"{asked} "
+    return f"{start}{verdict}: {sentence}({', '.join(filter(None, parts))})"
+
+
+def _verdict(finding: Finding) -> str:
+    return UNDECIDED if finding.verdict == INCONCLUSIVE else finding.verdict
+
+
+def totals(entries: list[Entry], every: list[Entry]) -> str:
+    """Return a line with the numbers of shown claims that are supported, refuted, mixed and so on.
+
+    Args:
+        entries: the claims that are shown.
+        every: all claims of the ledger.
+    """
+    counts = count(entries)
+    shown, all_claims = sum(counts.values()), sum(count(every).values())
+    amount = str(shown) if shown == all_claims else f"{shown} of {all_claims}"
+    states = ", ".join(f"{number} {state}" for state, number in counts.items())
+    outside = f"; {len(entries) - shown} outside the ledger" if len(entries) > shown else ""
+    return f"{amount} claim{'s' * (all_claims != 1)}: {states}{outside}"
 
 
 def summary(entries: list[Entry]) -> Iterator[str]:
-    """Yield the lines of a summary of all claims, each of at most 80 characters.
-
-    There are at most 24 lines, and a few more if evidence is missing.
-    """
+    """Yield the lines of a summary of all claims, each of at most 80 characters."""
     counts = count(entries)
-    yield f"{sum(counts.values())} claims about the Transformer, by what experiments say of them:"
+    yield f"{counted(sum(counts.values()), 'claim')}, by what experiments say of them:"
     for state in HEADLINES:
         yield f"  {MARKS[state].letter} {state:16}{counts[state]:4}"
     yield ""
-    notes = " ".join([*_notes(entries), *_by_user(entries)])
-    yield from textwrap.wrap(notes, WIDTH, break_on_hyphens=False)
-    yield ""
-    for options, meaning in QUESTIONS.items():
-        yield f"{f'  ablate ledger {options}':38}{meaning}"
+    yield from textwrap.wrap(" ".join(_notes(entries)), WIDTH, break_on_hyphens=False)
+    yield EXAMPLES
 
 
 def _notes(entries: list[Entry]) -> Iterator[str]:
-    """Yield sentences for the summary: on claims that no document makes, on smoke tests, on
-    verdicts that differ between settings, on missing evidence, on the correction for multiple
-    tests, and on replications.
-
-    The last two are about the committed verdicts, or about all verdicts if none is committed.
+    """Yield sentences for the summary: on claims that the catalogue does not list, on missing
+    evidence, on the correction for multiple tests, and on the user's verdicts.
     """
-    every = [finding for entry in entries for finding in entry.findings]
-    findings = [finding for finding in every if finding.origin == COMMITTED] or every
+    findings = [finding for entry in entries for finding in entry.findings]
     if outside := sum(entry.outside for entry in entries):
-        yield f"Experiments test {counted(outside, 'claim')} that no document makes."
-    if smoke := sum(entry.smoke for entry in entries):
-        yield f"Tested only at smoke scale, which decides nothing: {counted(smoke, 'claim')}."
-    if differ := sum(entry.differs for entry in entries):
-        yield f"Verdicts of different settings differ on {counted(differ, 'claim')}."
-    if gone := [entry.gone[0] for entry in entries if entry.gone]:
-        yield f"{gone[0]}"
-        if further := len(gone) - 1:
-            yield f"So is evidence on {counted(further, 'other claim')} (ablate ledger --all)."
-    family = changes(findings)
-    if family.decided:
-        yield str(family)
-    yield from _replications(findings)
-
-
-def _replications(findings: list[Finding]) -> Iterator[str]:
-    words = [finding.again["replication"] for finding in findings if finding.again]
-    counts = [f"{words.count(word)} {word}" for word in AGAIN if word in words]
-    if counts:
-        yield f"Fresh seeds were asked for {counted(len(words), 'verdict')}: {listed(counts)}."
-
-
-def _by_user(entries: list[Entry]) -> Iterator[str]:
-    every = (finding for entry in entries for finding in entry.findings)
-    if findings := [finding for finding in every if finding.origin in ONLY["own"]]:
-        claims = len({finding.claim for finding in findings})
-        alone = sum(entry.by_user for entry in entries)
-        yield f"Your own: {counted(len(findings), 'verdict')} on {counted(claims, 'claim')}."
-        if alone:
-            yield f"Without a committed verdict: {alone} of these."
+        yield f"Experiments test {counted(outside, 'claim')} that the catalogue does not list."
+    yield from dict.fromkeys(str(entry.gone[0]) for entry in entries if entry.gone)
+    committed = [finding for finding in findings if finding.origin == COMMITTED]
+    tested = [finding for finding in committed or findings if finding.p]
+    if decided := [finding for finding in tested if finding.verdict != INCONCLUSIVE]:
+        remaining = sum(finding.ledger_wide == finding.verdict for finding in decided)
+        yield (
+            f"With a correction for testing all {len(tested)} statistical claims at once, "
+            f"{remaining} of {len(decided)} verdicts remain (Holm)."
+        )
+    if by_user := [finding for finding in findings if finding.origin != COMMITTED]:
+        claims = len({finding.claim for finding in by_user})
+        yield f"Your own: {counted(len(by_user), 'verdict')} on {counted(claims, 'claim')}."

@@ -11,7 +11,7 @@ verdict of the family is false. A verdict has one p-value for "supported" and on
 is only one member of the family; the smaller p-value represents it (ablate.stats.holm).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +21,7 @@ from ablate.errors import UserError
 from ablate.evidence.outcome import needs_no_training
 from ablate.evidence.questions import shared_levels
 from ablate.evidence.registration import departures
-from ablate.evidence.types import Entry, Levels, Setting, Verdict
+from ablate.evidence.types import Entry, Setting, Verdict
 from ablate.ledger.claims import Reading, read_readings
 from ablate.ledger.places import COMMITTED, ORIGINS, verdict_files
 from ablate.phrases import each_of, grouped, listed
@@ -50,10 +50,7 @@ NAMED = {
     "budget.steps": "steps",
 }
 # Fields of a verdict that are texts of a claim or of its setting, under the same names.
-WORDS = ("statement", "kind", "verdict", "scale")
-OPTIONAL = ("source", "grade", "reading", "metric", "device")
-# The files that an experiment may have for readers, best first.
-REPORTS = ("report.md", "verdict.json")
+TEXTS = ("statement", "source", "kind", "verdict", "grade", "reading", "metric", "scale", "device")
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ class Finding:
     steps: tuple[int, ...]  # optimiser steps, several if arms differ; () if unknown
     registered: float  # unix time of the registration; 0 without one
     looks: int  # number of earlier analyses of the study
-    report: Path = Path(REPORTS[-1])
+    folder: Path = Path()
     alpha: float = 0.0
     # p-values of the claim alone, on the scale of alpha, after interim analyses; empty if exact
     p: dict[str, float] = field(default_factory=dict)
@@ -168,11 +165,9 @@ def collect(experiments: Path | None, results: Path) -> tuple[list[Finding], lis
     files = list(verdict_files(experiments, results))
     for origin, path in track(files, "reading verdicts", len(files)):
         try:
-            findings += list(_read(path, origin))
+            findings += _read(path, origin)
         except UserError as error:
             warnings.append(f"{error}; its verdicts were passed over")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            warnings.append(f"{path} is damaged or of another form and was passed over")
     return findings, warnings
 
 
@@ -187,7 +182,7 @@ def latest(all_findings: list[Finding]) -> dict[str, list[Finding]]:
     newest: dict[tuple[str, ...], list[Finding]] = {}
     for finding in sorted(all_findings, key=lambda finding: (finding.registered, finding.looks)):
         kept = newest.get(finding.regime, [])
-        same = [other for other in kept if other.report == finding.report]
+        same = [other for other in kept if other.folder == finding.folder]
         newest[finding.regime] = [*same, finding]
     claims: dict[str, list[Finding]] = {}
     for findings in newest.values():
@@ -202,15 +197,19 @@ def _order(findings: list[Finding]) -> list[Finding]:
     return [finding for pair in zip(real, by_origin, strict=True) for finding in pair[0] or pair[1]]
 
 
-def _read(path: Path, origin: str) -> Iterator[Finding]:
-    whole = read_verdict(path)
-    report = next(path.with_name(name) for name in REPORTS if path.with_name(name).exists())
-    departed, contest = _departed(path.parent, whole), read_contest(path.parent)
-    for claim in at_each_budget(whole["claims"]):
-        finding = _finding(claim, whole, departed)
-        asked = read_readings().get((finding.claim, finding.reading))
-        again = asked_again(claim, contest)
-        yield replace(finding, report=report, origin=origin, again=again, asked=asked)
+def _read(path: Path, origin: str) -> list[Finding]:
+    whole, contest = read_verdict(path), read_contest(path.parent)
+    departed = _departed(path.parent, whole)
+    return [
+        replace(
+            _finding(claim, whole, departed),
+            folder=path.parent,
+            origin=origin,
+            again=asked_again(claim, contest),
+            asked=read_readings().get((claim["id"], claim.get("reading", ""))),
+        )
+        for claim in at_each_budget(whole["claims"])
+    ]
 
 
 def _departed(folder: Path, verdict: Verdict) -> bool:
@@ -236,35 +235,32 @@ def _departed(folder: Path, verdict: Verdict) -> bool:
 
 
 def _finding(claim: Entry, whole: Verdict, departed: bool) -> Finding:
-    """Return a verdict without its report, its origin and its replication."""
-    if claim["verdict"] not in VERDICTS:
-        raise ValueError(claim["verdict"])
+    """Return a verdict without its folder, its origin and its replication."""
     conditions = dict(_conditions(claim))
     named = {name: conditions.pop(key) for key, name in NAMED.items() if key in conditions}
-    regime = cast(Setting, {**whole["regime"], **named})
-    given: Any = {**claim, **regime}
-    # older verdicts lack some fields
-    fields: Any = {key: str(given[key]) for key in WORDS}
-    fields |= {key: str(given.get(key) or "") for key in OPTIONAL}
-    fields |= {key: float(given.get(key) or 0) for key in ("alpha", "margin")}
+    setting = cast(Setting, {**whole["regime"], **named})
+    given: Any = {**claim, **setting}
+    fields: Any = {key: str(given.get(key) or "") for key in TEXTS}
     return Finding(
         **fields,
-        claim=str(claim["id"]),
-        effect=None if (effect := claim.get("effect")) is None else float(effect),
-        interval=(float(ends[0]), float(ends[1])) if (ends := claim.get("interval")) else None,
-        data=tuple(map(str, each_of(regime["data"]))),
-        model=_text(regime["model"]),
-        exploratory=departed or bool(claim.get("exploratory", whole.get("exploratory", False))),
-        experiment=str(whole["experiment"]),
+        claim=claim["id"],
+        effect=None if (effect := claim["effect"]) is None else float(effect),
+        interval=(float(ends[0]), float(ends[1])) if (ends := claim["interval"]) else None,
+        margin=float(claim["margin"]),
+        alpha=float(claim["alpha"]),
+        p=dict(claim["p_look"]),
+        data=tuple(map(str, each_of(setting["data"]))),
+        model=_text(setting["model"]),
+        size=_size(setting),
+        exploratory=departed or claim["exploratory"],
+        experiment=whole["experiment"],
         steps=steps_of_claim(claim, whole),
-        registered=float(whole.get("registered") or 0),
-        looks=int(whole.get("looks") or 0),
-        p={side: float(p) for side, p in (claim.get("p_look") or {}).items()},
+        registered=float(whole["registered"]),
+        looks=whole["looks"],
         budget=_budget(claim),
         trained=was_trained(whole) and not needs_no_training(claim["metric"]),
-        size=_size(regime),
         conditions=_pairs(conditions),
-        components=_pairs(whole.get("components") or {}),
+        components=_pairs(whole["components"]),
         arms=_arms(claim),
         reversal=trend_reversal(claim, whole),
     )
@@ -285,9 +281,7 @@ def _conditions(claim: Entry) -> Pairs:
     """Return the factor levels that both compared arms of a claim have, as (config key, level)
     pairs.
     """
-    compared = claim.get("treatment") and claim.get("baseline")
-    shared = shared_levels(claim) if compared else {}
-    return _pairs({**(claim.get("where") or {}), **shared})
+    return _pairs({**claim["where"], **shared_levels(claim)})
 
 
 def _pairs(levels: Mapping[str, object]) -> Pairs:
@@ -300,24 +294,17 @@ def _arms(claim: Entry) -> str:
     An interaction subtracts the difference of the same arms under other conditions. In this case
     the text also names the levels that define these other conditions.
     """
-    compared = " - ".join(claim.get("arms") or ()) or str(claim.get("over") or "")
-    return f"{compared} minus {_levels(claim['minus'])}" if claim.get("minus") else compared
+    compared = " - ".join(claim["arms"]) or claim["over"]
+    levels = (f"{key.rpartition('/')[2]} {level}" for key, level in claim["minus"].items())
+    return f"{compared} minus {', '.join(levels)}" if claim["minus"] else compared
 
 
-def _levels(levels: Levels) -> str:
-    """Return the levels of an arm in words, such as "norm rms_norm", from config keys and values.
-
-    Better labels would need Hydra, which takes long to import.
-    """
-    return ", ".join(f"{key.rpartition('/')[2]} {level}" for key, level in levels.items())
-
-
-def _size(regime: Setting) -> str:
+def _size(setting: Setting) -> str:
     """Return the name of the model of a setting, with its width and its number of layers if they
     are known.
     """
-    sizes = ((regime.get("d_model"), "wide"), (regime.get("n_layers"), "layers"))
-    return ", ".join([_text(regime["model"]), *(f"{_text(n)} {unit}" for n, unit in sizes if n)])
+    sizes = ((setting.get("d_model"), "wide"), (setting.get("n_layers"), "layers"))
+    return ", ".join([_text(setting["model"]), *(f"{_text(n)} {unit}" for n, unit in sizes if n)])
 
 
 def _budget(claim: Entry) -> str:
@@ -344,38 +331,3 @@ def with_family(claims: dict[str, list[Finding]]) -> dict[str, list[Finding]]:
         for finding, p in zip(family, adjusted, strict=True):
             corrected[id(finding)] = replace(finding, ledger_wide=side(p, finding.alpha))
     return {name: [corrected.get(id(f), f) for f in findings] for name, findings in claims.items()}
-
-
-@dataclass(frozen=True)
-class Changes:
-    """How a correction for multiple tests changes the verdicts of a family.
-
-    Args:
-        tested: number of verdicts with a test.
-        decided: number of these verdicts that are supported or refuted without the correction.
-        by_holm: number of decided verdicts that the correction makes undecided.
-    """
-
-    tested: int
-    decided: int
-    by_holm: int
-
-    def __str__(self) -> str:
-        """Return a sentence on how many verdicts remain after the correction, for the summary of
-        the ledger (the list of all claims with their verdicts).
-        """
-        return (
-            f"With a correction for testing all {self.tested} statistical claims at once, "
-            f"{self.decided - self.by_holm} of {self.decided} verdicts remain (Holm)."
-        )
-
-
-def changes(findings: Iterable[Finding]) -> Changes:
-    """Return how Holm's correction changes the verdicts of a family."""
-    tested = [finding for finding in findings if finding.p]
-    decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
-    return Changes(
-        len(tested),
-        len(decided),
-        sum(finding.ledger_wide != finding.verdict for finding in decided),
-    )

@@ -54,14 +54,14 @@ def turns(entry: Entry, site: Site) -> list[HeadlineThreshold]:
     """
     verdicts = [_verdicts(finding, site) for finding in entry.headline.deciding]
     starts = sorted({start for by_factor in verdicts for start, _ in by_factor})
-    statement, current = entry.claim.statement, entry.headline
+    current = entry.headline
     words = [
         headline(
-            statement,
             [_at(start, by_factor) for by_factor in verdicts],
             current.gone,
-            current.real_text,
-            current.unasked,
+            universal=entry.claim.universal,
+            real_text=current.real_text,
+            unasked=current.unasked,
         ).word
         for start in starts
     ]

@@ -6,8 +6,9 @@ A document is a text about the Transformer whose claims are tested.
 
 from dataclasses import dataclass, field
 
-from ablate.ledger.claims import Claim, Document
-from ablate.ledger.entries import Entry, count, titles
+from ablate.ledger.claims import Claim
+from ablate.ledger.entries import Entry, count
+from ablate.site.catalogue import Document, titles
 from ablate.site.model import Site, anchors
 from ablate.site.wording import stands
 

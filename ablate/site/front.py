@@ -7,20 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
-from ablate.ledger.claims import KINDS, Question, read_questions
-from ablate.ledger.entries import FILTERS, Entry, count, titles
+from ablate.ledger.entries import FILTERS, Entry, count
 from ablate.ledger.headline import HEADLINES, MIXED
 from ablate.ledger.places import COMMITTED
-from ablate.ledger.verdicts import Finding, changes
+from ablate.ledger.verdicts import Finding
+from ablate.site.catalogue import Question, read_questions, titles
 from ablate.site.claim import turns
 from ablate.site.documents import places, shown
 from ablate.site.forest import Forest, forests
 from ablate.site.model import Site
 from ablate.site.view import View, clearest, views
-from ablate.site.wording import certainty
+from ablate.site.wording import certainty, changes
 from ablate.verdict.decision import REFUTED, SUPPORTED
 
 Filters = dict[str, Callable[[Entry], list[str]]]
+KINDS = ("exact", "empirical", "cost")
 COLUMNS = ("document", "factor", "verdict", "group", "kind")
 CARDS = 10  # largest number of cards
 # order of cards for equally common sentences: surprises first
@@ -32,7 +33,7 @@ def whole(site: Site) -> dict[str, object]:
     claims with filters.
     """
     entries = site.entries
-    filters = {key: FILTERS[key] for key in COLUMNS}
+    filters = {key: FILTERS["state" if key == "verdict" else key] for key in COLUMNS}
     if any(entry.by_user or entry.beside for entry in entries):
         filters["evidence"] = lambda entry: [*dict.fromkeys(f.origin for f in entry.findings)]
     return {
@@ -95,7 +96,7 @@ def experiments(entry: Entry, site: Site) -> tuple[list[tuple[str, str, list[str
     verdicts: dict[tuple[str, str], list[str]] = {}
     pages = set()
     for finding in entry.findings:
-        page = site.experiments[finding.report.parent]
+        page = site.experiments[finding.folder]
         pages.add(page)
         if finding in deciding or finding.origin != COMMITTED:
             verdicts.setdefault((page, _place(finding, site)), []).append(finding.verdict)
@@ -105,7 +106,7 @@ def experiments(entry: Entry, site: Site) -> tuple[list[tuple[str, str, list[str
 
 def _place(finding: Finding, site: Site) -> str:
     """Return the title of the experiment of a verdict, with its corpora."""
-    source = site.sources[finding.report.parent]
+    source = site.sources[finding.folder]
     parts = [source.title, *source.corpora, "exploratory" if finding.exploratory else ""]
     parts += [finding.origin] if finding.origin != COMMITTED else []
     return ", ".join(part for part in parts if part)

@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from ablate.evidence.types import Entry as Answered
-from ablate.ledger.claims import Document, Pair, read_documents, read_pairs
 from ablate.ledger.entries import Entry
 from ablate.ledger.places import ORIGINS
 from ablate.ledger.verdicts import Finding, steps_of_claim
 from ablate.progress import track
+from ablate.site.catalogue import Document, Pair, read_documents, read_pairs
 from ablate.site.data import Kept, Tests, kept, tests
 from ablate.site.source import Source, read
 
@@ -81,7 +81,7 @@ class Site:
         for entry in self.entries:
             verdicts: dict[Path, list[str]] = {}
             for finding in entry.findings:
-                verdicts.setdefault(finding.report.parent, []).append(finding.verdict)
+                verdicts.setdefault(finding.folder, []).append(finding.verdict)
             for folder, words in verdicts.items():
                 claims[folder].append((entry, words))
         return claims
@@ -90,7 +90,7 @@ class Site:
         """Return a verdict of an experiment with all its numbers; None if its results are not
         available.
         """
-        source = self.sources[finding.report.parent]
+        source = self.sources[finding.folder]
         for claim in source.answers:
             key = (claim["id"], claim.get("reading", ""))
             steps = steps_of_claim(claim, source.verdict)
@@ -109,7 +109,7 @@ def gather(entries: list[Entry], warnings: list[str], results: Path) -> Site:
         results: folder of the user's runs and sweeps.
     """
     findings = (finding for entry in entries for finding in entry.findings)
-    folders = {finding.report.parent: finding.origin for finding in findings}
+    folders = {finding.folder: finding.origin for finding in findings}
     ordered = sorted(folders, key=lambda folder: (ORIGINS.index(folders[folder]), folder))
     counted = track(ordered, "reading experiments", len(ordered))
     sources = {folder: read(folder, warnings, folders[folder]) for folder in counted}

@@ -126,9 +126,9 @@ def views(entry: Entry, site: Site) -> list[View]:
     return [
         View(
             finding,
-            site.sources[finding.report.parent],
+            site.sources[finding.folder],
             site.answer(finding),
-            site.experiments[finding.report.parent],
+            site.experiments[finding.folder],
             f"v{number}",
             finding in deciding,
         )

@@ -6,9 +6,17 @@ sentences of the verdicts themselves come from ablate.words.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from ablate.ledger.headline import MIXED, NOT_TESTABLE, NOT_TESTED, UNDECIDED, is_artificial
+from ablate.ledger.headline import (
+    MIXED,
+    NOT_TESTABLE,
+    NOT_TESTED,
+    UNDECIDED,
+    Headline,
+    is_artificial,
+)
 from ablate.ledger.verdicts import Finding
 from ablate.phrases import counted, listed
 from ablate.site.view import View
@@ -18,6 +26,32 @@ from ablate.verdict.replication import OPEN
 CORRECTION = "with a correction for testing all claims of these pages"
 NEVER = "are definitions, customs, titles or opinions, which no experiment"
 ONE_NEVER = "is a definition, custom, title or opinion, which no experiment"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """How a correction for multiple tests changes the verdicts of a family.
+
+    Args:
+        tested: number of verdicts with a test.
+        decided: number of these verdicts that are supported or refuted without the correction.
+        by_holm: number of decided verdicts that the correction makes undecided.
+    """
+
+    tested: int
+    decided: int
+    by_holm: int
+
+
+def changes(findings: Iterable[Finding]) -> Changes:
+    """Return how Holm's correction changes the verdicts of a family."""
+    tested = [finding for finding in findings if finding.p]
+    decided = [finding for finding in tested if finding.verdict != INCONCLUSIVE]
+    return Changes(
+        len(tested),
+        len(decided),
+        sum(finding.ledger_wide != finding.verdict for finding in decided),
+    )
 
 
 def stands(title: str, counts: Mapping[str, int]) -> list[str]:
@@ -122,6 +156,28 @@ def doubts(basis: Sequence[View]) -> Iterator[str]:
             "The models were still improving when training ended. Longer training may give another "
             "answer."
         )
+
+
+def settings(headline: Headline) -> dict[str, list[str]]:
+    """Return the settings in which a mixed or undecided claim is supported, and in which it is
+    refuted.
+
+    Returns:
+        descriptions of settings, by "supported" and "refuted".
+    """
+    if headline.word not in (MIXED, UNDECIDED):
+        return {}
+    places = {verdict: headline.where(verdict) for verdict in ("supported", "refuted")}
+    return {verdict: names for verdict, names in places.items() if names}
+
+
+def is_single(headline: Headline) -> bool:
+    """Return whether exactly one verdict decided a claim, and nothing else, such as a replication,
+    changed its headline.
+    """
+    words = {finding.verdict for finding in headline.deciding} | {*headline.verdicts}
+    same = {UNDECIDED if word == INCONCLUSIVE else word for word in words} == {headline.word}
+    return len(headline.deciding) == 1 and same
 
 
 def certainty(findings: Sequence[Finding]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ablate.ledger.entries import Entry
-from ablate.ledger.text import detail, limits, settings
+from ablate.ledger.text import detail, limits
 from ablate.phrases import grouped
 from ablate.progress import track
 from ablate.record.files import writing
@@ -20,6 +20,7 @@ from ablate.site.forest import Forest, forests, row
 from ablate.site.model import Site, gather, names
 from ablate.site.source import Source
 from ablate.site.view import duration
+from ablate.site.wording import is_single, settings
 from ablate.verdict.kind import KINDS
 from ablate.verdict.replication import RULE
 
@@ -103,6 +104,7 @@ def _templates() -> Environment:
         "detail": detail,
         "grouped": grouped,
         "limits": limits,
+        "single": is_single,
         "settings": settings,
         "terms": guide.terms,
     }

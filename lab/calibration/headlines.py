@@ -8,7 +8,6 @@ correlated.
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -30,16 +29,18 @@ Wrong = dict[tuple[str, int, str, str], float]  # by noise, seeds, ledger and wr
 
 
 class Ledger(NamedTuple):
-    """The tests of a claim: its sentence, the number of readings, and the tests of each reading."""
+    """The tests of a claim: whether it allows no exception, the number of readings, and the tests
+    of each reading.
+    """
 
-    statement: str = "A is better than B."
+    universal: bool = False
     readings: int = READINGS
     tries: int = 1
 
 
 DESIGNS = {
     "plain": Ledger(),
-    "universal": Ledger("A is always better than B."),
+    "universal": Ledger(universal=True),
     "each asked twice": Ledger(tries=2),
     "one reading, asked twice": Ledger(readings=1, tries=2),
 }
@@ -79,7 +80,7 @@ def _shares(
                 for finding in verdicts
                 if finding.reading in READING[: ledger.readings]
             ]
-            wrong[name] += headline(ledger.statement, asked).word == word
+            wrong[name] += headline(asked, universal=ledger.universal).word == word
     return {name: count / ledgers for name, count in wrong.items()}
 
 
@@ -126,7 +127,6 @@ def _finding(number: int, steps: int, plus: np.ndarray, minus: np.ndarray) -> Fi
         steps=(steps,),
         registered=0.0,
         looks=0,
-        report=Path("report.md"),
         trained=True,
         alpha=ALPHA,
         p=tests,

@@ -6,7 +6,8 @@ import re
 import pytest
 import yaml
 
-from ablate.ledger.claims import KINDS, read_claims, read_documents
+from ablate.ledger.claims import read_claims
+from ablate.site.catalogue import read_documents
 
 from ..experiments import EXPERIMENTS
 
@@ -101,13 +102,15 @@ def test_all_claims_are_there_once():
 
 
 def test_kinds():
-    assert {claim.kind for claim in CLAIMS} == set(KINDS)
+    assert {claim.kind for claim in CLAIMS} == {"exact", "empirical", "cost"}
 
 
 def test_every_claim_is_whole():
     may_be_empty = {"also_in", "factors"}
     for claim in CLAIMS:
-        for name, text in dataclasses.asdict(claim).items():
+        texts = dataclasses.asdict(claim)
+        del texts["universal"]
+        for name, text in texts.items():
             assert text == text.strip() and "  " not in text, claim.id
             assert text or name in may_be_empty, (claim.id, name)
         assert re.fullmatch(r"[a-z0-9_]+", claim.id)
@@ -127,7 +130,7 @@ def test_every_claim_says_where_it_stands():
 def test_no_abbreviations_of_the_collection_are_left():
     codes = re.compile(r"(?<![\d.,])00[0-4]\b|\b(EX|SUP|EQ|INT|TREND|SLOPE|RATE|T\d)\b|n/a|§")
     for claim in CLAIMS:
-        for text in dataclasses.astuple(claim):
+        for text in map(str, dataclasses.astuple(claim)):
             assert not codes.search(text), (claim.id, text)
 
 

@@ -24,7 +24,7 @@ def test_verdicts_stand_beside_those_that_the_whole_ledger_leaves(verdict, folde
     verdict("experiments/b", {IDS[2]: "supported"}, data="multi30k")
     set_p(folders, "b", p[2])
     verdict("experiments/c", {"pe_range_unit": "refuted"}, kind="exact")
-    status, output, errors = command("ledger", "verdict=tested")
+    status, output, errors = command("ledger", "state=tested")
     assert (status, errors) == (0, "")
     kept = multipletests(p, 0.05, "holm")[0]
     assert kept.tolist() == [True, False, False]
@@ -32,14 +32,10 @@ def test_verdicts_stand_beside_those_that_the_whole_ledger_leaves(verdict, folde
     assert flat.count(CORRECTED) == 2
     shown = " ".join(command("ledger")[1].split())
     assert "all 3 statistical claims at once, 1 of 3 verdicts remain (Holm)." in shown
-    assert command("site", "to=site")[0] == 0
-    page = (folders / "site" / "claims" / f"{IDS[1]}.html").read_text()
-    assert "the verdict would be undecided" in page
-    assert "1 of these 3 remain" in (folders / "site/index.html").read_text()
 
 
 def test_what_is_shown_does_not_change_the_family(verdict, folders, command):
     verdict("experiments/a", dict.fromkeys(IDS[:2], "supported"))
     set_p(folders, "a", 0.03, 0.2)
-    for filters in (("--all",), (f"text={IDS[0]}",)):
+    for filters in (("--all",), (f"word={IDS[0]}",)):
         assert CORRECTED in " ".join(command("ledger", *filters)[1].split())

@@ -2,12 +2,11 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from ablate.config.catalogue import catalogue
-from ablate.ledger.claims import Reading, read_claims, read_real_text, read_unasked
+from ablate.ledger.claims import Reading, read_claims, read_notes
 from ablate.ledger.entries import Entry, read_entries
 from ablate.ledger.headline import Headline, distance, headline, is_artificial
 from ablate.ledger.text import bounds, detail, limits, marked
@@ -34,7 +33,6 @@ FINDING = Finding(
     steps=(600,),
     registered=0.0,
     looks=0,
-    report=Path("report.md"),
     trained=True,
     size="micro",
 )
@@ -106,21 +104,20 @@ LONG = {"steps": (3000,)}
 )
 @pytest.mark.parametrize("turned", [False, True])  # no order of verdicts matters
 def test_the_word(findings, word, turned):
-    assert headline(PLAIN, findings[::-1] if turned else findings).word == word
+    assert headline(findings[::-1] if turned else findings).word == word
 
 
-@pytest.mark.parametrize("word", ["always", "must", "never", "cannot", "exactly", "Never"])
-def test_one_counterexample_refutes_a_sentence_without_exceptions(word):
+def test_one_counterexample_refutes_a_claim_without_exceptions():
     findings = [
         finding(data=("multi30k",), size="two layers"),
         finding("refuted", data=("multi30k",)),
     ]
-    result = headline(f"It {word} helps.", findings)
+    result = headline(findings, universal=True)
     assert (result.word, result.universal) == ("refuted", True)
     assert any("two layers" in sentence for sentence in bounds(result))
-    assert headline(f"It {word} helps.", [SUPPORTED]).word == "supported"
+    assert headline([SUPPORTED], universal=True).word == "supported"
     undecided = [finding(), finding("inconclusive", size="six layers")]
-    assert headline(f"It {word} helps.", undecided).word == "undecided"
+    assert headline(undecided, universal=True).word == "undecided"
 
 
 @pytest.mark.parametrize(("p", "word"), [(0.02, "refuted"), (0.03, "mixed"), (None, "refuted")])
@@ -128,19 +125,19 @@ def test_a_counterexample_must_hold_after_a_correction_for_the_number_of_setting
     """Each of two settings could show one by chance; an exact one leaves nothing to chance."""
     chance = {"p": {"supported": 1.0, "refuted": p}} if p else {"kind": "exact"}
     holds = finding(size="two layers", alpha=0.05, p={"supported": 0.001, "refuted": 1.0})
-    result = headline("It never helps.", [holds, finding("refuted", alpha=0.05, **chance)])
+    result = headline([holds, finding("refuted", alpha=0.05, **chance)], universal=True)
     assert result.word == word
 
 
 def test_what_the_user_ran_later_or_in_another_order_has_no_part_in_it():
     later = [finding(registered=9.0), finding("refuted", size="x", registered=1.0, looks=3)]
     earlier = [replace(verdict, registered=0.0, looks=0) for verdict in later[::-1]]
-    assert headline(PLAIN, later).word == headline(PLAIN, earlier).word == "mixed"
+    assert headline(later).word == headline(earlier).word == "mixed"
 
 
 def test_a_mixed_result_says_which_components_part_its_verdicts():
     findings = [finding("refuted", components=POST), finding(components=ADAM, **LONG)]
-    result = headline(PLAIN, findings)
+    result = headline(findings)
     assert result.on == "the residual connections (Pre-LN or Post-LN) and the number of steps"
     assert result.where("supported") == ["Pre-LN, 3,000 steps"]
     assert result.where("refuted") == ["Post-LN, 600 steps"]
@@ -160,16 +157,14 @@ def test_a_mixed_result_says_which_components_part_its_verdicts():
     ],
 )
 def test_a_mixed_result_names_what_it_depends_on(change, named):
-    result = headline(PLAIN, [finding(trained=False), finding("refuted", **change)])
+    result = headline([finding(trained=False), finding("refuted", **change)])
     assert (result.word, result.on) == ("mixed", named)
     assert named in marked(result) and named in detail(result)
 
 
 def test_a_mixed_trend_says_where_it_reverses():
     trend = finding(kind="trend", arms="model.n_heads", reversal="from 4 heads to 8 heads")
-    assert "n_heads (the trend reverses from 4 heads to 8 heads)" in marked(
-        headline(PLAIN, [trend])
-    )
+    assert "n_heads (the trend reverses from 4 heads to 8 heads)" in marked(headline([trend]))
 
 
 @pytest.mark.parametrize(
@@ -200,9 +195,9 @@ def test_readings_that_ask_the_same_sentence_depend_on_their_conditions():
         finding(word, reading=level[0][1], conditions=level)
         for word, level in zip(("supported", "refuted"), levels, strict=True)
     ]
-    assert headline(PLAIN, readings).on == "the initial values"
+    assert headline(readings).on == "the initial values"
     readings[1] = replace(readings[1], statement="Another sentence.")
-    assert headline(PLAIN, readings).on == "the reading"
+    assert headline(readings).on == "the reading"
 
 
 NEAR, FAR = (-0.5, (-2.5, 1.5)), (-9.0, (-11.0, -7.0))
@@ -248,8 +243,8 @@ def tried(word, p=0.001, effect=1.0, interval=(-1.0, 3.0), **changes):
     ],
 )
 def test_a_second_try_of_a_setting_is_paid_for(tries, word):
-    assert headline(PLAIN, tries).word == headline(PLAIN, tries[::-1]).word == word
-    assert headline("It never helps.", tries).word == word
+    assert headline(tries).word == headline(tries[::-1]).word == word
+    assert headline(tries, universal=True).word == word
 
 
 def again(word, p, effect, interval, **changes):
@@ -273,12 +268,12 @@ def again(word, p, effect, interval, **changes):
     ],
 )
 def test_fresh_seeds_are_a_second_try(first, fresh, word):
-    result = headline(PLAIN, [replace(first, again=again(*fresh))])
-    alone = headline(PLAIN, [first]).word
+    result = headline([replace(first, again=again(*fresh))])
+    alone = headline([first]).word
     assert result.word == word
     assert any("fresh seeds" in sentence.lower() for sentence in bounds(result)) == (word != alone)
     second = replace(first, again=again(*fresh, exploratory=True))  # fresh seeds, asked twice
-    assert headline(PLAIN, [second]).word == alone
+    assert headline([second]).word == alone
 
 
 @pytest.mark.parametrize(
@@ -310,7 +305,7 @@ def test_the_strongest_contrast_is_named_of_several():
     far = finding(
         "refuted", conditions=(("model.dropout.rate", "0.3"),), effect=-5.0, interval=(-6.0, -4.0)
     )
-    assert headline(PLAIN, [finding(**ends), near, far]).on == "the conditions"
+    assert headline([finding(**ends), near, far]).on == "the conditions"
 
 
 def test_the_distance_of_two_effects_is_in_units_of_its_interval():
@@ -324,14 +319,14 @@ def test_the_distance_of_two_effects_is_in_units_of_its_interval():
 
 def test_an_undecided_headline_says_where_it_is_decided():
     findings = [finding(size="2 layers"), finding("inconclusive", size="6 layers")]
-    result = headline(PLAIN, findings)
+    result = headline(findings)
     assert result.where("supported") == ["2 layers"]
     assert "It is supported here: 2 layers." in bounds(result)
 
 
 def test_what_does_not_decide_stands_beside():
     short, remark = finding("refuted", steps=(100,)), finding("refuted", reading="x", asked=OURS)
-    result = headline(PLAIN, [SUPPORTED, short, remark])
+    result = headline([SUPPORTED, short, remark])
     assert result.deciding == (SUPPORTED,)
     assert result.beside == (short, remark)
 
@@ -347,7 +342,7 @@ def test_what_does_not_decide_stands_beside():
     ],
 )
 def test_a_headline_says_that_it_rests_on_artificial_languages_alone(findings, artificial):
-    result = headline(PLAIN, findings)
+    result = headline(findings)
     assert result.artificial == artificial
     assert ("artificial" in " ".join(bounds(result))) == artificial
 
@@ -362,23 +357,23 @@ def test_a_headline_says_that_it_rests_on_artificial_languages_alone(findings, a
     ],
 )
 def test_artificial_languages_leave_a_sentence_about_real_text_undecided(changes, word):
-    result = headline(PLAIN, [finding("refuted", **changes)], real_text="A reason.")
-    assert (result.word, result.single) == (word, word == "refuted")
+    result = headline([finding("refuted", **changes)], real_text="A reason.")
+    assert result.word == word
     assert ("A reason." in " ".join(bounds(result))) == (word == "undecided")
-    assert headline(PLAIN, [finding("refuted", **changes)]).word == "refuted"
+    assert headline([finding("refuted", **changes)]).word == "refuted"
 
 
 def test_a_claim_is_looked_up_among_those_that_need_real_text():
     claims = {claim.id: claim for claim in read_claims()}
     for name in ("beam_size_hyperparameter", "pe_on_decoder_needed"):
         entry = Entry(claims[name], (finding(),))
-        assert (entry.verdict == "undecided") == (name in read_real_text())
+        assert (entry.verdict == "undecided") == (name in read_notes("real_text"))
 
 
 def test_every_claim_that_needs_real_text_is_one_and_has_a_reason():
     tested = {verdict.claim for verdict in collect(catalogue(), catalogue() / "none")[0]}
-    assert read_real_text().keys() <= tested
-    assert all(reason.endswith(".") for reason in read_real_text().values())
+    assert read_notes("real_text").keys() <= tested
+    assert all(reason.endswith(".") for reason in read_notes("real_text").values())
 
 
 @pytest.mark.parametrize(
@@ -402,11 +397,11 @@ def test_no_headline_speaks_of_all_settings():
 
 
 def test_a_part_of_a_claim_without_a_verdict_leaves_it_undecided():
-    whole = headline(PLAIN, [finding("supported")])
-    part = headline(PLAIN, [finding("supported")], unasked=["One half is missing."])
+    whole = headline([finding("supported")])
+    part = headline([finding("supported")], unasked=["One half is missing."])
     assert (whole.word, part.word) == ("supported", "undecided")
     assert limits(part)[0] == "One half is missing."
-    nothing = headline(PLAIN, [], unasked=["Everything is missing."])
+    nothing = headline([], unasked=["Everything is missing."])
     assert (nothing.word, limits(nothing)) == ("not tested", ["Everything is missing."])
 
 
@@ -414,7 +409,7 @@ def test_a_missing_reading_has_no_verdict():
     entries, _ = read_entries(catalogue(), catalogue() / "none")
     findings = [finding for entry in entries for finding in entry.findings]
     asked = {(each.claim, each.reading) for each in findings if not each.exploratory}
-    for claim, readings in read_unasked().items():
+    for claim, readings in read_notes("unasked").items():
         for reading, sentence in readings.items():
             assert (claim, reading) not in asked, "it has a verdict now: leave it out"
             assert sentence.endswith(".")
@@ -430,7 +425,7 @@ def test_a_remark_does_not_decide_a_claim_whose_meaning_was_not_asked():
 
 def test_an_exploratory_verdict_on_a_missing_part_leaves_it_missing():
     claim = next(claim for claim in read_claims() if claim.id == "modern_rms_norm")
-    (part,) = read_unasked()[claim.id]
+    (part,) = read_notes("unasked")[claim.id]
     half = finding(reading=part, exploratory=True)
     assert Entry(claim, (SUPPORTED, half)).verdict == "undecided"
     assert Entry(claim, (SUPPORTED, replace(half, exploratory=False))).verdict == "supported"
@@ -438,13 +433,14 @@ def test_an_exploratory_verdict_on_a_missing_part_leaves_it_missing():
 
 def test_an_exploratory_counterexample_does_not_refute():
     exact = {"kind": "exact", "reading": "b"}
-    sentence = "It always helps."
-    assert headline(sentence, [SUPPORTED, finding("refuted", **exact)]).word == "refuted"
-    result = headline(sentence, [SUPPORTED, finding("refuted", exploratory=True, **exact)])
+    verdicts = [SUPPORTED, finding("refuted", **exact)]
+    assert headline(verdicts, universal=True).word == "refuted"
+    verdicts = [SUPPORTED, finding("refuted", exploratory=True, **exact)]
+    result = headline(verdicts, universal=True)
     assert (result.word, result.exploratory) == ("mixed", False)
 
 
 def test_a_headline_says_that_it_rests_on_exploratory_verdicts_alone():
-    result = headline(PLAIN, [finding(exploratory=True)])
+    result = headline([finding(exploratory=True)])
     assert (result.exploratory, result.where("supported")) == (True, ["study"])
     assert any("exploratory" in sentence for sentence in limits(result))

@@ -49,7 +49,7 @@ def test_no_sweep_changes_what_committed_verdicts_say(ledger, verdict, changes, 
     verdict("results/sweeps/study/1", {CLAIM: word}, experiment="study", **changes)
     after = ledger()[CLAIM]
     assert after.headline == before.headline and before.headline.deciding == before.findings
-    assert (after.verdict, after.differs, after.smoke) == ("refuted", False, False)
+    assert after.verdict == "refuted"
     assert [finding.verdict for finding in after.findings] == ["refuted", word]
     assert words(after.beside) == {"your sweep": HEADLINE.get(word, word)} and not after.by_user
 
@@ -84,7 +84,7 @@ def test_only_the_own_or_only_the_committed_verdicts(ledger, verdict, command):
     assert command("ledger", "only=own")[1].splitlines()[-1].startswith("1 claim: 1 supported, 0")
     assert "your sweep" not in command("ledger", "only=committed")[1]
     assert command("ledger", "word=said that mine")[1].endswith(
-        "claims that no document makes: 1\n"
+        "0 not tested; 1 outside the ledger\n"
     )
 
 
@@ -143,7 +143,7 @@ def test_a_copy_of_a_catalogue_is_known_by_its_verdicts(elsewhere, ledger, verdi
     shutil.copytree(folders / "experiments", elsewhere)
     (finding,) = ledger()[CLAIM].findings
     assert finding.origin == "committed"
-    assert finding.report.resolve().is_relative_to(folders / "experiments")  # which has the runs
+    assert finding.folder.resolve().is_relative_to(folders / "experiments")  # which has the runs
 
 
 def test_a_folder_that_is_given_stands_in_place_of_all_others(elsewhere, verdict, folders):

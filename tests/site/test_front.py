@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ablate.config.labels import experiment_title
-from ablate.ledger.claims import read_questions
 from ablate.report.marks import arm_colours
+from ablate.site.catalogue import read_questions
 from ablate.site.front import CARDS, cards, questions
 from ablate.site.guide import read_words
 from ablate.site.view import clearest, views

@@ -68,8 +68,8 @@ def test_the_first_page_names_the_experiments_that_decide_a_claim_and_counts_the
     for entry in site.entries:
         named, rest = experiments(entry, site)
         pages = {page for page, _, _ in named}
-        deciding = {site.experiments[f.report.parent] for f in entry.headline.deciding}
-        tested = {site.experiments[f.report.parent] for f in entry.findings}
+        deciding = {site.experiments[f.folder] for f in entry.headline.deciding}
+        tested = {site.experiments[f.folder] for f in entry.findings}
         assert pages == (deciding or tested)
         assert rest == len(tested - pages)
         partly += rest > 0

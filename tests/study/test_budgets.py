@@ -236,7 +236,7 @@ def test_files_report_and_ledger_have_both(at_both, tmp_path):
         ((600,), "supported"),
     ]
     assert [finding.budget for finding in findings] == ["2,400 steps, still learning", "600 steps"]
-    assert headline("Pre-LN is better.", findings).deciding == (findings[0],)  # the longest budget
+    assert headline(findings).deciding == (findings[0],)  # the longest budget
 
 
 def test_a_malformed_short_end_is_refused(at_both, tmp_path):

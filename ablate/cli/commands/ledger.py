@@ -47,8 +47,6 @@ def add_arguments(parser: Parser) -> None:
     parser.add_key("group", "claims of groups whose name contains this")
     parser.add_key("kind", "exact, empirical or cost")
     parser.add_key("only", WHOSE, one_of("own", "committed"), "")
-    parser.add_key("text", "the same as word=")
-    parser.add_key("verdict", "the same as state=")
     parser.add_key("experiments", EVIDENCE, FOLDER)
     parser.add_key("results", "folder of sweeps", FOLDER, Path("results"))
 
@@ -66,14 +64,14 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"ablate ledger: {warning}", file=sys.stderr)
     given = {key: value for key, value in vars(arguments).items() if value}
     wanted = {key: value for key, value in given.items() if key in FILTERS}
-    words = [*arguments.words, *(given[key] for key in ("word", "text") if key in given)]
+    words = [*arguments.words, *([arguments.word] if arguments.word else [])]
     picked = pick(entries, wanted, words)
     if arguments.json or arguments.csv:
         from ablate.ledger.export import as_csv, as_json  # numpy
 
         print((as_json if arguments.json else as_csv)(picked), end="")
     elif wanted or words or arguments.only or arguments.all:
-        _print_list(picked, entries, whole=arguments.all)
+        _print_list(picked, entries, words, whole=arguments.all)
         if arguments.only == "own" and not entries:
             print(
                 f"No sweep in {arguments.results} has given a verdict yet: run an experiment "
@@ -83,12 +81,15 @@ def run(arguments: argparse.Namespace) -> None:
         print("\n".join(summary(entries)))
 
 
-def _print_list(picked: "list[Entry]", entries: "list[Entry]", *, whole: bool) -> None:
+def _print_list(
+    picked: "list[Entry]", entries: "list[Entry]", words: list[str], *, whole: bool
+) -> None:
     """Print the matching claims; on a terminal, lines are wrapped.
 
     Args:
         picked: the claims that match the filters, with their answers.
         entries: all claims.
+        words: words of a search.
         whole: whether each claim is printed with all of its answers and sources.
     """
     from rich.text import Text
@@ -98,5 +99,6 @@ def _print_list(picked: "list[Entry]", entries: "list[Entry]", *, whole: bool) -
 
     console = make_console()
     width = console.width if sys.stdout.isatty() else None
-    for line in (*lines(picked, width, whole=whole), Text("\n" + totals(picked, entries))):
+    for line in lines(picked, width, whole=whole, words=words):
         console.print(line, soft_wrap=True)
+    console.print(Text("\n" + totals(picked, entries)), soft_wrap=True)
