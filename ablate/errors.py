@@ -1,4 +1,7 @@
-"""The exception for errors that a user can correct, and the first lines of other exceptions."""
+"""The exceptions of ablate, and parts of error messages."""
+
+import difflib
+from collections.abc import Sequence
 
 
 class UserError(Exception):
@@ -15,6 +18,32 @@ class UserError(Exception):
             letter if letter.isprintable() else letter.encode("unicode_escape").decode()
             for letter in super().__str__()
         )
+
+
+class CallbackError(BaseException):
+    """The exception that carries the error of a callback through Hydra.
+
+    Hydra only prints a warning about an `Exception` of a callback.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def suggestion(word: str, names: Sequence[str]) -> str:
+    """Return "did you mean NAME? " with the name most similar to `word`; "" if no name is
+    similar.
+    """
+    near = difflib.get_close_matches(word, names, n=1)
+    return f"did you mean {near[0]}? " if near else ""
+
+
+def likely(word: str, names: Sequence[str]) -> str:
+    """Return the end of an error message about an unknown word: a similar name, if there is one,
+    and all allowed names.
+    """
+    return f"{suggestion(word, names)}allowed is {', '.join(names)}"
 
 
 def first_line(error: BaseException) -> str:

@@ -1,7 +1,6 @@
 """Parse `key=value` arguments, and report each error as one sentence."""
 
 import argparse
-import difflib
 import math
 import re
 import textwrap
@@ -11,7 +10,7 @@ from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ablate.errors import UserError
+from ablate.errors import UserError, suggestion
 
 KEY = re.compile(r"[a-z][\w.]*(?==)")
 
@@ -264,7 +263,6 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> str:
         allowed: all allowed names.
     """
     names = list(allowed)
-    near = difflib.get_close_matches(given.lstrip("-"), names, n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]}? " if near else ""
+    hint = suggestion(given.lstrip("-"), names)
     here = f"{hint}allowed here is {', '.join(names)}" if names else "no argument is taken here"
     return f"unknown {kind} {given}: {here}"

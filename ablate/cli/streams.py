@@ -1,14 +1,10 @@
-"""Make standard streams and text independent of the locale, replace closed streams, and end with an
-exit status.
-"""
+"""Make standard streams and text independent of the locale, and replace closed streams."""
 
 import codecs
 import io
 import locale
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 
 from ablate.errors import UserError
 
@@ -58,43 +54,3 @@ def check_open(command: str) -> None:
         raise UserError(
             f"{missing[0]} is closed, but {command} uses stdin and stdout: start it with both open"
         )
-
-
-@contextmanager
-def exit_statuses(prog: str) -> Iterator[None]:
-    """Turn errors of a `with` block into exit statuses; print a UserError as one sentence, after
-    `prog`.
-    """
-    try:
-        yield
-    except UserError as error:
-        print(f"{prog}: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except OSError:
-        _end_if_unwritable(prog)
-        raise
-
-
-def _end_if_unwritable(prog: str) -> None:
-    """End this process with a message and status 1 if one of its output streams cannot be written.
-
-    A broken stream is redirected to the null device, because Python would fail again when it
-    flushes the buffer at exit.
-
-    Raises:
-        SystemExit: an output stream cannot be written.
-    """
-    reason = None
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            print(file=stream, flush=True)
-        except OSError as error:
-            reason = error.strerror
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            break  # testing standard error would print an empty line before the message
-    if reason:
-        with suppress(OSError):
-            print(f"{prog}: the output cannot be written: {reason}", file=sys.stderr)
-        sys.exit(1)

@@ -1,28 +1,30 @@
 """Train: compose the config, then perform a run or, with -m, every run of a sweep."""
 
+import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from ablate.cli.streams import exit_statuses
+from ablate.cli.statuses import FULL_ERROR, WITH_TRACEBACK, exit_statuses
 from ablate.config.catalogue import catalogue_folders
 from ablate.config.check import check_groups
-from ablate.config.explain import explain
 from ablate.config.folders import config_folders
-from ablate.config.hydras import read_words
 from ablate.config.location import CONF
 from ablate.config.screen import BASELINE, FACTOR
+from ablate.config.smoke import fitted
 from ablate.errors import UserError
+
+LISTED = ("logger", "callbacks", "metric")  # groups of which a run may have several options
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
@@ -31,9 +33,8 @@ def job(config: DictConfig) -> None:
 
     Torch is imported inside this function, so that Hydra's help is fast.
     """
-    words: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
     # errors are handled here, because Hydra would print its own line about them
-    with exit_statuses("ablate"), explained(words):
+    with exit_statuses("ablate"):
         check_groups(config)
         if "LOCAL_RANK" not in os.environ:  # only in the first process
             print(f"{config.name}: preparing {_chosen(config)}", flush=True)
@@ -57,12 +58,41 @@ def train() -> None:
     given = read_words(sys.argv[1:])
     if not given.multirun:
         _check_single(given.overrides)
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # so that the code below receives the errors
+    check_files(config_folders(given.config_dir, given.overrides))
     # argparse rejects overrides on both sides of a flag
     flags = [word for word in given.words if word not in given.overrides]
     sys.argv[1:] = [*given.overrides, *flags]
-    with explained(given.overrides, config_folders(given.config_dir, given.overrides)):
+    os.environ[FULL_ERROR] = "1"  # so that Hydra raises errors
+    try:
         job()
+    finally:
+        if not WITH_TRACEBACK:
+            del os.environ[FULL_ERROR]
+
+
+def read_words(words: Sequence[str]) -> argparse.Namespace:
+    """Return Hydra's flags in the words of a command line, and all overrides as the value
+    `overrides`.
+
+    scale=smoke becomes the smoke test that fits the experiment.
+
+    Raises:
+        UserError: an override has a list of options where only one option can be chosen.
+    """
+    words = fitted(words)
+    given, after_flags = get_args_parser().parse_known_args(words)
+    given.overrides += after_flags
+    given.words = words
+    for word in given.overrides:
+        key, _, value = word.lstrip("+").partition("=")
+        group = key.partition("@")[0]
+        if value.startswith("[") and group not in LISTED and (CONF / group).is_dir():
+            # Hydra would merge the options
+            raise UserError(
+                f"{word}: give one option of {key}, without brackets; only {', '.join(LISTED)} "
+                "take a list"
+            )
+    return given
 
 
 def _check_single(words: Sequence[str]) -> None:
@@ -72,28 +102,6 @@ def _check_single(words: Sequence[str]) -> None:
             (override,) = OverridesParser.create().parse_overrides([word])
             if override.is_sweep_override():
                 raise UserError(f"{word} has several values: add -m to train with each of them")
-
-
-@contextmanager
-def explained(words: Sequence[str] = (), folders: Sequence[str] = ()) -> Iterator[None]:
-    """Turn Hydra's errors in a `with` block into UserErrors with one sentence about the override.
-
-    Args:
-        words: overrides of the command line.
-        folders: the user's config folders.
-
-    Raises:
-        UserError: the config cannot be composed.
-    """
-    check_files(folders)
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        if (sentence := explain(error, words, folders)) is None:
-            raise
-        raise UserError(sentence) from None
 
 
 def check_files(folders: Sequence[str]) -> None:

@@ -95,6 +95,12 @@ def option_folders() -> tuple[Path, ...]:
     return (CONF, *catalogue_folders())
 
 
+def groups() -> list[str]:
+    """Return all config groups, such as model/position."""
+    files = ((folder, path) for folder in option_folders() for path in folder.glob("**/*.yaml"))
+    return sorted({path.parent.relative_to(folder).as_posix() for folder, path in files} - {"."})
+
+
 def option_files(group: str) -> dict[str, Path]:
     """Return the YAML files of all options of a group, in the order of their names, by name."""
     paths = (path for folder in option_folders() for path in folder.glob(f"{group}/*.yaml"))

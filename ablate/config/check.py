@@ -9,30 +9,32 @@ import dataclasses
 import inspect
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
+import yaml
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import InterpolationResolutionError, InterpolationToMissingValueError
+from omegaconf.errors import InterpolationToMissingValueError
 
 from ablate.config.arguments import parameters
-from ablate.config.hints import ALIASES, WORDS, chosen_by, groups, nearest, options_of, unknown
+from ablate.config.catalogue import groups
 from ablate.config.interfaces import NAMED, check_interface
-from ablate.config.interpolations import explain_interpolation
 from ablate.config.kinds import PLAIN, alternatives, fits, is_simple, must_be, shown
 from ablate.config.limits import FOREIGN, Limit
-from ablate.errors import UserError, first_line
+from ablate.config.location import PACKAGE
+from ablate.errors import UserError, first_line, likely, suggestion
 
 # keys that Hydra's instantiate interprets
 INSTANTIATE_KEYS = {"_target_", "_partial_", "_convert_", "_recursive_", "_args_"}
 
 UNTYPED = {Any, inspect.Parameter.empty}  # annotations that allow every value
 # Arguments of Lightning's trainer that ablate sets itself, and what to use in their place.
-OURS: dict[str, str] = WORDS["trainer"]
+OURS: dict[str, str] = yaml.safe_load((PACKAGE / "config" / "trainer.yaml").read_text("utf-8"))
 # arguments that have defaults, but not ours
 REQUIRED = ("optimizer.lr", "trainer.max_steps", "trainer.precision")
 
@@ -105,7 +107,8 @@ def check(config: DictConfig) -> None:
 
     Every `_target_` is resolved, which imports the modules that the run will use.
     """
-    _resolvable(config)
+    with suppress(InterpolationToMissingValueError):  # the next check reports the missing value
+        OmegaConf.to_container(config, resolve=True)
     _check_missing(config)
     for key, instead in OURS.items():
         if key in config.trainer:
@@ -128,15 +131,6 @@ def _check_steps(config: DictConfig) -> None:
             f"trainer.max_steps={given} cannot be set, because it follows budget.steps ({steps}): "
             f"set budget.steps={given}"
         )
-
-
-def _resolvable(config: DictConfig) -> None:
-    try:
-        OmegaConf.to_container(config, resolve=True)
-    except InterpolationToMissingValueError:
-        pass  # the missing value is reported by the next check
-    except InterpolationResolutionError as error:
-        raise UserError(f"{error.full_key}: {explain_interpolation(error)}") from None
 
 
 def _walk(value: Any, path: str, annotation: Any = Any) -> None:
@@ -162,8 +156,16 @@ def _walk_keys(node: DictConfig, path: str, annotation: Any) -> None:
     for key in sorted(map(str, node), key=lambda key: OmegaConf.is_interpolation(node, key)):
         full = f"{path}.{key}" if path else key
         if annotations is not None and key not in annotations:
-            raise UserError(unknown(full, [*annotations, *([] if path else groups(""))]))
+            raise UserError(f"unknown key {full}: {_allowed(key, annotations, path)}")
         _walk(node[key], full, (annotations or {}).get(key, Any))
+
+
+def _allowed(key: str, names: Iterable[str], path: str) -> str:
+    """Return a hint for an unknown key in a node; `names` are the allowed keys of the node."""
+    names = [name for name in names if not name.startswith("_")]
+    if path:
+        return likely(key, names)
+    return f"{suggestion(key, [*names, *groups()])}`ablate --cfg job` prints all keys"
 
 
 def is_component(node: DictConfig, key: Any) -> bool:
@@ -201,8 +203,6 @@ def _check_kind(key: str, value: Any, annotation: Any) -> None:
     kinds = alternatives(annotation)
     named = [kind for kind in kinds if kind is not NoneType]
     simple = [kind for kind in named if is_simple(kind)]
-    if str not in simple and not any(fits(value, kind) for kind in simple):
-        _check_choice(key, value)
     if {*kinds} & UNTYPED:
         return
     if value is None and not simple and named == [*kinds]:
@@ -213,28 +213,12 @@ def _check_kind(key: str, value: Any, annotation: Any) -> None:
         raise UserError(f"{key}={shown(value)}: {must_be(kinds, value)}")
 
 
-def _check_choice(key: str, value: Any) -> None:
-    """Raise UserError for the name of an option that was set as a value (model.norm=NAME instead of
-    model/norm=NAME).
-    """
-    choice = chosen_by(key) if isinstance(value, str | int) else ""
-    if choice:
-        levels = options_of(choice.partition("@")[0])
-        level = value if value in levels else nearest(str(value), levels) or levels[0]
-        raise UserError(
-            f"{key}={value}: choose a component with a slash, as in {choice}={level}; allowed is "
-            f"{', '.join(levels)}"
-        )
-
-
 def _check_group(key: str, value: Any) -> None:
     """Raise UserError for a number, a text or a list where the config needs a node of keys."""
     is_nan = isinstance(value, float) and math.isnan(value)  # which is reported as a number
-    if value is None or OmegaConf.is_dict(value) or is_nan:
-        return
-    alias = ALIASES.get(key.rpartition(".")[2], "")
-    override = f"{alias}={value}" if alias.startswith(f"{key}.") else f"{key}.KEY=VALUE"
-    raise UserError(f"{key}={value}: {key} is a group of keys; set {override}")
+    if value is not None and not OmegaConf.is_dict(value) and not is_nan:
+        group = key.replace(".", "/")
+        raise UserError(f"{key}={value}: {key} is a group of keys; set {group}=OPTION or {key}.KEY")
 
 
 def _check_limits(key: str, value: Any, annotation: Any) -> None:

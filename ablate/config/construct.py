@@ -10,8 +10,6 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from ablate.config.hints import chosen_by
-from ablate.config.leaves import leaves
 from ablate.errors import UserError, first_line
 
 logging.getLogger("hydra.utils").setLevel(logging.CRITICAL)  # it would print each error, too
@@ -73,27 +71,7 @@ def building(key: str, node: Any) -> Iterator[None]:
 
 def _unbuildable(key: str, node: Any, error: Exception) -> BuildError:
     message = first_line(error.__cause__ or error)
-    if missing := re.search(r"(?:(\w+)\.__init__\(\) )?missing \d+ required .*?'(\w+)'", message):
-        name = f"{_key_of(missing[1], key, node)}.{missing[2]}"
-        group = chosen_by(name)
-        setting = f"{group}=OPTION" if group else f"{name}=VALUE"
-        return BuildError(f"{name} has no value; set {setting}")
     return BuildError(f"{', '.join(_blamed(key, node, message))}: {message}")
-
-
-def _key_of(kind: str | None, key: str, node: Any) -> str:
-    """Return the full key of a component in a node, such as `model.position`.
-
-    The `_target_` of the component is the class `kind`. If the node has no such component, the
-    function returns `key`, the key of the node.
-    """
-    targets = leaves(node) if OmegaConf.is_dict(node) else {}
-    parts = [
-        path.removesuffix("_target_")
-        for path, target in targets.items()
-        if path.endswith("_target_") and str(target).endswith(f".{kind}")
-    ]
-    return f"{key}.{min(parts, key=len)}".rstrip(".") if parts else key
 
 
 def _blamed(key: str, node: Any, message: str) -> list[str]:

@@ -36,7 +36,7 @@ def _path(entry: str) -> str:
     pkg://PACKAGE; "" if the package is not installed.
     """
     if not entry.startswith("pkg://"):
-        return os.path.expanduser(entry).removeprefix("file://")
+        return entry.removeprefix("file://")
     with suppress(ImportError, TypeError):
         return str(importlib.resources.files(entry.removeprefix("pkg://")))
     return ""

@@ -1,6 +1,6 @@
 """Check whether a config value has the type of an annotation."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -51,7 +51,7 @@ def fits(value: Any, kind: Any) -> bool:
         return type(value) in (int, float)
     if isinstance(kind, type) and kind not in (Any, object):
         return type(value) is kind if kind in PLAIN else type(value) not in (*PLAIN, ListConfig)
-    return True
+    return origin is not Callable or isinstance(value, DictConfig)  # the factory of a component
 
 
 def _fits_any(value: Any, annotation: Any) -> bool:
@@ -95,4 +95,6 @@ def _names(kind: Any) -> list[str]:
         return [LIST]
     if origin in MAPPINGS or is_dataclass(kind):
         return ["keys with their values, such as {KEY: VALUE}"]
+    if origin is Callable:
+        return ["an option (chosen with a slash, as in model/norm=OPTION)"]
     return [PLAIN[kind]] if isinstance(kind, type) and kind in PLAIN else []

@@ -15,10 +15,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config.hints import likely
 from ablate.config.schema import ClaimNode
 from ablate.config.study import Claim, Question
-from ablate.errors import UserError, first_line
+from ablate.errors import UserError, first_line, likely
 
 FACTOR, BASELINE = "variant", "baseline"
 # settings that all claims of a screen share, unless `claims` overrides them

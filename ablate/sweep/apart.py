@@ -5,9 +5,8 @@ levels.
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from ablate.config.hints import suggestion
 from ablate.config.leaves import leaves
-from ablate.errors import UserError
+from ablate.errors import UserError, suggestion
 from ablate.evidence.types import Study
 from ablate.record.arm import makes_arms
 from ablate.record.label import key, say, value_text

@@ -13,13 +13,12 @@ import numpy as np
 import torch
 from omegaconf import OmegaConf
 
-from ablate.config.hints import suggestion
 from ablate.config.leaves import leaves
 from ablate.config.screen import FACTOR
 from ablate.data.batch import Batch, Ids
 from ablate.data.module import TextData
 from ablate.data.vocabulary import EOS, PAD
-from ablate.errors import UserError
+from ablate.errors import UserError, suggestion
 from ablate.evidence.outcome import UNSTABLE, VAL_NLL, threshold
 from ablate.evidence.types import Levels, Study
 from ablate.metric.derived import derived_names

@@ -1,19 +1,21 @@
 """Start a sweep: compose its config, check its study, and register it before any run."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import hydra
 from hydra._internal.callbacks import Callbacks
+from hydra._internal.hydra import Hydra
+from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from ablate.config.check import check_groups, check_study_keys
-from ablate.config.explain import searching
-from ablate.config.hydras import check_launcher
 from ablate.config.labels import stored_labels
 from ablate.config.location import CONF
 from ablate.config.screen import expand
@@ -85,12 +87,28 @@ def checked(config: DictConfig) -> Study | None:
     expand(config)
     check_study_keys(config)
     study = None if config.study is None else plain_study(config)
-    check_launcher(config.hydra.launcher._target_)
+    _check_plugins(config.hydra)
     settle(config)
     if study is not None:
         check_study(study)
         check_looks(study)
     return study
+
+
+def _check_plugins(settings: DictConfig) -> None:
+    """Raise UserError if the command selects a launcher or a sweeper other than those of ablate, or
+    lets runs change the working folder.
+    """
+    for name in ("launcher", "sweeper"):
+        if not settings[name]._target_.startswith("hydra_plugins.ablate_launcher."):
+            raise UserError(
+                f"hydra/{name}={settings.runtime.choices[f'hydra/{name}']}: `ablate` has its own "
+                f"{name}; leave hydra/{name} out, and choose engine=OPTION"
+            )
+    if settings.job.chdir:
+        raise UserError(
+            "hydra.job.chdir=true: a run finds its files from this folder; leave it out"
+        )
 
 
 class Composed(NamedTuple):
@@ -121,9 +139,7 @@ def composed(
     Raises:
         UserError: no decision rule applies to the study, or a swept key is not one of its factors.
     """
-    with searching([folder] if folder else [], main or str(CONF)):
-        started = GlobalHydra.instance().hydra
-        assert started is not None
+    with _searching(folder, main or str(CONF)) as started:
         config = started.compose_config(name or "config", [*words], run_mode=RunMode.MULTIRUN)
         context = HydraContext(config_loader=started.config_loader, callbacks=Callbacks(config))
         study = checked(config)
@@ -135,6 +151,20 @@ def composed(
         if study is not None:
             check_swept(jobs, study)
         yield Composed(context, config, jobs)
+
+
+@contextmanager
+def _searching(folder: str | None, main: str) -> Iterator[Hydra]:
+    """Initialise Hydra with the main config folder, and with an additional folder if one is
+    given.
+    """
+    with hydra.initialize_config_dir(os.path.abspath(main), version_base="1.3"):
+        path = GlobalHydra.instance().config_loader().get_search_path()
+        if folder:
+            place = f"file://{Path(folder).resolve()}"
+            path.prepend("command-line", place, SearchPathQuery("schema"))
+        GlobalHydra.instance().clear()  # this instance has already read its search path
+        yield Hydra.create_main_hydra2("plan", path)
 
 
 def is_part(config: DictConfig) -> bool:

@@ -17,10 +17,9 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config.explain import explain
 from ablate.config.leaves import leaves
 from ablate.config.screen import BASELINE, FACTOR, changed_keys, variants
-from ablate.errors import UserError
+from ablate.errors import UserError, first_line
 from ablate.evidence.analysis_log import Sweep
 from ablate.evidence.questions import questions
 from ablate.evidence.registration import Form, form, registration_hash
@@ -166,7 +165,7 @@ def _arms(planned: PlannedSweep, changes: Changes) -> list[Cell]:
             more = compose(planned.context, planned.config, jobs, numbers, planned.folder)
     except (HydraException, OmegaConfBaseException) as error:
         variant = f"study.screen.variants.{missing[next(numbers) - 1]}"
-        raise UserError(f"{variant}: {explain(error)}") from None
+        raise UserError(f"{variant}: {first_line(error)}") from None
     by_name |= dict(zip(missing, more, strict=True))
     return [by_name[name] for name in names]
 

@@ -12,12 +12,11 @@ from omegaconf.errors import OmegaConfBaseException
 from pytorch_lightning.plugins.precision import Precision
 
 from ablate.config.construct import BuildError, construct
-from ablate.config.hints import unknown
 from ablate.config.limits import PRECISIONS
 from ablate.config.schema import Config
 from ablate.config.trust import check_targets
 from ablate.data.tokenizer import Tokenizers
-from ablate.errors import UserError, first_line
+from ablate.errors import UserError, first_line, likely
 from ablate.model.base import Model
 from ablate.model.build import build
 from ablate.model.product import choose_products
@@ -139,7 +138,8 @@ def read_config(folder: Path, settings: Mapping[str, object], trust: list[str]) 
     parts = _read_parts(path)
     for key, value in settings.items():
         if key not in parts["search"]:
-            raise UserError(unknown(f"search.{key}", parts["search"]))
+            names = [name for name in parts["search"] if not name.startswith("_")]
+            raise UserError(f"unknown key search.{key}: {likely(key, names)}")
         parts["search"][key] = value
     check_targets(parts, trust)  # no other part of the config is ever built
     try:

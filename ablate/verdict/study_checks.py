@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ablate.config.hints import likely
-from ablate.errors import UserError
+from ablate.errors import UserError, likely
 from ablate.evidence.folder import Evidence
 from ablate.evidence.manifest import check_log, check_manifest
 from ablate.evidence.seal import ABOUT

@@ -12,7 +12,6 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
 
-from ablate.config.hydras import check_sweep
 from ablate.config.screen import FACTOR, variants
 from ablate.errors import UserError
 from ablate.sweep.variants import with_changes
@@ -43,11 +42,13 @@ class AblateSweeper(basic_sweeper.BasicSweeper):
 
         Raises:
             UserError: there is no job, because a swept key has no values, as in seed=range(5,5);
-                or a value is an interval, or several experiments are given.
+                or several experiments are given.
         """
         assert self.config is not None
         for override in overrides:
-            check_sweep(override)
+            if override.key_or_group == "experiment" and override.is_sweep_override():
+                # Hydra has read arms and seeds before it chooses from a list of experiments
+                raise UserError(f"{override.input_line}: start a sweep for each experiment")
         changes = variants(self.config)
         _let_later_values_replace(overrides)
         state = random.getstate()

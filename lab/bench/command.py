@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import hydra.errors
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from ablate.config.explain import explain
+from ablate.cli.statuses import exit_statuses
 from ablate.errors import UserError
 
 # prefixes of environment variables that are removed, because they could speed up only one side
@@ -21,19 +19,14 @@ TUNING = ("MALLOC_", "OMP_", "MKL_", "KMP_", "ONEDNN_", "GLIBC_TUNABLES")
 
 
 def exit_on_user_error(main: Callable[[], None]) -> Callable[[], None]:
-    """Return a command that prints errors of the user as a sentence on stderr, without a traceback.
-
-    The exit status is then 2. These errors are UserError and the errors of Hydra and OmegaConf.
+    """Return a command that prints errors of the user on stderr, without a traceback; the exit
+    status is then 2.
     """
 
     @functools.wraps(main)
     def command() -> None:
-        try:
+        with exit_statuses("bench"):
             main()
-        except UserError as error:
-            sys.exit(_complain(str(error)))
-        except (hydra.errors.HydraException, OmegaConfBaseException) as error:
-            sys.exit(_complain(explain(error) or str(error)))
 
     return command
 
@@ -139,8 +132,3 @@ def _chosen(what: Any, choices: Sequence[str]) -> list[str]:
         if name not in choices:
             raise UserError(f"what={name}: there is no such row; allowed is {', '.join(choices)}.")
     return [name for name in choices if name in names]
-
-
-def _complain(sentence: str) -> int:
-    print(f"bench: {sentence}", file=sys.stderr)
-    return 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ablate.cli.main import GONE, GROUPS, RENAMED, names
-from ablate.cli.train import check_files
+from ablate.cli.train import check_files, read_words
 from ablate.config.location import CONF
 from ablate.errors import UserError
 
@@ -223,40 +223,6 @@ main()
     assert done.stdout == "run: preparing data toy, model tiny, task translation, 600 steps\n"
 
 
-@pytest.mark.parametrize(
-    ("word", "sentence"),
-    [
-        ("hydra.run.dir=there", r"hydra\.run\.dir=there: .* set paths\.results=FOLDER"),
-        ("hydra.job.chdir=true", r"hydra\.job\.chdir=true: .* paths\.results"),
-        ("hydra/launcher=joblib", r"hydra/launcher=joblib: .* use n_jobs=N"),
-        ("hydra/launcher=submitit_slurm", r"submitit_slurm: .* use engine=submitit"),
-        ("hydra/launcher=ray", r"use engine=ray"),
-    ],
-)
-def test_what_hydra_would_do_otherwise_is_refused(command, tmp_path, monkeypatch, word, sentence):
-    monkeypatch.chdir(tmp_path)
-    status, printed, error = command("-m", word)
-    assert (status, printed) == (2, "")
-    assert re.search(sentence, error)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("word", "hint"),
-    [
-        ("experiment=preln_vs_postln", "needs a plus, +experiment="),
-        ("n_heads=8", "did you mean model.n_heads?"),
-        ("model/positions=learned", "did you mean model/position?"),
-        ("norm=rms_norm", "did you mean model/norm?"),
-    ],
-)
-@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
-def test_a_command_that_hydra_has_left_still_knows_what_was_meant(command, word, hint, sweep):
-    status, _, error = command(*sweep, word)
-    assert (status, error.count("\n")) == (2, 1)
-    assert hint in error
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "sweep"),
@@ -270,16 +236,8 @@ def test_hints_know_the_levels_in_a_folder_of_the_user(command, tmp_path, place,
     (tmp_path / "model" / "position").mkdir(parents=True)
     target = "_target_: ablate.model.position.none.NoPosition\n_partial_: true\n"
     (tmp_path / "model" / "position" / "wobbly.yaml").write_text(target)
-    for word in ("model/position=wobly", "wobbly=true"):
-        status, _, error = command(place.format(tmp_path), word, *sweep)
-        assert status == 2
-        assert "wobbly?" in error
-
-
-@pytest.mark.parametrize("sweep", [[], ["-m"]], ids=["run", "sweep"])
-@pytest.mark.parametrize("word", ["model/position=wobly", "wobbly=true"])
-def test_hints_know_no_level_of_a_folder_that_is_not_named(command, word, sweep):
-    assert "wobbly?" not in command(word, *sweep)[2]
+    status, _, error = command(place.format(tmp_path), "model/position=wobly", *sweep)
+    assert status == 2 and "wobbly?" in error
 
 
 def test_an_option_of_the_user_needs_a_name_of_its_own(tmp_path):
@@ -310,3 +268,8 @@ def test_a_config_that_hydra_would_misread_is_refused(tmp_path, folder, content,
     with pytest.raises(UserError, match=named) as refusal:
         check_files([str(tmp_path / "other"), str(tmp_path)])
     assert "mine.yaml" in str(refusal.value)
+
+
+@pytest.mark.parametrize("words", ["a=1 --cfg job b=2", "--cfg job a=1 b=2", "a=1 b=2 -m"])
+def test_flags_may_stand_among_overrides(words):
+    assert read_words(words.split()).overrides == ["a=1", "b=2"]

@@ -62,14 +62,6 @@ def test_every_experiment_has_a_line_with_its_title(command, own_folder):
     assert all(lines[name].startswith(experiment_title(name).title) for name in NAMES)
 
 
-@pytest.mark.parametrize("word", ["--config-dir=~/own", "hydra.searchpath=[~/own]"])
-def test_a_folder_may_lie_below_the_home_folder(command, own_folder, monkeypatch, word):
-    monkeypatch.setenv("HOME", str(own_folder.parent))
-    assert f"(in {own_folder})" in command("options", "flavour", word)[1]
-    shown = command("plan", "+flavour=sweet", word, "--cfg", "job")
-    assert shown[0] == 0 and "name: sweet" in shown[1]
-
-
 def test_a_package_on_the_search_path_is_listed(command, own_folder, monkeypatch):
     (own_folder / "__init__.py").touch()
     monkeypatch.setattr("sys.path", [str(own_folder.parent), *__import__("sys").path])

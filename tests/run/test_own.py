@@ -115,7 +115,7 @@ def test_several_loggers_of_lightning_and_of_the_user(go, tmp_path, capsys):
             ["metric=exact_match", "model=decoder_only", "task=language_model"],
             r"metric\.exact_match scores translations, .* task LanguageModel",
         ),
-        (["trainer.max_tim=3"], r"unknown key trainer\.max_tim: did you mean trainer\.max_time"),
+        (["trainer.max_tim=3"], r"unknown key trainer\.max_tim: did you mean max_time"),
         (["trainer.callbacks=[]"], r"trainer\.callbacks.*callbacks=\[early_stopping"),
         (["trainer.max_epochs=3"], r"trainer\.max_epochs .* budget\.steps=N"),
     ],

@@ -98,13 +98,6 @@ def test_a_pattern_stands_for_the_options_that_match(begun):
     assert sorted(options) == [f"model/residual={name}_ln" for name in ("peri", "post", "pre")]
 
 
-def test_an_interval_is_refused(begun):
-    with pytest.raises(
-        UserError, match=r"optimizer.lr=interval\(0.1,1\): .* give optimizer.lr=VALUE,VALUE"
-    ):
-        begun("optimizer.lr=interval(0.1,1)")
-
-
 def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(begun):
     variant = "+study.screen.variants.clipped={+trainer.gradient_clip_algorithm:value}"
     words = ("variant=baseline,clipped", "seed=0")
@@ -117,8 +110,8 @@ def test_a_key_that_a_variant_adds_is_a_setting_of_its_level(begun):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("{model.nokey:3}", "unknown key model.nokey: allowed here is attention"),
-        ("{model/norm:nonorm}", "model/norm=nonorm does not exist: did you mean none"),
+        ("{model.nokey:3}", ".*model.nokey"),
+        ("{model/norm:nonorm}", ".*model/norm/nonorm"),
     ],
 )
 def test_a_wrong_variant_that_the_command_does_not_run_is_named(begun, change, message):

@@ -4,10 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 from hydra.core.plugins import Plugins
+from hydra.errors import HydraException
 from hydra.plugins.sweeper import Sweeper
 from omegaconf import OmegaConf, open_dict
 
-from ablate.errors import UserError
+from ablate.errors import CallbackError, UserError
 
 SCREEN = {"study": {"screen": {"variants": {"rms": {"model/norm": "rms_norm"}}}}}
 
@@ -45,27 +46,25 @@ def test_all_workers_shuffle_alike():
 
 
 @pytest.mark.parametrize(
-    ("word", "advice"),
+    ("word", "kind"),
     [
-        ("seed=interval(0,3)", "no list of values"),
-        ("+experiment=a,b", "a sweep can run only one experiment"),
-        ("variant=glob(*)", "without glob"),
-        ("variant=rms,glob(*)", "without glob"),
-        ("model/norm=rms_norm,glob(l*)", "give model/norm=VALUE,VALUE without glob"),
+        ("seed=interval(0,3)", HydraException),
+        ("variant=glob(*)", HydraException),
+        ("variant=rms,glob(*)", UserError),
+        ("+experiment=a,b", UserError),
     ],
 )
-def test_what_no_sweep_supports_is_refused(word, advice):
-    with pytest.raises(UserError, match=advice):
-        jobs_of(word)
+def test_what_no_sweep_supports_is_refused(word, kind):
+    with pytest.raises(kind):
+        jobs_of(word, config=SCREEN)
 
 
-def test_a_sweep_without_a_seed_is_refused_before_its_study_is_read(compose, capsys):
+def test_a_sweep_without_a_seed_is_refused_before_its_study_is_read(compose):
     from ablate.sweep.hooks import SweepHooks
 
     config = compose("+experiment=preln_vs_postln")
     with open_dict(config):
         del config["seed"]
-    with pytest.raises(SystemExit) as end:
+    with pytest.raises(CallbackError) as carried:
         SweepHooks().on_multirun_start(config)
-    assert end.value.code == 2
-    assert capsys.readouterr().err.endswith("needs it: leave out ~seed\n")
+    assert isinstance(carried.value.error, UserError) and "~seed" in str(carried.value.error)

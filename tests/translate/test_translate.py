@@ -149,7 +149,7 @@ def test_the_command_works_in_a_process_of_its_own(finished, lines):
         ("batch=0", "batch=0: it must be a whole number, at least 1"),
         ("threads=-1", "threads=-1: it must be a whole number, at least 1"),
         ("device=abacus", "device=abacus cannot be used"),
-        ("search.sise=3", "unknown key search.sise: did you mean search.size?"),
+        ("search.sise=3", "unknown key search.sise: did you mean size?"),
         ("search.size=0", "search.size is 0: it must be a whole number, at least 1"),
         ("search=beam", "unknown argument search=: did you mean search.KEY=?"),
         ("search.size=[", "search.size=[: it must be a value as in an override"),
@@ -277,7 +277,7 @@ def interpolate(run):
 
 def leave_a_size_out(run):
     edit(run, lambda config: config["model"].pop("d_model"))
-    return "model.d_model"
+    return "'d_model'"
 
 
 def nest_aliases(run):

@@ -40,14 +40,13 @@ def run(arguments: argparse.Namespace) -> None:
             )
     import hydra
 
-    from ablate.cli.train import explained
     from ablate.config.check import check
     from ablate.config.construct import construct  # only now: they import torch
     from ablate.config.location import CONF
     from ablate.train.restore import restore
     from ablate.train.score import score
 
-    with explained(), hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
         config = hydra.compose("config", arguments.overrides)
         check(config)
     corpus = construct(config.data)

@@ -10,13 +10,12 @@ example:
 """
 
 import argparse
-import difflib
 import json
 from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ablate.cli.parser import PATH, TEXT, Parser
+from ablate.cli.parser import PATH, TEXT, Parser, unknown
 from ablate.config.folders import SEARCHED, config_folders
 from ablate.errors import UserError
 
@@ -31,7 +30,6 @@ Choose one with `group=option`, as in `python -m ablate model/position=learned`;
 shows its keys.
 """
 EXPERIMENT = "experiment"  # a group whose options are listed only alone
-NEAR = 3  # largest number of names that an error suggests
 
 
 def add_arguments(parser: Parser) -> None:
@@ -88,10 +86,7 @@ def _of(group: str, listed: "list[Option]") -> "list[Option]":
     names = [*dict.fromkeys([option.group for option in listed] + [EXPERIMENT])]
     if group in names:
         return [option for option in listed if option.group == group]
-    holding = [name for name in names if group in name]
-    near = holding or difflib.get_close_matches(group, names, n=NEAR, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near[:NEAR])}? " if near else ""
-    raise UserError(f"no group is called {group}: {hint}`ablate options` lists all {len(names)}")
+    raise UserError(unknown("group", group, names))
 
 
 def markdown(listed: "Iterable[Option]") -> str:

@@ -32,24 +32,21 @@ def run(arguments: argparse.Namespace) -> None:
     Raises:
         UserError: a run of the sweep has a config that cannot work.
     """
-    from ablate.config.hydras import read_words  # imports Hydra
+    from ablate.cli.train import check_files, read_words, train  # imports Hydra
 
     given = read_words(arguments.overrides)
     if given.cfg or given.info or given.hydra_help:  # these flags start nothing
-        from ablate.cli.train import train
-
         sys.argv[1:] = given.words
         train()
         return
-    from ablate.cli.train import explained
     from ablate.config.folders import config_folders
     from ablate.sweep.begin import composed
 
     words = given.overrides
     place = (given.config_dir, given.config_path, given.config_name)
     with redirect_stdout(sys.stderr if arguments.json else sys.stdout):
-        folders = config_folders(given.config_dir, words)
-        with explained(words, folders), composed(words, *place) as sweep:
+        check_files(config_folders(given.config_dir, words))
+        with composed(words, *place) as sweep:
             from ablate.plan.plan import plan_of  # torch; errors need not wait for it
             from ablate.sweep.runs import plan_runs
 
