@@ -16,15 +16,15 @@ from PIL import Image
 
 from ablate.evidence.folder import Evidence
 from ablate.evidence.seal import FILES
-from ablate.evidence.types import Answer, Spread, Verdict
+from ablate.evidence.types import Answer, Verdict
 from ablate.phrases import grouped, name_of
 from ablate.record.files import finite
 from ablate.report.draw.style import style
 from ablate.report.figures import figures
-from ablate.report.selection import shown
+from ablate.report.tables import comparable
 from ablate.verdict.decision import at_each_budget
 from ablate.wandb.connection import finish, start
-from ablate.wandb.describe import Names
+from ablate.wandb.describe import names
 from ablate.wandb.note import ANALYSIS, EVIDENCE, LOGGER
 from ablate.words.answer import evidence_line, opening
 from ablate.words.opening import graded
@@ -34,7 +34,6 @@ CLAIM = (
     *("effect", "low", "high", "margin", "alpha", "p_supported", "p_refuted", "pairs", "steps"),
     *("headline", "evidence"),
 )
-ENDINGS = ("finished", "diverged", "collapsed", "failed")
 DOTS = 120  # resolution of a figure in dots per inch
 
 
@@ -65,14 +64,13 @@ def send_analysis(logger: DictConfig, evidence: Evidence, verdict: Verdict, fold
         Exception: any error of W&B.
     """
     verdict = finite(verdict)
-    names = Names.of(logger)
     run = start(
         logger.mode,
         folder,
         analysis_identity(evidence, folder),
         goes_on=False,
-        **names.arguments(evidence.name, ANALYSIS, [claim["id"] for claim in verdict["claims"]]),
-        name=f"{names.name or evidence.name}: analysis",
+        **names(logger, evidence.name, ANALYSIS, [claim["id"] for claim in verdict["claims"]]),
+        name=f"{logger.name or evidence.name}: analysis",
         config={
             "study": evidence.study,
             "regime": evidence.regime,
@@ -100,9 +98,10 @@ def analysis_identity(evidence: Evidence, folder: Path) -> str:
 
 
 def pages(evidence: Evidence, verdict: Verdict, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the tables, the figures and the report of a sweep, each with its key in W&B."""
+    """Yield the tables and the figures of a sweep, each with its key in W&B."""
     yield "claims", claims_table(verdict)
-    yield "arms", arms_table(evidence, verdict)
+    for name, table in comparable(evidence, verdict).items():
+        yield f"tables/{name}", wandb.Table(columns=[*table.head], data=table.rows)
     for name, picture in pictures(evidence, verdict):
         yield f"figures/{name}", wandb.Image(picture)
 
@@ -122,27 +121,6 @@ def claims_table(verdict: Verdict) -> wandb.Table:
         fields |= {"steps": grouped(claim["steps"])} if "steps" in claim else {}
         rows.append([fields.get(column) for column in CLAIM])
     return wandb.Table(columns=list(CLAIM), data=rows)
-
-
-def arms_table(evidence: Evidence, verdict: Verdict) -> wandb.Table:
-    """Return a W&B table with a row per arm: numbers of runs by status, and mean and standard
-    deviation of the metrics of the claims.
-    """
-    metrics = shown(evidence, verdict)
-    parts = [f"{metric} {part}" for metric in metrics for part in ("mean", "sd")]
-    rows = []
-    for arm in verdict["arms"]:
-        counts, spreads = dict(arm), [arm["metrics"].get(metric) for metric in metrics]
-        values = [value for spread in spreads for value in _mean_and_sd(spread)]
-        rows.append([arm["arm"], arm["seeds"], *(counts[ending] for ending in ENDINGS), *values])
-    return wandb.Table(columns=["arm", "seeds", *ENDINGS, *parts], data=rows)
-
-
-def _mean_and_sd(spread: Spread | None) -> tuple[float | None, float | None]:
-    """Return the mean and the standard deviation of a metric; None twice if an arm lacks the
-    metric.
-    """
-    return (spread["mean"], spread["sd"]) if spread else (None, None)
 
 
 def pictures(evidence: Evidence, verdict: Verdict) -> Iterator[tuple[str, Image.Image]]:

@@ -1,26 +1,22 @@
-"""Determine whether W&B can be reached, without a prompt and without waiting, start a W&B run for a
-training run or for the verdict of a sweep, and connect to W&B's API.
+"""Determine whether W&B can be reached, without a prompt, and start a W&B run for a training run or
+for the verdict of a sweep.
 """
 
 import contextlib
-import http.client
 import io
 import os
 import shutil
-import ssl
-import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+import requests
 import wandb
 from pydantic import ValidationError
 from wandb.sdk.wandb_run import Run
 
-from ablate.errors import UserError, first_line
-from ablate.wandb.note import LONGEST_NAME, LONGEST_TITLE
+from ablate.errors import UserError
+from ablate.wandb.note import LONGEST_NAME
 
 Mode = Literal["online", "offline", "shared", "disabled", "dryrun", "run"]  # the modes of W&B
 MODES = ("auto", "online", "offline")
@@ -39,9 +35,6 @@ ANOTHER_RUN = (
     # the background process of another run, which ends with that run
     "WANDB_SERVICE",
 )
-# For each config key of logger=wandb, the environment variable that sets its default.
-GIVEN_BY = {"project": "WANDB_PROJECT", "group": "WANDB_RUN_GROUP", "tags": "WANDB_TAGS"}
-SECRET = ("KEY", "TOKEN", "HEADERS", "PROXY", "PROXIES")  # parts of names of variables with secrets
 
 
 def clean_environment() -> None:
@@ -56,67 +49,31 @@ def clean_environment() -> None:
         os.environ["WANDB_TAGS"] = ",".join(as_tags(os.environ["WANDB_TAGS"]))
 
 
-def check_environment() -> None:
-    """Call `clean_environment`, and check the values of the environment variables that are left.
+def check_settings(project: str) -> None:
+    """Call `clean_environment`, and check the environment variables that are left, and the name of
+    the project.
 
     Raises:
-        UserError: W&B does not accept the value of a variable.
+        UserError: W&B does not accept a value. The message does not repeat the value, which may be
+            a key.
     """
     clean_environment()
-    for name, value in os.environ.items():
+    for name, value in {**os.environ, "WANDB_PROJECT": project}.items():
         try:
             wandb.Settings().update_from_env_vars({name: value})
         except (ValueError, wandb.Error) as error:
-            shown = "..." if any(word in name for word in SECRET) else value
-            raise UserError(
-                f"{name}={shown}: W&B does not accept this variable ({_reason(error)}); "
-                f"correct it, or unset {name}"
-            ) from None
-
-
-def check_names(project: str, group: str | None, tags: Iterable[str]) -> None:
-    """Check the project, group and tags that a user sets for W&B.
-
-    Raises:
-        UserError: W&B does not accept one of the names.
-    """
-    try:
-        wandb.Settings(project=project)
-    except (ValueError, wandb.Error) as error:
-        raise UserError(f"{_setting('project', project)}: {_reason(error)}") from None
-    limits = [("group", group or "", LONGEST_TITLE), *(("tags", t, LONGEST_NAME) for t in tags)]
-    for key, name, longest in limits:
-        if len(name) > longest:
-            raise UserError(
-                f"{_setting(key, name)}: it has {len(name)} characters, and W&B takes at most "
-                f"{longest}; choose a shorter name"
-            )
-
-
-def _setting(key: str, name: str) -> str:
-    """Return `KEY=NAME` for an error message, with the environment variable or config key that set
-    the name.
-
-    Args:
-        key: the W&B setting: project, group or tags.
-        name: the value of the setting.
-    """
-    given = os.environ.get(GIVEN_BY[key], "")
-    by_variable = name in (as_tags(given) if key == "tags" else [given])
-    return f"{GIVEN_BY[key] if by_variable else f'logger.{key}'}={name}"
-
-
-def _reason(error: Exception) -> str:
-    """Return the message of an error of W&B or pydantic, cut to one line."""
-    if isinstance(error, ValidationError):
-        return str(error.errors()[0]["msg"])
-    return first_line(error)
+            key = "logger.project or WANDB_PROJECT" if name == "WANDB_PROJECT" else name
+            found = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            raise UserError(f"W&B does not accept the value of {key}: {found}") from None
 
 
 def as_tags(given: Iterable[object] | str | None) -> list[str]:
-    """Return tags without duplicates and without empty tags; a text is split at commas."""
-    listed = given.split(",") if isinstance(given, str) else given or []
-    return [tag for tag in dict.fromkeys(str(tag).strip() for tag in listed) if tag]
+    """Return tags without duplicates and without empty tags, cut to the length that W&B takes; a
+    text is split at commas.
+    """
+    tags = given.split(",") if isinstance(given, str) else given or []
+    stripped = (str(tag).strip()[:LONGEST_NAME] for tag in tags)
+    return [tag for tag in dict.fromkeys(stripped) if tag]
 
 
 def settle(wanted: str) -> Mode:
@@ -156,49 +113,17 @@ def has_key() -> bool:
         return False
 
 
-def connect() -> Any:
-    """Return W&B's API client, without a prompt.
-
-    Raises:
-        UserError: there is no key or no connection, or W&B does not accept an environment variable.
-    """
-    check_environment()
-    url = wandb.setup(settings=wandb.Settings(silent=True)).settings.base_url
-    if not has_key():
-        raise UserError("W&B needs an API key: store one with `wandb login`")
-    if not reachable(url):
-        raise UserError(f"W&B cannot be reached at {url}: check the network and WANDB_BASE_URL")
-    try:
-        return wandb.Api()
-    except Exception as error:  # W&B's client raises many kinds of errors
-        raise UserError(f"W&B does not accept the API key: {error}") from None
-
-
 def reachable(url: str) -> bool:
-    """Return whether a host answers within `SECONDS`, through a proxy if the environment sets one.
-
-    No data is sent.
-    """
-    answers: list[bool] = []
-    # A thread, because name resolution has no time limit.
-    thread = threading.Thread(target=lambda: answers.append(_answers(url)), daemon=True)
-    thread.start()
-    thread.join(SECONDS)
-    return bool(answers and answers[0])
-
-
-def _answers(url: str) -> bool:
-    anyone = ssl.create_default_context()  # W&B verifies the server itself before it sends data
-    anyone.check_hostname = False
-    anyone.verify_mode = ssl.CERT_NONE
+    """Return whether a host answers within `SECONDS`, if need be through the user's proxy."""
     try:
-        question = urllib.request.Request(url, method="HEAD")
-        urllib.request.urlopen(question, timeout=SECONDS, context=anyone).close()
-    except urllib.error.HTTPError as answer:
-        return answer.code < 500  # higher codes come from a proxy that cannot reach the host
-    except (OSError, ValueError, http.client.HTTPException):
+        return requests.head(url, timeout=SECONDS).status_code < 500
+    except requests.RequestException:
         return False
-    return True
+
+
+def connect() -> Any:
+    """Return W&B's API client."""
+    return wandb.Api()
 
 
 def start(wanted: str, folder: Path, identity: str, *, goes_on: bool, **about: Any) -> Run:

@@ -7,19 +7,21 @@ metrics in the run's folder are logged again.
 """
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import wandb
 from pytorch_lightning.loggers import WandbLogger
 from pytorch_lightning.utilities import rank_zero_only
 
 from ablate.config.limits import OneOf, Range
+from ablate.record.arm import arm
 from ablate.record.training import Record
 from ablate.record.types import CombinedResult, Failure
 from ablate.train.guard import RunLogger
 from ablate.train.module import Training
-from ablate.wandb.connection import MODES, check_environment, check_names, settle
-from ablate.wandb.describe import LoggedRun, Names
+from ablate.wandb.connection import MODES, check_settings, finish, settle, start
+from ablate.wandb.describe import columns, log_again, names, summary, title
+from ablate.wandb.note import STEP
 
 COLUMNS = ["line", "source", "reference", "hypothesis"]  # of the sample translations
 
@@ -53,19 +55,17 @@ class WandbRun(WandbLogger, RunLogger):
         samples: Annotated[int, Range(0)],
     ) -> None:
         super().__init__(save_dir=save_dir, project=project)
-        named = {"project": project, "entity": entity, "group": group, "name": name}
-        self.names = Names.of({**named, "notes": notes, "tags": tags})
-        self.samples = samples
-        self.wanted = mode
+        self.title, self.samples, self.wanted = name, samples, mode
+        self.names: dict[str, Any] = {"project": project, "entity": entity, "group": group}
+        self.names |= {"notes": notes, "tags": tags}
 
     def check(self) -> None:
-        """Check the environment variables of W&B, the names and the mode.
+        """Check the environment variables of W&B, the project and the mode.
 
         Raises:
             UserError: W&B would not accept a value, or the mode is online and there is no key.
         """
-        check_environment()
-        check_names(self.names.project, self.names.group, self.names.tags)
+        check_settings(self.names["project"])
         mode = os.environ.get("WANDB_MODE") or self.wanted
         if mode == "online":
             settle(mode)
@@ -73,12 +73,22 @@ class WandbRun(WandbLogger, RunLogger):
     @rank_zero_only
     def begin(self, record: Record) -> None:
         """Start the W&B run, and log again the metrics of an earlier process that W&B lacks."""
-        last = record.evaluation if record.config.probe is None else record
-        self._run = LoggedRun(
-            *(self.names, record.config, record.folder, record.identity, last.identity),
-            record.parts,
+        config = record.config
+        identity = (record.evaluation if config.probe is None else record).identity
+        claims = [claim.id for claim in (config.study or {}).get("claims", [])]
+        self._experiment = run = start(
+            self.wanted,
+            record.folder,
+            identity,
+            goes_on=record.metrics_bytes() > 0,
+            name=title(config, self.title or None),
+            config=columns(record, identity),
+            **names(self.names, config.name, arm(config), claims),
         )
-        self._experiment = self._run.start(self.wanted, goes_on=record.metrics_bytes() > 0)
+        run.define_metric(STEP)
+        run.define_metric("*", step_metric=STEP, step_sync=True)
+        if not run.resumed:
+            log_again(run, record.folder / "metrics.jsonl")
 
     @rank_zero_only
     def validated(self, task: Training) -> None:
@@ -100,7 +110,8 @@ class WandbRun(WandbLogger, RunLogger):
         """Write the result to the summary, and finish the W&B run with status 0, or 1 for a
         failure.
         """
-        self._run.conclude(self.experiment, result)
+        self.experiment.summary.update(summary(result))
+        finish(self.experiment, failed=result["status"] == "failed")
 
     @rank_zero_only
     def abandon(self) -> None:

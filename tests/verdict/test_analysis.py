@@ -65,8 +65,9 @@ def test_its_tables(analysis, swept):
     verdict = json.loads((swept / "verdict.json").read_text())
     claims = [(row["id"], row["headline"], row["evidence"]) for row in table(analysis, "claims")]
     assert claims == [(c["id"], c["headline"], c["evidence"]) for c in verdict["claims"]]
-    means = {row["arm"]: row["test/bleu mean"] for row in table(analysis, "arms")}
-    assert means == {arm["arm"]: arm["metrics"]["test/bleu"]["mean"] for arm in verdict["arms"]}
+    assert [row["Arm"] for row in table(analysis, "tables/arms")] == [
+        arm["label"] for arm in verdict["arms"]
+    ]
 
 
 def test_a_table_has_the_steps_of_every_arm():
