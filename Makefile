@@ -51,7 +51,7 @@ ledger: $(READY) ## what experiments say of all claims, in short, and how to ask
 	$(BIN)/python -m ablate ledger
 
 site: $(READY) ## the ledger and all experiments as pages to read and show, in pages/
-	$(BIN)/python -m ablate site to=pages
+	$(BIN)/python -m experiments.site pages
 
 docs: $(READY) ## the documentation as a site, in site/
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'

@@ -5,7 +5,7 @@ No run may be removed from the evidence after the run was analysed.
 experiments/manifest.jsonl gets a sealed line whenever `ablate judge SWEEP to=experiments/NAME`
 saves evidence: the claims of the study, and a digest of its runs. Lines are only appended. If a
 folder was deleted, or was sealed again without some of its runs, the folder differs from the
-manifest. The ledger (the list of all verdicts), the site and `judge` then report the difference.
+manifest. The ledger (the list of all verdicts) and `judge` then report the difference.
 
 The analysis log lists the seeds that were analysed. Their runs must not be removed afterwards.
 """

@@ -8,6 +8,7 @@ runs (standings.yaml), by artificial languages alone (real_text.yaml), or by the
 
 import csv
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass as plain_dataclass
 from functools import cache
 from typing import Any
@@ -51,7 +52,7 @@ def read_claims() -> list[Claim]:
     """Return all claims of the catalogue in the order of its file, where claims of the same group
     follow each other. An empty cell has the default of its field.
     """
-    rows = csv.DictReader(io.StringIO(read_text("claims.csv")))
+    rows: Iterable[dict[str, Any]] = csv.DictReader(io.StringIO(read_text("claims.csv")))
     return [Claim(**{name: cell for name, cell in row.items() if cell}) for row in rows]
 
 

@@ -77,8 +77,9 @@ class Entry:
     @cached_property
     def _headlines(self) -> dict[str, Headline]:
         """The headline that follows from the verdicts of each origin; one for "" without any."""
-        origins = {each.origin for each in (*self.findings, *self.gone)} or {""}
-        ordered = sorted(origins, key=["", *ORIGINS].index)
+        origins = {finding.origin for finding in self.findings}
+        origins |= {missing.origin for missing in self.gone}
+        ordered = sorted(origins or {""}, key=["", *ORIGINS].index)
         return {origin: self._headline(origin) for origin in ordered}
 
     def _headline(self, origin: str) -> Headline:

@@ -1,4 +1,4 @@
-"""Define the colour and the mark of every verdict, for figures, reports, the site and the terminal.
+"""Define the colour and the mark of every verdict, for figures, web pages and the terminal.
 
 The colours are those of Okabe and Ito (2008), which can be distinguished with every kind of colour
 vision. Marks differ in shape as well. Words need more contrast than marks: the colours of words
@@ -8,8 +8,6 @@ violets and yellows, which no verdict has.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from ablate.verdict.replication import LOST, OPEN, REPRODUCED, WEAKER
 
 
 @dataclass(frozen=True)
@@ -33,36 +31,12 @@ MARKS = {
     "not tested": Mark("#777777", "#5a6167", "#a9b1b8", "○"),
 }
 
-# The sign of a replication, between the first and the new verdict. It has the colour of text, since
-# a reproduced verdict may refute a claim.
-AGAIN = {REPRODUCED: "=", WEAKER: "≈", LOST: "≠", OPEN: "?"}
-
 # Colours of arms. A figure has a single file for light and dark pages, so each colour has a
 # contrast of at least 3 to 1 on both. The smallest distance between two colours was maximised for
 # all kinds of colour vision.
 ARM_COLOURS = ("#0072b2", "#b28a12", "#8c19ff", "#73661d", "#c266ff", "#999654")
-INK = "#222"  # colour of text and axes in SVG files; HTML pages replace it by their text colour
+INK = "#222"  # colour of text and axes
 ARMS = len(ARM_COLOURS)  # largest number of arms in one panel
-
-
-def style_names(dark: bool) -> str:
-    """Return the colours of verdicts as CSS variables: `--supported` for words, `--supported-mark`
-    for marks.
-
-    `dark` selects the colours for a black background.
-    """
-    declarations = []
-    for state, mark in MARKS.items():
-        name = state.replace(" ", "-")
-        declarations.append(f"--{name}: {mark.on_black if dark else mark.on_white};")
-        declarations.append(f"--{name}-mark: {mark.on_black if dark else mark.colour};")
-    return " ".join(declarations)
-
-
-def arm_style() -> str:
-    """Return the colours of arms as CSS rules for the classes `.arm-0`, `.arm-1` and so on."""
-    rules = (f".arm-{i} {{ color: {colour}; }}" for i, colour in enumerate(ARM_COLOURS))
-    return " ".join(rules)
 
 
 def panels(arms: Sequence[str]) -> list[list[str]]:
@@ -70,8 +44,3 @@ def panels(arms: Sequence[str]) -> list[list[str]]:
     count = -(-len(arms) // ARMS)
     ends = [round(i * len(arms) / count) for i in range(count + 1)] if count else [0]
     return [list(arms[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
-
-
-def arm_colours(arms: Sequence[str]) -> dict[str, int]:
-    """Return, for each arm, the index of its colour in the figures of a report."""
-    return {arm: number for panel in panels(arms) for number, arm in enumerate(panel)}

@@ -9,15 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from ablate.evidence.folder import Evidence
 from ablate.evidence.types import Verdict
-from ablate.phrases import text
+from ablate.phrases import code, grouped, text
 from ablate.progress import track
 from ablate.record.files import clear_unfinished, finite, seal, write_json, write_text
 from ablate.report.content import citation, content
 from ablate.report.draw.style import svg
 from ablate.report.figures import SECTIONS, figures
-from ablate.report.page import markdown
 from ablate.report.tables import Table, comparable
 from ablate.verdict.conclude import conclude
 from ablate.verdict.replication import read_contest
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
 DIGITS = 10
 LATEX = str.maketrans({"±": r"$\pm$", "<": "$<$", ">": "$>$", "²": "$^2$", "×": r"$\times$"})
 MINUS = re.compile(r"(?<![\w$.])-(?=\d)")
+
+TEMPLATES = Environment(
+    loader=PackageLoader("ablate.report"),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    autoescape=False,  # Markdown is escaped by `text` and `code`
+)
+TEMPLATES.filters |= {"text": text, "code": code, "grouped": grouped}
 
 
 def write_report(evidence: Evidence, folder: Path) -> Verdict:
@@ -64,6 +75,12 @@ def write_files(evidence: Evidence, verdict: Verdict, folder: Path) -> Verdict:
         if path.stem not in pictures:
             path.unlink()
     return verdict
+
+
+def markdown(content: dict[str, object]) -> str:
+    """Return the report as Markdown; `content` has the variables of the template."""
+    written = TEMPLATES.get_template("report.md.j2").render(content)
+    return re.sub(r"\n{3,}", "\n\n", written).strip() + "\n"
 
 
 def _rounded(value: Any) -> Any:

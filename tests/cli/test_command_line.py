@@ -40,7 +40,6 @@ WORDS = {  # enough for a command to begin
     "judge": ["sweep"],
     "power": ["runs.csv", "--margin", "1"],
     "reproduce": ["nothing", "experiments=."],
-    "site": ["to=pages"],
     "translate": ["checkpoint=run"],
 }
 FIRST_LINE = """
@@ -133,7 +132,6 @@ def test_the_version_is_that_of_the_package(command):
     ("words", "sentence"),
     [
         (["legder"], "ablate: unknown command legder: did you mean ledger? allowed here is "),
-        (["site", "more"], "ablate site: unknown argument more: allowed here is to="),
         (["ledger", "--alle"], "ablate ledger: unknown argument --alle: allowed here is word="),
         (["plan", "sample=nan"], "ablate plan: sample=nan: it must be true or false"),
     ],

@@ -74,7 +74,6 @@ WORDS = {
         "sample=x",
     ],
     "power": ["--sd", "0.1", "--sd=0.1", "--margin=0.2", "--margin=x", "--kind=x", "nowhere.csv"],
-    "site": ["to=pages", "to=pages", "to=/dev/null", "experiments=experiments", "results=."],
     "translate": ["checkpoint=nowhere", "checkpoint=.", "batch=2", "search.size=x", "device=y"],
 }
 
@@ -85,7 +84,6 @@ ALWAYS = {
     "judge": (EVIDENCE,),
     "plan": (*SMALL, f"+experiment={NAME}"),
     "power": ("--sd=0.1", "--margin=0.2"),
-    "site": ("experiments=experiments",),
 }
 
 EACH = -(-60 // len(WORDS))  # calls of a command, so that all together are 60 at least

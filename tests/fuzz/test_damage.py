@@ -96,7 +96,6 @@ class Case:
             "judge": ["judge", sweep],
             "judge evidence": ["judge", evidence],
             "ledger": ["ledger", *folders],
-            "site": ["site", f"to={root / 'site'}", *folders],
             "translate": ["translate", f"checkpoint={run}"],
         }
         shutil.copytree(self.results, self.kept, symlinks=True)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from ablate.ledger.claims import read_claims
-from ablate.site.catalogue import read_documents
+from experiments.site.catalogue import read_documents
 
 from ..experiments import EXPERIMENTS
 

@@ -1,4 +1,4 @@
-"""Evidence that is deleted, in whatever way, is missed by the ledger, the site and `judge`."""
+"""Evidence that is deleted, in whatever way, is missed by the ledger and `judge`."""
 
 import json
 import shutil

@@ -110,7 +110,7 @@ def test_what_to_cite_is_this_version():
 # prose names them by their first words, without what they need
 NAMED = {
     *("evaluate", "generate", "join", "judge", "plan", "power --test corrected"),
-    *("reproduce", "site", "translate"),
+    *("reproduce", "translate"),
 }
 # what each would take, and the test that has it instead
 ELSEWHERE = {

@@ -217,7 +217,7 @@ def report():
     """Make evidence and return its report.md, without figures."""
     from ablate.report.content import content
     from ablate.report.figures import SECTIONS
-    from ablate.report.page import markdown
+    from ablate.report.write import markdown
     from ablate.verdict.conclude import conclude
 
     def write(*arguments, contest=(), **changes):

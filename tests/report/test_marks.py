@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from ablate.report.marks import ARM_COLOURS, MARKS, arm_style
+from ablate.report.marks import ARM_COLOURS, MARKS
 
 HUED = ("supported", "refuted", "mixed")  # the other states are grey
 APART = 18.0  # degrees between the hue of an arm and that of a state
@@ -66,9 +66,3 @@ def test_an_arm_is_seen_on_every_paper_and_has_no_hue_of_a_state(colour):
 def test_two_arms_are_told_apart_with_every_colour_vision(sight):
     for first, other in itertools.combinations(ARM_COLOURS, 2):
         assert np.linalg.norm(lab(first, sight) - lab(other, sight)) >= TOLD, (first, other)
-
-
-def test_the_site_has_the_colours_of_the_figures():
-    rules = arm_style()
-    assert rules.startswith(".arm-0 { color: #0072b2; } .arm-1 { color: #b28a12; }")
-    assert rules.count(".arm-") == len(ARM_COLOURS)

@@ -54,6 +54,7 @@ LOOKS = {
     OPEN: (MARKS["inconclusive"].colour, "D"),
 }
 
+Row = tuple[Entry, str]  # a claim, and the name of its row
 Point = tuple[int, float, str]  # seed, value, status
 
 
@@ -114,28 +115,29 @@ def _draw_dots(
     name_rows(axes, [folded(arm) for arm in arms], "arm")
 
 
-def draw_effects(claims: list[Entry]) -> Figure:
+def draw_effects(claims: Sequence[Entry], places: Sequence[str] = ()) -> Figure:
     """Draw a row for each claim; claims with the same metric and margin share an axis if their
     effects have similar sizes.
+
+    Args:
+        claims: the claims with their effects.
+        places: a text below the name of each claim, such as its corpus; () for none.
     """
-    groups: list[list[Entry]] = []
-    for claim in claims:
-        if groups and _share_axis(groups[-1], claim):
-            groups[-1].append(claim)
+    groups: list[list[Row]] = []
+    for claim, place in zip(claims, places or [""] * len(claims), strict=True):
+        lines = [folded(line) for line in (*contrast(claim), place) if line]
+        if groups and _share_axis([drawn for drawn, _ in groups[-1]], claim):
+            groups[-1].append((claim, "\n".join(lines)))
         else:
-            groups.append([claim])
-    labels = [folded(_axis(group[0]), LABEL) for group in groups]
-    rows = [_height([*map(_name, group)], 0.62, 0.14) * len(group) for group in groups]
+            groups.append([(claim, "\n".join(lines))])
+    labels = [folded(_axis(group[0][0]), LABEL) for group in groups]
+    rows = [_height([name for _, name in group], 0.62, 0.14) * len(group) for group in groups]
     around = [0.75 + LINE * label.count("\n") for label in labels]
     figure, axes = stack([height + room for height, room in zip(rows, around, strict=True)])
     for panel, group, label in zip(axes, groups, labels, strict=True):
         _draw_claims(panel, group)
         panel.set_xlabel(label)
     return figure
-
-
-def _name(claim: Entry) -> str:
-    return "\n".join(map(folded, contrast(claim)))
 
 
 def _share_axis(group: list[Entry], claim: Entry) -> bool:
@@ -150,11 +152,11 @@ def _reach(claim: Entry) -> float:
     return max(map(abs, (*(claim["interval"] or ()), claim["effect"], bound(claim)[1], 1e-12)))
 
 
-def _draw_claims(axes: Axes, claims: list[Entry]) -> None:
-    _draw_bound(axes, claims[0])
-    for row, claim in enumerate(claims):
+def _draw_claims(axes: Axes, rows: list[Row]) -> None:
+    _draw_bound(axes, rows[0][0])
+    for row, (claim, _) in enumerate(rows):
         _draw_row(axes, row, claim)
-    name_rows(axes, [*map(_name, claims)], "contrast", ends=(0.45, 0.5))
+    name_rows(axes, [name for _, name in rows], "contrast", ends=(0.45, 0.5))
     axes.margins(x=0.06)
     axes.locator_params(axis="x", nbins=7)  # more labels would overlap if they have many digits
 
