@@ -21,7 +21,6 @@ from ablate.errors import UserError
 Rows = npt.NDArray[np.integer[Any]]
 NOTHING = np.empty(0, np.int64)  # the batch of a rank without work
 SHUFFLE = 0  # seed of the fixed random order that evaluation without buckets uses
-PART = 1 << 17  # pairs processed at a time, which bounds the memory for intermediate arrays
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def training_batches(sizes: Sizes, tokens: int, bucket: bool, seed: int, epoch: 
     if bucket:
         order = by_length(sizes, order)
     spans = pack(order, sizes.width, tokens)
-    return _formed(picked(sizes.rows, order), spans[random.permutation(len(spans))])
+    return _formed(sizes.rows[order], spans[random.permutation(len(spans))])
 
 
 def evaluation_batches(sizes: Sizes, tokens: int, bucket: bool, epoch: int) -> Formed:
@@ -123,7 +122,7 @@ def evaluation_batches(sizes: Sizes, tokens: int, bucket: bool, epoch: int) -> F
         order = by_length(sizes, numbered(len(sizes.rows)))
     else:
         order = shuffled(np.random.default_rng(SHUFFLE), len(sizes.rows))
-    return _formed(picked(sizes.rows, order), pack(order, sizes.width, tokens))
+    return _formed(sizes.rows[order], pack(order, sizes.width, tokens))
 
 
 def _formed(rows: Rows, spans: Rows) -> Formed:
@@ -145,16 +144,6 @@ def shuffled(random: np.random.Generator, count: int) -> Rows:
     return random.permutation(count).astype(np.min_scalar_type(count))
 
 
-def picked(values: Rows, order: Rows) -> Rows:
-    """Return `values[order]`, without the temporary 64-bit copy of `order` that NumPy would
-    make.
-    """
-    selected = np.empty(len(order), values.dtype)
-    for start in range(0, len(order), PART):
-        selected[start : start + PART] = values[order[start : start + PART]]
-    return selected
-
-
 def by_length(sizes: Sizes, order: Rows) -> Rows:
     """Return the indices in `order`, sorted so that neighbouring pairs have similar lengths on the
     source and the target side.
@@ -167,14 +156,7 @@ def by_length(sizes: Sizes, order: Rows) -> Rows:
         sizes: the pairs.
         order: indices of pairs in `sizes`.
     """
-    # Key and position share one integer: sorting it in place takes less memory than an argsort.
-    places = np.arange(len(order))
-    for start in range(0, len(order), PART):
-        pairs = order[start : start + PART]
-        places[start : start + PART] += len(order) * _length(sizes.src[pairs], sizes.tgt[pairs])
-    places.sort()
-    places %= len(order)
-    return picked(order, places)
+    return order[np.argsort(_length(sizes.src[order], sizes.tgt[order]), kind="stable")]
 
 
 def _length(src: Rows, tgt: Rows) -> Rows:
@@ -197,7 +179,7 @@ def pack(order: Rows, width: Rows, tokens: int) -> Rows:
     Raises:
         UserError: `tokens` is below the largest `width`.
     """
-    widths = picked(width, order)
+    widths = width[order]
     spans, start = array("q"), 0
     while start < len(order):
         ahead = widths[start : start + tokens // int(widths[start])]

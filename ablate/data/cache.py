@@ -20,7 +20,7 @@ from pathlib import Path
 import tokenizers
 
 from ablate.data.documents import Documents, Segment, SegmentTexts, TextLength
-from ablate.data.doubts import doubts, long_words
+from ablate.data.overlap import repeated
 from ablate.data.pairs import TRAINED, Corpus, Pairs
 from ablate.data.scheme.base import Scheme
 from ablate.data.token_ids import TokenIds, type_of_ids, write_ids
@@ -162,10 +162,9 @@ def _write(folder: Path, corpus: Corpus, scheme: Scheme | Given) -> None:
 
 
 def _learn(corpus: Corpus, scheme: Scheme, read: Callable[[str], Pairs]) -> Tokenizers:
-    """Return the vocabularies of the training text, after printing what is suspicious in it."""
-    words = long_words(corpus) if scheme.learns_words else ()
-    for doubt in (*doubts(corpus), *words):
-        print(f"warning, {doubt}", flush=True)
+    """Return the vocabularies of the training text; print a warning if a test repeats this text."""
+    for warning in repeated(corpus):
+        print(f"warning, {warning}", flush=True)
     if not isinstance(corpus, Documents):
         return Tokenizers.train(scheme, read("train"))
     if not scheme.joint:

@@ -76,13 +76,18 @@ class Documents(Corpus):
 
     def read(self, split: str) -> Pairs:
         """Return all documents of a split in memory, each with an empty source."""
-        texts, parts = [], []
-        for text, end in self.segments(split):
-            parts.append(text)
-            if end is not None:
-                texts.append("".join(parts))
-                parts = []
+        texts = [*document_texts(self, split)]
         return Pairs([""] * len(texts), texts)
+
+
+def document_texts(corpus: Documents, split: str) -> Iterator[str]:
+    """Yield the whole text of every document of a split."""
+    parts = []
+    for text, end in corpus.segments(split):
+        parts.append(text)
+        if end is not None:
+            yield "".join(parts)
+            parts = []
 
 
 class SegmentTexts(Iterable[str]):
@@ -97,30 +102,21 @@ class SegmentTexts(Iterable[str]):
         return (text for text, _ in self._corpus.segments(self._split))
 
 
-def split_documents(blocks: Iterable[str], separator: str | None) -> Iterator[Segment]:
+def split_documents(text: str, separator: str | None) -> Iterator[Segment]:
     """Yield the segments (parts of documents) of a text.
 
     Empty documents are kept, so that the original text can be reassembled. The last document's
     `end` is "", or the separator if the text ends with a separator.
 
     Args:
-        blocks: the text, cut anywhere.
+        text: the text.
         separator: text between two documents; None: the whole text is one document.
     """
-    rest, began = "", False
-    for block in blocks:
-        rest += block
-        whole = rest.split(separator) if separator else [rest]
-        for text in whole[:-1]:
-            yield from segments_of(text, separator or "")
-            began = False
-        rest = whole[-1]
-        if len(rest) > 2 * LONGEST:
-            *parts, rest = _pieces(rest)
-            began = True
-            yield from (Segment(part, None) for part in parts)
-    if rest or began:
-        yield from segments_of(rest, "")
+    *documents, last = text.split(separator) if separator else [text]
+    for document in documents:
+        yield from segments_of(document, separator or "")
+    if last:
+        yield from segments_of(last, "")
 
 
 def segments_of(text: str, end: str) -> Iterator[Segment]:
@@ -136,8 +132,7 @@ def _pieces(text: str) -> list[str]:
     """Return a text cut into parts. Cuts are before spaces or line feeds, so that no subword
     crosses a cut.
 
-    Text without spaces or line feeds is cut after LONGEST characters. If the text is a block of a
-    longer text, its end may be the first characters of the separator between two documents.
+    Text without spaces or line feeds is cut after LONGEST characters.
     """
     pieces, start = [], 0
     while cut := _cut(text, start):

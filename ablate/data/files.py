@@ -1,27 +1,23 @@
-"""The user's text files, cut into documents and read as a stream, so that files may have any size.
+"""The user's text files, cut into documents.
 
 Files are UTF-8; a `.gz` file is unpacked. A byte-order mark at the start and carriage returns at
 line ends are dropped. The end of a file ends a document.
 """
 
-import codecs
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from io import BufferedIOBase
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from ablate.config.limits import OneOf, Range
 from ablate.data.documents import SEPARATORS, Documents, Segment, split_documents
 from ablate.data.pairs import SPLITS, TRAINED, check_split
-from ablate.data.text import opened, sha256_of
+from ablate.data.text import MARK, decoded, read_bytes, sha256_of
 from ablate.errors import UserError
 from ablate.record.files import lies_in
 
-BLOCK = 1 << 20  # bytes read at a time
-MARK = codecs.BOM_UTF8
 SHOWN = 3  # file names shown in a summary
 
 
@@ -74,8 +70,7 @@ class TextFiles(Documents):
         if not self._stretches[split]:
             raise UserError(self._nothing_for(split))
         for stretch in self._stretches[split]:
-            with opened(stretch.path) as file:
-                yield from split_documents(_blocks(file, stretch), SEPARATORS[self._rule])
+            yield from split_documents(_text(stretch), SEPARATORS[self._rule])
 
     def fingerprint(self) -> str:
         """Return a hash of the text of train and validation, and of how it is split into documents.
@@ -170,9 +165,7 @@ def _fail(error: OSError) -> None:
 
 
 def _size(path: Path) -> int:
-    with opened(path) as file:
-        size = os.fstat(file.fileno()).st_size
-    if not size:
+    if not (size := len(read_bytes(path))):
         raise UserError(f"{path} is empty; give a file with text, or leave it out.")
     return size
 
@@ -203,37 +196,21 @@ def _line_end(whole: list[Stretch], place: int) -> int:
     before = 0
     for path, _, size in whole:
         if place < before + size:
-            with opened(path) as file:
-                file.seek(place - before)
-                while (part := file.readline(BLOCK)) and not part.endswith(b"\n"):
-                    pass  # a line may be longer than the memory
-                return before + file.tell()
+            end = read_bytes(path).find(b"\n", place - before)
+            return before + (size if end < 0 else end + 1)
         before += size
     return before
 
 
-def _blocks(file: BufferedIOBase, stretch: Stretch) -> Iterator[str]:
-    """Yield a byte range of a file as text.
+def _text(stretch: Stretch) -> str:
+    """Return a byte range of a file as text.
 
     Raises:
         UserError: the bytes are not UTF-8 text.
     """
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    marked = stretch.start == 0 and file.read(len(MARK)) == MARK
-    at, rest = file.seek(len(MARK) if marked else stretch.start), ""
-    while at < stretch.stop:
-        raw = file.read(min(BLOCK, stretch.stop - at))
-        if b"\0" in raw:
-            raise UserError(
-                f"{stretch.path} is not text: byte {at + raw.index(0)} is 0; leave the file out."
-            )
-        try:
-            text = rest + decoder.decode(raw, final=at + len(raw) == stretch.stop)
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"{stretch.path} is not UTF-8: byte {at + max(0, error.start)} or one next to it "
-                f"is 0x{error.object[error.start]:02x}; convert the file, or leave it out."
-            ) from error
-        at += len(raw)
-        rest = "\r" if text.endswith("\r") and at < stretch.stop else ""
-        yield text[: len(text) - len(rest)].replace("\r\n", "\n")
+    raw = read_bytes(stretch.path)[stretch.start : stretch.stop]
+    if b"\0" in raw:
+        at = stretch.start + raw.index(0)
+        raise UserError(f"{stretch.path} is not text: byte {at} is 0; leave the file out.")
+    text = decoded(str(stretch.path), raw, stretch.start)
+    return text.removeprefix("" if stretch.start else MARK).replace("\r\n", "\n")

@@ -7,7 +7,7 @@ streaming, only token ids are written to disk; the data files are read again in 
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -237,51 +237,25 @@ class HuggingFacePairs(HubData, Corpus):
         return self.source_field, self.target_field
 
     def read(self, split: str) -> Pairs:
-        """Return the sentence pairs of a split; the sentences are read on access."""
-        return Pairs(Field(self, split, "source_field"), Field(self, split, "target_field"))
+        """Return the sentence pairs of a split.
 
+        Raises:
+            UserError: a row is empty or has several lines.
+        """
+        src, tgt = (self._sentences(split, key) for key in ("source_field", "target_field"))
+        return Pairs(src, tgt)
 
-class Field(Sequence[str]):
-    """The sentences in a field (column) of a data set, in the order of the rows, as a sequence that
-    reads the rows when they are needed.
-
-    Raises:
-        UserError: a row is empty or has several lines.
-    """
-
-    def __init__(self, data: HuggingFacePairs, split: str, key: str) -> None:
-        self._data, self._split, self._key = data, split, key
-
-    def __iter__(self) -> Iterator[str]:
-        field = getattr(self._data, self._key)
-        values = self._data.values(self._split, field, f"data.{self._key}")
-        for number, text in enumerate(values, start=1):
+    def _sentences(self, split: str, key: str) -> list[str]:
+        field = getattr(self, key)
+        sentences = [*self.values(split, field, f"data.{key}")]
+        for number, text in enumerate(sentences, start=1):
             if not text.strip() or "\n" in text:
                 wrong = "has several lines" if text.strip() else "is empty"
                 raise UserError(
-                    f"data.{self._key}={field}: the sentence in row {number} of {self._split} "
-                    f"{wrong}; each must be one line of text."
+                    f"data.{key}={field}: the sentence in row {number} of {split} {wrong}; each "
+                    "must be one line of text."
                 )
-            yield text
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, at: Any) -> Any:
-        return self._all[at]
-
-    @cached_property
-    def _length(self) -> int:
-        return sum(1 for _ in self)
-
-    @cached_property
-    def _all(self) -> list[str]:
-        """All sentences of the field, as a list in memory.
-
-        The list is built when a sentence is first accessed by its index. Only evaluations access
-        sentences in this way.
-        """
-        return list(self)
+        return sentences
 
 
 def _digest(path: str) -> str:

@@ -7,7 +7,6 @@ The text is raw: cased, not tokenised.
 import gzip
 import hashlib
 import http.client
-import io
 import urllib.error
 import urllib.request
 import zlib
@@ -31,7 +30,6 @@ EXPECTED = {
 }
 LANGUAGES = ("en", "de")
 TIMEOUT = 30.0  # seconds without receiving any byte
-LARGEST = 1 << 24  # bytes that are read at most; the text of each file has less than 3 MB
 # of the network, of the address (ValueError), and of the gzip file
 FAILURES = (OSError, http.client.HTTPException, ValueError, EOFError, zlib.error)
 ELSEWHERE = "give the folder that holds the unpacked files as data.root"
@@ -113,9 +111,7 @@ def download(url: str, path: Path, sha256: str) -> None:
     """
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT) as response:
-            packed = io.BytesIO(response.read(LARGEST))
-        with gzip.open(packed) as file:
-            text = file.read(LARGEST)
+            text = gzip.decompress(response.read())
     except FAILURES as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ablate.config.limits import Seed
 from ablate.data.pairs import SPLITS, TRAINED, Corpus, Pairs, check_split
-from ablate.data.text import Chosen, read_pair, read_sentences, read_tsv
+from ablate.data.text import read_pair, read_sentences, read_tsv
 from ablate.errors import UserError
 from ablate.record.files import digest_of
 
@@ -162,11 +162,7 @@ class Parallel(Corpus):
         if self._drawn is None:
             self._drawn = self._rows(pairs)
         rows = self._drawn[split]
-        src, tgt = (Chosen(lines, rows) for lines in pairs)
-        if split == "train":
-            return Pairs(src, tgt)
-        # few lines, so lists need less memory than an index of the whole file
-        return Pairs(list(src), list(tgt))
+        return Pairs(*([lines[row] for row in rows] for lines in pairs))
 
     def _rows(self, pairs: Pairs) -> dict[str, Rows]:
         """Return the line numbers of train, and of each split that is drawn from the training file.

@@ -51,7 +51,7 @@ class Shakespeare(Documents):
             "validation": slice(end, total),
             "test": slice(end + (total - end) // 2, total),
         }
-        return split_documents([self._text[ranges[split]]], SEPARATORS[self._rule])
+        return split_documents(self._text[ranges[split]], SEPARATORS[self._rule])
 
     def fingerprint(self) -> str:
         """Return a hash of the text and of the rule that cuts it into documents."""

@@ -25,7 +25,6 @@ from ablate.progress import Work
 
 CHUNK = 2_000  # segments encoded at a time, so that memory does not grow with the corpus
 CHARACTERS = 1 << 15  # a chunk ends after the segment that reaches this number of characters
-PART = 1 << 17  # lengths computed at a time
 OFFSET = np.dtype(np.int64)
 NARROW = 1 << 16  # vocabularies up to this size fit 16 bits
 
@@ -109,13 +108,9 @@ class TokenIds:
         """Return the number of tokens of each sentence, including EOS; larger numbers are replaced
         by `at_most`.
         """
-        total = len(self)
-        lengths = np.empty(total, np.min_scalar_type(at_most))
-        for start in range(0, total, PART):
-            count = min(PART, total - start)
-            bounds = self._offsets.take(np.array([start]), np.array([count + 1]))
-            lengths[start : start + count] = np.minimum(np.diff(bounds), at_most)
-        return lengths
+        bounds = self._offsets.take(np.array([0]), np.array([len(self._offsets)]))
+        lengths = np.minimum(np.diff(bounds), at_most)
+        return lengths.astype(np.min_scalar_type(at_most))
 
 
 class Encoded(NamedTuple):

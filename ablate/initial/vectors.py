@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ablate.config.limits import OneOf
-from ablate.data.text import read_lines
+from ablate.data.text import opened, stream_lines
 from ablate.data.tokenizer import Tokenizer, Tokenizers
 from ablate.errors import UserError
 from ablate.initial.base import Initial
@@ -85,10 +85,11 @@ class Vectors(Initial):
         return count
 
     def _lines(self) -> Iterator[tuple[str, list[str]]]:
-        for number, line in enumerate(read_lines(self.file)):
-            word, *numbers = line.rstrip().split(" ")
-            if number or len(numbers) != 1:
-                yield word, numbers
+        with opened(self.file) as file:
+            for number, line in enumerate(stream_lines(file, str(self.file))):
+                word, *numbers = line.rstrip().split(" ")
+                if number or len(numbers) != 1:
+                    yield word, numbers
 
     def _vector(self, number: int, numbers: list[str], width: int) -> Tensor:
         if len(numbers) != width:

@@ -8,7 +8,6 @@ from typing import BinaryIO
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from ablate.data.doubts import Lines
 from ablate.data.text import stream_lines
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
@@ -52,17 +51,19 @@ def translate_stream(run: Restored, batch: int, source: Iterable[bytes], target:
             )
         )
     lines = stream_lines(source, "standard input")
-    cut = Lines()
+    read, cut_lines = 0, list[int]()
     with Work("translating lines", shown=not sys.stdout.isatty()) as work:
         while chunk := list(islice(lines, batch)):
             texts, cuts = translate(run, chunk)
-            cut.extend(cuts)
+            cut_lines += [number for number, cut in enumerate(cuts, start=read + 1) if cut]
+            read += len(chunk)
             target.write("".join(f"{text}\n" for text in texts).encode())
             target.flush()
             work.advance(len(chunk))
-    if cut.count:
+    if cut_lines:
         print(
-            f"warning: {cut} had more than the {run.config.batch.max_length - 1} tokens that the "
-            "model takes; the rest of each was not translated",
+            f"warning: {len(cut_lines):,} lines (the first is line {cut_lines[0]:,}) had more than "
+            f"the {run.config.batch.max_length - 1} tokens that the model takes; the rest of each "
+            "was not translated",
             file=sys.stderr,
         )

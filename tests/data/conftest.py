@@ -82,7 +82,7 @@ def given():
             self.texts, self.rule = texts, rule
 
         def segments(self, split):
-            return split_documents([self.texts[split]], SEPARATORS[self.rule])
+            return split_documents(self.texts[split], SEPARATORS[self.rule])
 
         def fingerprint(self):
             return repr((self.texts, self.rule))

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from ablate.data.cache import MANIFEST, _digest, damage, key, open_cache
-from ablate.data.pairs import Pairs
 from ablate.data.scheme.bpe import Bpe
 from ablate.data.scheme.char import Char
 from ablate.data.scheme.word import Word
@@ -47,7 +46,7 @@ def sentences_of(ids) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("scheme", [BPE, Bpe(vocab_size=60, joint=False)])
-def test_holds_the_ids_of_every_line(tmp_path, corpus, monkeypatch, scheme):
+def test_holds_the_ids_of_every_line(tmp_path, corpus, scheme):
     text, cache = corpus(), open_cache(tmp_path, corpus(), scheme)
     for split in text.splits:
         sides = zip(
@@ -58,7 +57,6 @@ def test_holds_the_ids_of_every_line(tmp_path, corpus, monkeypatch, scheme):
         )
         for ids, tokenizer, lines in sides:
             assert sentences_of(ids) == tokenizer.encode_batch(lines)
-            monkeypatch.setattr("ablate.data.token_ids.PART", 13)
             assert ids.lengths(10).tolist() == [min(10, len(s) + 1) for s in sentences_of(ids)]
 
 
@@ -90,15 +88,6 @@ def test_an_error_while_encoding_leaves_nothing(tmp_path, corpus, monkeypatch):
     with pytest.raises(MemoryError):
         open_cache(tmp_path, corpus(), BPE)
     assert os.listdir(tmp_path / "tokens") == []
-
-
-def test_a_corpus_may_give_plain_lists(tmp_path, corpus, monkeypatch):
-    before = open_cache(tmp_path / "lazy", corpus(), BPE).split("train")
-    text = corpus()
-    read = text.read
-    text.read = lambda split: Pairs(*map(list, read(split)))
-    after = open_cache(tmp_path / "lists", text, BPE).split("train")
-    assert [sentences_of(ids) for ids in after] == [sentences_of(ids) for ids in before]
 
 
 def test_the_second_time_nothing_is_built(tmp_path, corpus, monkeypatch):

@@ -1,4 +1,4 @@
-"""Text files of the user's own: split, cut and read as a stream; what is no text is named."""
+"""Text files of the user's own: split and cut; what is no text is named."""
 
 import gzip
 import os
@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from ablate.data import files
 from ablate.data.files import TextFiles
 from ablate.errors import UserError
 
@@ -83,13 +82,11 @@ def test_a_folder_that_cannot_be_read_is_not_left_out(corpus, monkeypatch):
         corpus("b")
 
 
-@pytest.mark.parametrize("block", [1, 2, 5, 1000])
-def test_blocks_make_no_difference(corpus, monkeypatch, block):
+def test_only_line_feeds_end_lines(corpus):
     content = {
         "a.txt": b"\xef\xbb\xbfs\xc3\xa4ge\r\n\xf0\x9d\x84\x9e\r\n\r\n x\r",
         "b.txt": "last\r\n\u2028",
     }
-    monkeypatch.setattr(files, "BLOCK", block)
     split = dict(validation=["b.txt"], test=["b.txt"])
     lines = corpus("a.txt", "b.txt", content=content, **split)
     assert texts(lines)["train"] == ["säge", "𝄞", "", " x\r", "last", "\u2028"]
@@ -99,9 +96,8 @@ def test_blocks_make_no_difference(corpus, monkeypatch, block):
     assert texts(paragraphs)["train"] == ["säge\n𝄞", " x\r", "last\n\u2028"]
 
 
-def test_random_texts_lose_nothing(corpus, monkeypatch):
+def test_random_texts_lose_nothing(corpus):
     rng = random.Random(1)
-    monkeypatch.setattr(files, "BLOCK", 3)
     for number in range(40):
         text = "\n".join("".join(rng.choices("aä\n ", k=rng.randint(2, 9))) for _ in range(12))
         name = f"{number}.txt"
@@ -144,7 +140,7 @@ WRONG = {
     "one of several empty": (["d"], {"d/a": "x\ny\nz", "d/b": ""}, {}, "d/b is empty"),
     "empty folder": (["d"], {"d/.x": "y"}, {}, "folder .*d has no files"),
     "binary": (["a"], {"a": b"ab\n" * 99 + b"\0\1"}, {}, "a is not text: byte 297 is 0"),
-    "latin": (["a"], {"a": b"caf\xe9\n" * 99}, {}, "a is not UTF-8: byte 3 .* 0xe9"),
+    "latin": (["a"], {"a": b"caf\xe9\n" * 99}, {}, "a is not UTF-8: line 1 .* 0xe9"),
     "cut": (["a"], {"a": b"x\ny\nz\n" * 9 + b"\xc3"}, {}, "a is not UTF-8"),
     "no gzip": (["a.gz"], {"a.gz": b"text"}, {}, "a.gz is not a whole gzip file"),
     "one line": (["a"], {"a": "word " * 99}, {}, "leaves no line of data.files for validation"),

@@ -152,7 +152,7 @@ def refusal(tmp_path, url: str) -> str:
 def test_interrupted(tmp_path):
     with server(packed(), cut=True) as (url, _):
         message = refusal(tmp_path, url)
-    assert re.search(r"train\.en\.gz cannot be downloaded .* ended before .* try again", message)
+    assert re.search(r"train\.en\.gz cannot be downloaded .* try again", message)
 
 
 def test_wrong_text(tmp_path):
@@ -174,14 +174,6 @@ def test_no_gzip(tmp_path, content, reason):
     with server(packed() | {"train.en.gz": content}) as (url, _):
         message = refusal(tmp_path, url)
     assert re.search(rf"train\.en\.gz cannot be downloaded and unpacked \(.*{reason}", message)
-
-
-def test_a_bomb(tmp_path, monkeypatch):
-    monkeypatch.setattr(multi30k, "LARGEST", 1 << 20)
-    bomb = gzip.compress(b"a" * (1 << 25))  # a thousand times as small
-    digest = hashlib.sha256(b"a" * (1 << 20)).hexdigest()  # of the part that is read
-    with server(packed() | {"train.en.gz": bomb}) as (url, _):
-        assert digest in refusal(tmp_path, url)
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EHOSTDOWN, "Host is down"), TimeoutError("late")])

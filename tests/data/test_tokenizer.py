@@ -4,6 +4,7 @@ import sys
 import pytest
 
 from ablate.data.pairs import Pairs
+from ablate.data.scheme.base import LONGEST, cut_words
 from ablate.data.scheme.bpe import Bpe
 from ablate.data.scheme.byte import Byte
 from ablate.data.scheme.char import Char
@@ -168,3 +169,21 @@ def test_every_level_builds(compose):
     assert levels
     for level in levels:
         assert isinstance(construct(compose(f"tokenizer={level}").tokenizer), Scheme)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a" * 5 * LONGEST, "→" * (LONGEST + 1), "b c" + "例" * 3 * LONGEST + " d", "é" * 2 * LONGEST],
+)
+def test_long_words_are_cut_for_the_vocabulary(line):
+    parts = cut_words(line)
+    assert "".join(parts) == line
+    assert len(parts) > 1
+    assert max(len(word) for part in parts for word in part.split(" ")) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    "line", ["a" * LONGEST, "ab " * LONGEST, "例，" * LONGEST, "x=" * LONGEST, "", "a\u3000b"]
+)
+def test_other_lines_stay_as_they_are(line):
+    assert cut_words(line) == [line]

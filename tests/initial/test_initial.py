@@ -168,7 +168,7 @@ def test_another_file_is_another_run(tmp_path):
         (text_of(("Hund", [1, 2])), "vector 1 has 2 numbers, and model.d_model is 8"),
         (text_of(("ein", vector(1)), ("Hund", ["x"] * 8)), "vector 2: could not convert"),
         (text_of(("Hund", ["nan"] * 8)), "vector 1 is not finite"),
-        ("", "is empty"),
+        ("", "has a vector for no word"),
     ],
 )
 def test_files_of_no_use_are_refused(made, tmp_path, text, message):

@@ -16,7 +16,7 @@ FILES = [path for folder in ("ablate", "hydra_plugins") for path in (ROOT / fold
 PRIVATE = {
     "hydra._internal.callbacks:Callbacks": "plan.plan: the context of a sweep that is only planned",
     "hydra._internal.hydra:Hydra.compose_config": "plan.plan: the config of such a sweep",
-    "hydra._internal.hydra:Hydra.create_main_hydra2": "sweep.begin: the folder of --config-dir as well",
+    "hydra._internal.hydra:Hydra.create_main_hydra2": "sweep.begin: --config-dir as well",
     "hydra._internal.utils:get_args_parser": "cli.train: the flags that Hydra has",
     "hydra._internal.core_plugins.basic_sweeper:BasicSweeper._parse_config": "ablate_launcher",
     "hydra._internal.core_plugins.basic_sweeper:BasicSweeper.split_arguments": "ablate_launcher",

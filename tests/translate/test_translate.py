@@ -82,7 +82,7 @@ def test_a_translation_with_a_line_feed_stays_on_its_line():
     ("batch", "text", "expected"),
     [
         (1, [*["Hund"] * 3, "x" * 59, "ein", "y" * 400], ["2 lines", "line 4)"]),
-        (64, ["", "die " * 100], ["1 line ", "line 2)"]),
+        (64, ["", "die " * 100], ["1 lines ", "line 2)"]),
         (64, ["ä" * 61] * 70, ["70 lines", "line 1)"]),
         (1, ["x" * 58, "", " "], []),
     ],

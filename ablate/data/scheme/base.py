@@ -17,7 +17,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, cast
 
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import Model
@@ -45,11 +45,8 @@ class Scheme(ABC):
 
     `vocab_size` includes the four special ids; null means as many subwords as the text supports (at
     most a million). With `joint`, both languages share one vocabulary; otherwise each language has
-    a vocabulary of `vocab_size`. `learns_words` is true if training looks at whole words, of which
-    `cut_words` cuts very long words.
+    a vocabulary of `vocab_size`.
     """
-
-    learns_words: ClassVar[bool] = True
 
     def __init__(self, *, vocab_size: Annotated[int | None, Range(1, UNLIMITED)], joint: bool):
         self.vocab_size = vocab_size

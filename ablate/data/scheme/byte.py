@@ -19,8 +19,6 @@ from ablate.data.vocabulary import UNK
 class Byte(Scheme):
     """A vocabulary of the 256 bytes, independent of the training text."""
 
-    learns_words = False
-
     def __init__(self, *, joint: bool) -> None:
         super().__init__(vocab_size=None, joint=joint)
 

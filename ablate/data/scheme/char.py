@@ -18,7 +18,6 @@ from ablate.data.vocabulary import UNK
 class Char(Word):
     """A vocabulary of the most frequent characters."""
 
-    learns_words = False
     unknown = RESERVED[UNK]
 
     def cut(self) -> pre_tokenizers.PreTokenizer:
