@@ -83,6 +83,10 @@ class Composite(ByRole):
 
     def __init__(self, optimizers: Sequence[torch.optim.Optimizer]) -> None:
         self.optimizers = list(optimizers)
+        # whether a tensor `found_inf` of 1 leaves the weights unchanged, as in a fused AdamW
+        self._step_supports_amp_scaling = all(
+            getattr(part, "_step_supports_amp_scaling", False) for part in optimizers
+        )
         super().__init__([group for part in optimizers for group in part.param_groups], {})
         self.defaults = {key: v for part in optimizers for key, v in part.defaults.items()}
         self._share()
@@ -106,5 +110,6 @@ class Composite(ByRole):
             with torch.enable_grad():
                 loss = closure()
         for part in self.optimizers:
+            part.found_inf = getattr(self, "found_inf", None)  # type: ignore[attr-defined]
             part.step()
         return loss

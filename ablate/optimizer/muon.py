@@ -17,7 +17,7 @@ What to expect: with tuned learning rates, fewer steps to the same loss than Ada
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import torch
 from jaxtyping import Float
@@ -88,8 +88,12 @@ class Muon(Composite):
 class Orthogonal(torch.optim.Optimizer):
     """The part of Muon for hidden matrices.
 
-    Parameter groups differ in the number of linear maps that are stacked in a matrix.
+    Parameter groups differ in the number of linear maps that are stacked in a matrix. Matrices of
+    the same shape are orthogonalised together, because a GPU multiplies one small matrix as slowly
+    as many.
     """
+
+    _step_supports_amp_scaling = True  # if its tensor `found_inf` is 1, no weight changes
 
     def __init__(
         self,
@@ -111,35 +115,44 @@ class Orthogonal(torch.optim.Optimizer):
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
         """Make a step for every matrix that has a gradient."""
         for group in self.param_groups:
-            for matrix in group["params"]:
-                if matrix.grad is not None:
-                    self._change(matrix, group)
+            matrices = [matrix for matrix in group["params"] if matrix.grad is not None]
+            if matrices:
+                self._change(matrices, group)
 
-    def _change(self, matrix: Float[Tensor, "A B"], group: dict[str, Any]) -> None:
-        state, gradient, momentum = self.state[matrix], matrix.grad, group["momentum"]
-        assert gradient is not None
-        if not state:
-            state["average"] = torch.zeros_like(gradient)
-        average = state["average"].lerp_(gradient, 1 - momentum)
-        ahead = gradient.lerp(average, momentum)
-        matrix.mul_(1 - group["lr"] * group["weight_decay"])
-        whole = zip(*(x.chunk(group["parts"]) for x in (matrix, ahead)), strict=True)
-        for part, update in whole:
-            rate = group["lr"] * 0.2 * max(update.shape) ** 0.5
-            part.add_(orthogonalised(update, group["steps"]).to(part.dtype), alpha=-rate)
+    def _change(self, matrices: list[Tensor], group: dict[str, Any]) -> None:
+        gradients, momentum = [cast("Tensor", m.grad) for m in matrices], group["momentum"]
+        for matrix in matrices:
+            if not self.state[matrix]:
+                self.state[matrix]["average"] = torch.zeros_like(matrix)
+        averages = [self.state[matrix]["average"] for matrix in matrices]
+        torch._foreach_lerp_(averages, gradients, 1 - momentum)
+        ahead = torch._foreach_lerp(gradients, averages, momentum)
+        failed: Tensor | None = getattr(self, "found_inf", None)
+        decay = group["lr"] * group["weight_decay"]
+        torch._foreach_mul_(matrices, 1 - (decay if failed is None else decay * (1 - failed)))
+        updates = [part for update in ahead for part in update.chunk(group["parts"])]
+        parts = [part for matrix in matrices for part in matrix.chunk(group["parts"])]
+        for shape in dict.fromkeys(part.shape for part in parts):
+            same = [i for i, part in enumerate(parts) if part.shape == shape]
+            steps = orthogonalised(torch.stack([updates[i] for i in same]), group["steps"])
+            if failed is not None:
+                steps = steps.masked_fill(failed > 0, 0.0)
+            rate = group["lr"] * 0.2 * max(shape) ** 0.5
+            chosen = [parts[i] for i in same]
+            torch._foreach_add_(chosen, list(steps.to(chosen[0].dtype).contiguous()), alpha=-rate)
 
 
-def orthogonalised(matrix: Float[Tensor, "A B"], steps: int) -> Float[Tensor, "A B"]:
-    """Return a matrix with the singular vectors of `matrix` and singular values near 1.
+def orthogonalised(matrices: Float[Tensor, "*N A B"], steps: int) -> Float[Tensor, "*N A B"]:
+    """Return matrices with the singular vectors of `matrices` and singular values near 1.
 
     `steps` is the number of iterations.
     """
     a, b, c = COEFFICIENTS
-    x = matrix.to(torch.float32 if matrix.device.type == "cpu" else torch.bfloat16)
-    tall = x.size(0) > x.size(1)
-    x = x.T if tall else x
-    x = x / x.norm().clamp(min=LEAST)
+    x = matrices.to(torch.float32 if matrices.device.type == "cpu" else torch.bfloat16)
+    tall = x.size(-2) > x.size(-1)
+    x = (x.mT if tall else x).reshape(-1, *sorted(x.shape[-2:]))
+    x = x / torch.linalg.vector_norm(x, dim=(1, 2), keepdim=True).clamp(min=LEAST)
     for _ in range(steps):
-        gram = x @ x.T
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.T if tall else x
+        gram = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return (x.mT if tall else x).reshape(matrices.shape)
