@@ -3,9 +3,11 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from ablate import hardware
 from ablate.data.vocabulary import EOS, PAD
 from ablate.errors import UserError
 
@@ -32,6 +34,9 @@ class Model(Protocol):
         @property
         def head(self) -> Any:
             """The output layer, which maps hidden states to logits."""
+
+
+EVERY = 8  # tokens between two reads of the device
 
 
 class Search(ABC):
@@ -92,6 +97,14 @@ def until_eos(ids: Int[Tensor, "B T"], limits: Int[Tensor, " B"]) -> list[list[i
     """Return the ids of each row up to its first EOS, and at most as many as its limit."""
     rows = [row[:limit] for row, limit in zip(ids.tolist(), limits.tolist(), strict=True)]
     return [row[: row.index(EOS)] if EOS in row else row for row in rows]
+
+
+def reads_device(length: int, device: torch.device) -> bool:
+    """Return whether a search reads after `length` tokens which sentences have ended.
+
+    On a GPU, a read waits for the device. There, some steps too many take less time.
+    """
+    return hardware.uses_cpu_path(device) or length % EVERY == 0
 
 
 def worth_dropping(n_live: int, n_rows: int) -> bool:

@@ -23,6 +23,7 @@ from ablate.data.vocabulary import BOS, EOS
 from ablate.search.base import (
     Model,
     Search,
+    reads_device,
     require,
     until_eos,
     worth_dropping,
@@ -63,13 +64,15 @@ class Beam(Search):
     def run(self, model: Model, src: Int[Tensor, "B S"], beams: "Beams") -> None:
         """Search until no sentence has a hypothesis that can still win."""
         state = model.start(src, self.size)
-        for _ in range(int(beams.limits.max()) + 1):
+        for length in range(1, beams.finished.size(1) + 2):
             parents = beams.advance(model.head(model.step(beams.tokens.flatten(), state)))
+            state.reorder(parents)
+            if not reads_device(length, src.device):
+                continue
             live = beams.live()
             n_live = int(live.sum())
             if not n_live:
                 break
-            state.reorder(parents)
             if worth_dropping(n_live, len(live)):
                 kept = live.nonzero()[:, 0]
                 state.keep(kept)
@@ -129,10 +132,12 @@ class Beams:
         length, last_place = self.prefix.size(2), self.last_place(ended, score)
         value, row = ended.max(1)
         quality = value / self.penalty(length + 1)
-        better = (value >= last_place) & (quality > self.best[self.sentence])
-        rows = better.nonzero()[:, 0]
-        self.best[self.sentence[rows]] = quality[rows]
-        self.finished[self.sentence[rows], :length] = self.prefix[rows, row[rows]]
+        best = self.best[self.sentence]
+        better = (value >= last_place) & (quality > best)
+        self.best[self.sentence] = quality.where(better, best)
+        texts = self.prefix.gather(1, row[:, None, None].expand(-1, 1, length))[:, 0]
+        finished = self.finished[self.sentence, :length]
+        self.finished[self.sentence, :length] = texts.where(better[:, None], finished)
 
     def last_place(
         self, ended: Float[Tensor, "M K"], score: Float[Tensor, "M K"]
@@ -143,8 +148,7 @@ class Beams:
         the length limit, every hypothesis is accepted.
         """
         last_place = torch.cat([ended, score], 1).topk(score.size(1)).values[:, -1]
-        last_place[self.limits == self.prefix.size(2)] = NEVER
-        return last_place
+        return last_place.masked_fill(self.limits == self.prefix.size(2), NEVER)
 
     def live(self) -> Bool[Tensor, " M"]:
         """Return a mask of the sentences with an unfinished hypothesis that can still win."""

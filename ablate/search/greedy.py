@@ -15,6 +15,7 @@ from ablate.data.vocabulary import BOS, EOS
 from ablate.search.base import (
     Model,
     Search,
+    reads_device,
     until_eos,
     worth_dropping,
 )
@@ -37,12 +38,14 @@ class Greedy(Search):
         tokens = torch.full_like(sentence, BOS)
         live = torch.ones_like(sentence, dtype=torch.bool)
         for length in range(1, tokens_so_far.size(1) + 1):
-            self.steps[sentence[live]] = length
+            self.steps[sentence] += live
             logits = model.head(model.step(tokens, state))
             # EOS is the first id that may be chosen
             tokens = largest(logits[:, EOS:], 1)[1][:, 0] + EOS
             tokens_so_far[sentence, length - 1] = tokens  # tokens after EOS are cut off below
             live &= (tokens != EOS) & (limits[sentence] > length)
+            if not reads_device(length, src.device):
+                continue
             n_live = int(live.sum())
             if not n_live:
                 break
