@@ -107,7 +107,7 @@ class TrainingLoader(EvaluationLoader):
         self.sampler.skip = first
         for done, batch in enumerate(super().__iter__(), start=first + 1):
             self._position = done % len(self)
-            yield batch
+            yield batch.with_counts()
 
     def state_dict(self) -> dict[str, int]:
         """Return the current epoch and position."""

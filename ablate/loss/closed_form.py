@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate import hardware
 from ablate.data.vocabulary import PAD
 from ablate.loss.base import Scored
 
@@ -38,14 +39,17 @@ def cross_entropy(
     at_true = torch.arange(len(targets), device=targets.device), targets
     p = torch.softmax(logits, 1, out=out)
     wide = torch.promote_types(p.dtype, torch.float32)
-    p_true = p[at_true].to(wide)
-    log_p = p_true.log()
-    # a probability near underflow has lost precision, so its row is computed again
-    (lost,) = (p_true < torch.finfo(p.dtype).tiny).nonzero(as_tuple=True)
-    log_p[lost] = -F.cross_entropy(logits[lost].to(wide), targets[lost], reduction="none")
+    p_true, true = (x[at_true].to(wide) for x in (p, logits))
+    if hardware.uses_cpu_path(logits.device):
+        log_p = p_true.log()
+        # a probability near underflow has lost precision, so its row is computed again
+        (lost,) = (p_true < torch.finfo(p.dtype).tiny).nonzero(as_tuple=True)
+        log_p[lost] = -F.cross_entropy(logits[lost].to(wide), targets[lost], reduction="none")
+    else:  # the largest probability of a row is never near underflow
+        log_p = true - logits.amax(1).to(wide) + p.amax(1).to(wide).log()
     nll = -log_p.sum()
     # log Z = x_true - log p_true, and so the cross-entropy is nll + sum_v q_v (x_true - x_v)
-    x_true, x_pad = (x.to(wide).sum() for x in (logits[at_true], logits[:, PAD]))
+    x_true, x_pad = true.sum(), logits[:, PAD].to(wide).sum()
     pad = q.pad - q.other
     objective = nll + x_true * (1 - q.true + q.other) - pad * x_pad
     p[:, PAD] -= pad

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate import hardware
 from ablate.config.limits import check_fraction
 
 DECISIONS = {1 << 8: torch.int8, 1 << 16: torch.int16}  # number of possible rates: dtype
@@ -57,7 +58,7 @@ class Dropout(nn.Module):
         """Return x; in training, some values are set to 0 and all other values are scaled up."""
         if not self.training or self.rate == 0:
             return x
-        if x.device.type != "cpu":
+        if not hardware.uses_cpu_path(x.device):
             return F.dropout(x, self.rate)
         dropped: Tensor = _Masked.apply(x, self.cut, self.levels)  # type: ignore[no-untyped-call]
         return dropped

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ablate import hardware
 from ablate.model.product import StackedLinear, is_by_onednn, stack
 
 BLOCK = 256  # rows
@@ -47,10 +48,11 @@ def stacked_linear(
     A single matrix product computes the linear maps of all weights. In float32 on a CPU, the
     backward pass concatenates the weights again, so that W is not stored.
     """
+    if not hardware.uses_cpu_path(x.device):
+        return F.linear(x, stack(weights), bias)
     if torch.is_grad_enabled() and is_compiled(x):  # decoding has many small products
         return _apply(_Blocks, x, bias, stack(weights))
-    several_on_cpu = len(weights) > 1 and x.device.type == "cpu" and not is_compiled(x)
-    if is_by_onednn(x) or several_on_cpu:
+    if is_by_onednn(x) or (len(weights) > 1 and not is_compiled(x)):
         return _apply(StackedLinear, x, bias, *weights)
     return F.linear(x, stack(weights), bias)
 
@@ -100,16 +102,17 @@ def product_dtype(x: Tensor) -> torch.dtype:
 
 
 def to_product_dtype(x: Float[Tensor, "*N D"]) -> Float[Tensor, "*N D"]:
-    """Return x in the dtype in which torch multiplies it.
+    """Return x in the dtype in which torch multiplies it; on a GPU, return x.
 
-    In bf16-mixed precision this halves the memory of the residual stream.
+    In bf16-mixed precision on a CPU this halves the memory of the residual stream. On a GPU, every
+    norm would have to cast the stream to float32 and back.
     """
-    return x.to(product_dtype(x))
+    return x.to(product_dtype(x)) if hardware.uses_cpu_path(x.device) else x
 
 
 def is_compiled(x: Tensor) -> bool:
     """Return whether oneDNN would compile a new kernel for the shape of x."""
-    return x.device.type == "cpu" and product_dtype(x) == torch.bfloat16
+    return hardware.uses_cpu_path(x.device) and product_dtype(x) == torch.bfloat16
 
 
 def blocks(x: Float[Tensor, "N D"], dtype: torch.dtype, rows: int) -> Float[Tensor, "M D"]:

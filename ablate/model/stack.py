@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from ablate import hardware
 from ablate.errors import UserError
 from ablate.model.block.base import Block
 from ablate.model.cache import Cache
@@ -37,6 +38,9 @@ class Stack(nn.Module):
     Raises:
         UserError: a sub-layer does not work with the positions.
     """
+
+    # whether nothing, such as a loss or a norm, reads the outputs at padding
+    ignores_padding = False
 
     def __init__(
         self,
@@ -97,11 +101,24 @@ class Stack(nn.Module):
         Raises:
             UserError: the positions have changed the number of sentences or tokens.
         """
+        on_cpu = hardware.uses_cpu_path(x.device)
+        # given positions belong to a source and a target with padding between them
+        ignores_padding = self.ignores_padding and positions is None and not on_cpu
         if positions is None or not len(x):
             positions = torch.arange(x.size(1), device=x.device)[None]
-        # on a GPU, this check in a decoder would wait until the encoder has finished
-        padded = (memory is not None and x.device.type != "cpu") or not bool(real.all())
-        at = LayerContext(positions, self.position, real, memory, prefix, documents, [], padded)
+        padded = not (on_cpu and bool(real.all()))
+        at = LayerContext(
+            positions,
+            self.position,
+            real,
+            memory,
+            prefix,
+            documents,
+            earlier=[],
+            padded=padded,
+            ignores_padding=ignores_padding,
+            memo={},
+        )
         calls = [partial(sublayer, at=at) for sublayer in self.sublayers]
         embedded = self.position.embed(x, positions)
         if embedded.shape[:2] != x.shape[:2]:  # attention would broadcast it without an error
@@ -165,7 +182,8 @@ class Stack(nn.Module):
 
     def _newest(self, x: Tensor, cache: "StackCache") -> Tensor:
         slots = cache.slots
-        at = LayerContext(slots.positions, self.position, None, None, earlier=[])
+        at = LayerContext(slots.positions, self.position, None, None, earlier=[], memo={})
+        self.position.extend(slots.first + slots.length + 1)
         calls = [
             partial(sublayer.step, at=at, slots=slots, cache=sublayer_cache)
             for sublayer, sublayer_cache in zip(self.sublayers, cache.caches, strict=True)

@@ -1,7 +1,8 @@
 """The interface of sub-layers, and the context (positions, masks) that a stack passes to them."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -10,6 +11,7 @@ from torch.nn import functional as F
 
 from ablate.model.cache import Cache
 from ablate.model.laws import Law
+from ablate.model.padding.base import Mask
 from ablate.model.position.base import Heads, Newest, Position, Positions, Tokens
 
 # torch's CPU kernels compute the exponentials of rows below 16 floats one by one, about ten times
@@ -36,6 +38,17 @@ class LayerContext(NamedTuple):
     # attention values that earlier layers have stored for the same tokens
     earlier: list[Heads] | None = None
     padded: bool = True  # whether `real` may be False anywhere
+    # whether padding is on the right, and nothing reads the outputs at padding
+    ignores_padding: bool = False
+    memo: dict[Hashable, Any] | None = None  # results that the layers share; None: no sharing
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return the result of `make`, which is called only the first time for this key."""
+        if self.memo is None:
+            return make()
+        if key not in self.memo:
+            self.memo[key] = make()
+        return self.memo[key]
 
 
 class Slots(Cache):
@@ -59,6 +72,7 @@ class Slots(Cache):
         )  # number of tokens of the prefix
         self.new = slice(0, 0)  # the slots of this step
         self.positions: Int[Tensor, "#M N"] = self.before  # positions of the tokens of this step
+        self.mask = self._mask()  # the slots that each hypothesis may read at this step
 
     def begin_prefix(self, real: Bool[Tensor, "M P"], *, causal: bool) -> None:
         """Assign the first slots to the prefix, and let its tokens read the prefix without padding.
@@ -72,6 +86,7 @@ class Slots(Cache):
         pairs = torch.ones(length, length, dtype=torch.bool, device=real.device)
         pairs = real[:, None] & (pairs.tril() if causal else pairs)
         self.reads = F.pad(pairs, (0, self.first + self.room - length))
+        self.mask = self._mask()
 
     def end_prefix(self, real: Bool[Tensor, "M P"]) -> None:
         """End the prefix: from now on, each hypothesis may read the whole prefix except padding."""
@@ -88,6 +103,7 @@ class Slots(Cache):
             self.reads = torch.cat([self.reads, torch.zeros_like(self.reads)], 2)
         identity = torch.eye(self.beams, dtype=torch.bool, device=self.reads.device)
         self.reads[:, :, self.new] = identity
+        self.mask = self._mask()
 
     def end_step(self) -> None:
         """Add 1 to the number of decoded tokens of each hypothesis."""
@@ -106,10 +122,8 @@ class Slots(Cache):
         """
         return -(-self.new.stop // VECTOR) * VECTOR
 
-    @property
-    def pairs(self) -> Bool[Tensor, "M 1 N K"]:
-        """A mask of the slots that each hypothesis may read at this step."""
-        return self.reads[:, None, :, : self.width]
+    def _mask(self) -> Mask:
+        return Mask(pairs=self.reads[:, None, :, : self.width])
 
     @property
     def past_positions(self) -> Int[Tensor, "#M K"]:

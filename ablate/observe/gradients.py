@@ -19,9 +19,10 @@ from torch import Tensor, nn
 
 
 class LayerGradients(Callback):
-    """A callback that computes the gradient norm of every layer at each training step.
+    """A callback that computes the norm of the gradient at each training step.
 
-    It keeps the norms of the first and of the latest step.
+    It keeps the norms of the parameters at the first and at the latest step, from which it computes
+    the norm of every layer.
     """
 
     def __init__(self) -> None:
@@ -29,7 +30,17 @@ class LayerGradients(Callback):
         self.parameters: list[nn.Parameter] = []  # all parameters of the module
         self.total = torch.zeros(())  # the norm of the whole gradient at the latest step
         self.first: dict[str, Tensor] = {}
-        self.last: dict[str, Tensor] = {}
+        self.norms: dict[nn.Parameter, Tensor] = {}  # of the gradients at the latest step
+        self._last: dict[str, Tensor] = {}  # from a checkpoint
+
+    @property
+    def last(self) -> dict[str, Tensor]:
+        """The gradient norm of each layer at the latest step."""
+        return gradient_norms_by_layer(self.layers, self.norms) or self._last
+
+    @last.setter
+    def last(self, norms: dict[str, Tensor]) -> None:
+        self._last = norms
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Store the parameters of each layer, so that they are collected only once."""
@@ -39,7 +50,7 @@ class LayerGradients(Callback):
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Compute the gradient norm of the whole model and of each layer.
+        """Compute the gradient norms of the whole model and of each parameter.
 
         The norms stay on the device, so that this callback does not wait for the GPU. In
         `16-mixed` precision, Lightning leaves the gradients of a fused optimiser multiplied by the
@@ -48,9 +59,8 @@ class LayerGradients(Callback):
         scaler = getattr(trainer.precision_plugin, "scaler", None)
         if scaler is not None and getattr(optimizer, "_step_supports_amp_scaling", False):
             scaler.unscale_(optimizer)
-        norms = parameter_norms(self.parameters)
-        self.total = total_norm(norms.values())
-        self.last = gradient_norms_by_layer(self.layers, norms)
+        self.norms = parameter_norms(self.parameters)
+        self.total = total_norm(self.norms.values())
         self.first = self.first or self.last
 
     def metrics(self) -> dict[str, float]:

@@ -13,11 +13,12 @@ from pytorch_lightning.trainer.states import TrainerFn
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
+from ablate import hardware
 from ablate.config.notice import say_once
 from ablate.data.batch import Batch
 from ablate.data.module import TextData
 from ablate.errors import UserError
-from ablate.model.base import Model
+from ablate.model.base import Model, stacks_of
 from ablate.observe.gradients import LayerGradients
 from ablate.observe.sublayers import Sublayers
 from ablate.optimizer.base import make_optimizer
@@ -34,8 +35,8 @@ class Training(pl.LightningModule):
     """A LightningModule that trains on `Batch`es, validates with one decoding search, and tests
     with another.
 
-    The attribute `diverged` becomes true, and training ends, as soon as the loss or a gradient is
-    not finite.
+    From the first gradient on that is not finite, no step changes the weights. On a CPU training
+    ends at this step, and on a GPU at the next step at which metrics are logged.
     """
 
     def __init__(self, job: Job, model: Model, data: TextData) -> None:
@@ -43,6 +44,10 @@ class Training(pl.LightningModule):
         self.job, self.task = job, job.task
         self.loss = job.loss  # a module, whose tensors Lightning moves to the device
         self.model = model
+        parts = (job.loss, *model.modules())
+        counts_padding = any(getattr(part, "counts_padding", False) for part in parts)
+        for _, stack in stacks_of(model):
+            stack.ignores_padding = not counts_padding
         self.data = data
         language = data.languages[1]
         # A dictionary hides these modules from Lightning. For true 16 and 64 bits, Lightning would
@@ -52,7 +57,8 @@ class Training(pl.LightningModule):
             "test": job.task.evaluation(language, thorough=True),
         }
         self.split = "test"  # the split that `trainer.test` runs on
-        self.diverged = False
+        self.failed = torch.zeros(())  # 1 after a gradient that was not finite, else 0
+        self._unread: list[Tensor] = []  # `failed` after each step since it was last read
         self.measured: dict[str, float] = {}
         self.validated: int | None = None  # number of training steps before the latest validation
         self._fixed: Weights | None = None  # weights that evaluations use after training
@@ -75,6 +81,20 @@ class Training(pl.LightningModule):
     def evaluation(self) -> Evaluation:
         """The object that computes the scores of tests."""
         return self._evaluations["test"]
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a gradient was not finite; on a GPU, reading this waits for the device."""
+        return bool(self.failed)
+
+    @diverged.setter
+    def diverged(self, value: bool) -> None:
+        self.failed = torch.tensor(float(value))
+
+    @property
+    def steps(self) -> int:
+        """The number of training steps, up to the first whose gradient was not finite."""
+        return self.global_step - max(0, sum(map(int, self._unread)) - 1)
 
     @property
     def levels(self) -> dict[str, float]:
@@ -114,19 +134,24 @@ class Training(pl.LightningModule):
         """
         return [self.gradients, self.sublayers]
 
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the objective and the nll of a batch, each as a mean over the counted targets."""
+        states = self.model(batch.inputs).flatten(0, 1)
+        targets = batch.targets.flatten()
+        if batch.real is not None and not self.loss.counts_padding:
+            states, targets = (x.index_select(0, batch.real) for x in (states, targets))
+        objective, nll = self.model.head.score(self.loss, states, targets)
+        return objective, nll
+
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the training loss, a mean over the target tokens of the batch, and log it with the
         nll.
         """
-        counted = self.loss.counted(batch.targets)
-        all_counted = bool(counted.all())  # before the model, so that the check waits for no GPU
-        states = self.model(self.task.read(self.model, batch.inputs))
-        if all_counted:  # avoids a copy of the states and of their gradient
-            states, targets = states.flatten(0, 1), batch.targets.flatten()
-        else:
-            states, targets = states[counted], batch.targets[counted]
-        objective, nll = self.model.head.score(self.loss, states, targets)
-        self._log_step({"train/objective": objective, "train/nll": nll})
+        batch = batch if batch.tokens is not None else batch.with_counts()
+        batch = batch._replace(inputs=self.task.read(self.model, batch.inputs))
+        objective, nll = self(batch)
+        if self._logs():
+            self.log_dict({"train/objective": objective, "train/nll": nll})
         window = self.trainer.accumulate_grad_batches
         batches = min(window, self._batches_in_epoch() - batch_idx // window * window)
         # Lightning divides by `window`, also in the last step of an epoch, which may have fewer
@@ -161,23 +186,44 @@ class Training(pl.LightningModule):
             )
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Log the gradient norm and the learning rate; end the run if a gradient is not finite on
-        any device.
-
-        In `16-mixed` precision, a scale of the loss above 1 that is too large is no divergence:
-        Lightning leaves out the step and reduces the scale.
+        """Log the gradient norm and the learning rate; let the optimiser change no weight if a
+        gradient is not finite on any device.
         """
         if self.trainer.global_step == 0:
             self._name_unused()
         norm = self.gradients.total  # the callback has computed it from the same gradients
-        rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
-        self._log_step({"train/gradient_norm": norm, "train/lr": rate})
+        if self._logs():
+            rate = torch.tensor(optimizer.param_groups[0]["lr"], dtype=torch.float64)
+            self.log_dict({"train/gradient_norm": norm, "train/lr": rate})
+        self._note_failure(norm)
+        if hardware.uses_cpu_path(self.device) or self._logs():
+            self._end_if_diverged()
+        masks = getattr(optimizer, "_step_supports_amp_scaling", False)
+        if masks and not hardware.uses_cpu_path(self.device):
+            optimizer.found_inf = self.failed  # type: ignore[attr-defined]
+        elif self.diverged:  # an optimiser skips parameters without a gradient
+            optimizer.zero_grad()
+
+    def _note_failure(self, norm: Tensor) -> None:
+        """Set `failed` to 1 if the norm of the gradient is not finite on any device.
+
+        In `16-mixed` precision, a scale of the loss above 1 that is too large is no divergence:
+        Lightning leaves out the step and reduces the scale.
+        """
         scaler = getattr(self.trainer.precision_plugin, "scaler", None)
-        rescaled = scaler is not None and scaler.get_scale() > 1
-        finite = self.trainer.strategy.reduce_boolean_decision(rescaled or bool(norm.isfinite()))
-        if not finite:
-            self.diverged = True
+        if scaler is not None:
+            norm = norm.masked_fill(scaler._get_scale_async() > 1, 0.0)
+        # infinity times 0 is NaN
+        self.failed = torch.add(self.failed.to(norm), norm, alpha=0).nan_to_num_(nan=1.0).float()
+        if self.trainer.world_size > 1:
+            torch.distributed.all_reduce(self.failed, torch.distributed.ReduceOp.MAX)
+        self._unread.append(self.failed)
+
+    def _end_if_diverged(self) -> None:
+        if self.diverged:
             self.trainer.should_stop = True
+        else:
+            self._unread.clear()
 
     def _name_unused(self) -> None:
         """Print a warning if trained parameters have no gradient at the first step."""
@@ -222,6 +268,8 @@ class Training(pl.LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         """Prepare the object that computes the scores of validation."""
+        if self.trainer.state.fn == TrainerFn.FITTING:
+            self._end_if_diverged()
         self._begin(self.validation, "validation")
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
@@ -245,15 +293,14 @@ class Training(pl.LightningModule):
         """Log the scores of the tested split."""
         self._conclude(self.evaluation, self.split)
 
-    def _log_step(self, values: dict[str, Tensor]) -> None:
-        """Log metrics of a training step, if the trainer logs metrics at this step.
+    def _logs(self) -> bool:
+        """Return whether the trainer logs metrics at this training step.
 
-        Lightning ignores metrics of other steps. This method does not even pass them to Lightning,
-        because logging a value takes as long as a layer norm.
+        Lightning ignores metrics of other steps. They are not even passed to Lightning, because
+        logging a value takes as long as a layer norm.
         """
-        every = self.trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
-        if every and (self.trainer.global_step + 1) % every == 0:
-            self.log_dict(values)
+        every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
+        return bool(every) and (self.trainer.global_step + 1) % every == 0
 
     def _begin(self, evaluation: Evaluation, split: str) -> None:
         """Prepare an evaluation for a split: move its sums to the model's device, reset them (they

@@ -7,13 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytorch_lightning as pl
-import torch
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.trainer.states import TrainerFn
 from tqdm import tqdm
 
 from ablate.data.batch import Batch
-from ablate.data.vocabulary import PAD
 
 SHOWN = {"train/nll": "nll", "val/nll": "val nll", "val/bleu": "val BLEU"}
 SPEED = "train/tokens_per_second"
@@ -28,11 +26,10 @@ class Pace(Callback):
     def __init__(self) -> None:
         self.speed = 0.0
         self._seconds = 0.0  # training time since the last logged speed
-        self._tokens = torch.zeros((), dtype=torch.int64)
+        self._tokens = 0
 
     def on_train_start(self, trainer: pl.Trainer, module: pl.LightningModule) -> None:
         """Start the clock by which the speed of training is measured."""
-        self._tokens = self._tokens.to(module.device)
         self._first, self._begun = trainer.global_step, time.perf_counter()
         self._since = self._begun
 
@@ -56,15 +53,18 @@ class Pace(Callback):
         """Count the tokens of a batch; log the speed at the steps at which other metrics are
         logged.
         """
-        self._tokens += (batch.targets != PAD).sum()
-        every = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
-        if every and trainer.global_step % every == 0:
+        self._tokens += batch.tokens or 0
+        if self.logs(trainer):
             now = time.perf_counter()
             seconds = self._seconds + now - self._since
-            self.speed = float(self._tokens) * trainer.world_size / seconds
-            self._tokens.zero_()
-            self._seconds, self._since = 0.0, now
+            self.speed = self._tokens * trainer.world_size / seconds
+            self._tokens, self._seconds, self._since = 0, 0.0, now
             module.log(SPEED, self.speed)
+
+    def logs(self, trainer: pl.Trainer) -> bool:
+        """Return whether the trainer has logged metrics at the step that has just ended."""
+        every: int = trainer.log_every_n_steps  # type: ignore[attr-defined] # its connector's
+        return bool(every) and trainer.global_step % every == 0
 
     def values(self, trainer: pl.Trainer) -> dict[str, str]:
         """Return the latest loss metrics, the learning rate and the speed as text, by short
@@ -109,7 +109,8 @@ class Bar(Pace):
         rate and the speed beside it.
         """
         super().on_train_batch_end(trainer, *arguments)
-        self.steps.set_postfix(self.values(trainer), refresh=False)
+        if self.logs(trainer):  # on a GPU, reading a metric waits for the device
+            self.steps.set_postfix(self.values(trainer), refresh=False)
         self.steps.update(trainer.global_step - self.steps.n)
 
     def on_fit_end(self, *arguments: Any) -> None:
@@ -146,6 +147,8 @@ class Bar(Pace):
         """Remove the second progress bar."""
         super().on_validation_end(trainer, module)
         self.batches.close()
+        if trainer.state.fn == TrainerFn.FITTING:
+            self.steps.set_postfix(self.values(trainer), refresh=False)
 
     def on_test_end(self, *arguments: Any) -> None:
         """Remove the second progress bar."""

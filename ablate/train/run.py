@@ -213,7 +213,7 @@ def train(
     metrics = {
         **data.unigram(*task.task.metrics),
         "parameters": parameters(model),
-        "steps": trainer.global_step,
+        "steps": task.steps,
         **task.levels,
         **task.gradients.metrics(),
         **task.sublayers.metrics(),

@@ -148,10 +148,11 @@ def test_qk_norm_first_is_qk_norm_of_another_order():
     for gain in (attention.kernel.query_gain, attention.kernel.key_gain):
         gain.normal_()
     places = torch.arange(9)[None]
+    turns = position.prepare(places, attention.d_head, x.dtype)
     q, k, v = attention.project(x, *attention.maps)
     gains = attention.kernel.query_gain, attention.kernel.key_gain
     q, k = (
-        position.rotate(F.layer_norm(y, gain.shape, gain, eps=1e-6), places)
+        position.rotate(F.layer_norm(y, gain.shape, gain, eps=1e-6), turns)
         for y, gain in zip((q, k), gains, strict=True)
     )
     heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)

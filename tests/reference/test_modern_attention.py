@@ -151,7 +151,8 @@ def test_gated(position):
         (x @ m.weight.T + m.bias).view(2, 7, 3, 4).transpose(1, 2)
         for m in (layer.query, layer.key, layer.value)
     )
-    q, k = (position.rotate(heads, at.positions) for heads in (q, k))
+    places = position.prepare(at.positions, 4, x.dtype)
+    q, k = (position.rotate(heads, places) for heads in (q, k))
     later = torch.ones(7, 7).triu(1) * -1e9
     mixed = ((q @ k.mT / 2 + later).softmax(-1) @ v).transpose(1, 2).reshape(2, 7, 12)
     gate = layer.kernel.gate

@@ -8,12 +8,16 @@ def with_gradients(result, *inputs):
     return result, *torch.autograd.grad(result.square().sum(), inputs)
 
 
+def rotated(position, heads, positions):
+    return position.rotate(heads, position.prepare(positions, heads.size(3), heads.dtype))
+
+
 def test_rotary_is_a_product_of_complex_numbers():
     from ablate.model.position.rotary import Rotary
 
     heads = torch.randn(2, 3, 7, 8, requires_grad=True)
     positions = torch.tensor([[0, 1, 2, 3, 4, 5, 600]])
-    ours = Rotary(d_model=24, base=10000.0).rotate(heads, positions)
+    ours = rotated(Rotary(d_model=24, base=10000.0), heads, positions)
     angle = positions[0].double()[:, None] * torch.tensor([1.0, 0.1, 0.01, 0.001]).double()
     turned = torch.view_as_complex(heads.unflatten(-1, (4, 2)).double()) * torch.polar(
         torch.ones_like(angle), angle
@@ -32,7 +36,7 @@ def test_rotated_scores_depend_on_the_distance_alone():
     position = Rotary(d_model=24, base=10000.0)
     q, k = torch.randn(2, 1, 1, 1, 8, dtype=torch.float64)
     scores = [
-        position.rotate(q, torch.tensor([[m]])) @ position.rotate(k, torch.tensor([[n]])).mT
+        rotated(position, q, torch.tensor([[m]])) @ rotated(position, k, torch.tensor([[n]])).mT
         for m, n in ((3, 0), (13, 10), (400, 397), (4, 0))
     ]
     torch.testing.assert_close(scores[0], scores[1])

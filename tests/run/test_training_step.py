@@ -34,11 +34,15 @@ def batch():
     return Batch(Seq2Seq(src, tgt), tgt.roll(-1, 1), torch.arange(3))
 
 
+class Step(SimpleNamespace):
+    __call__ = Training.forward
+
+
 def objective(model, batch, loss, task):
     trainer = SimpleNamespace(accumulate_grad_batches=1)
-    training = SimpleNamespace(
+    training = Step(
         **{"model": model, "loss": loss, "task": task, "trainer": trainer},
-        **{"_log_step": lambda values: None, "_batches_in_epoch": lambda: 1},
+        **{"_logs": lambda: False, "_batches_in_epoch": lambda: 1},
     )
     return Training.training_step(training, batch, 0)
 

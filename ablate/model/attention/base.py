@@ -115,7 +115,7 @@ class Kernel(nn.Module, ABC):
     ) -> Outputs:
         """Return the output for the newest token of each hypothesis; add the token to the cache."""
         keys, values = cache.extend(k, v)
-        mask = Mask(pairs=slots.pairs)
+        mask = slots.mask
         if self.reads_positions:
             mask = mask.at(slots.positions, slots.past_positions)
         return self(q, keys, values, mask, bias)
@@ -134,12 +134,16 @@ def with_more_keys(
         before: number of further keys before k.
         behind: number of further keys behind k.
     """
-    pairs = mask.dense(q.size(2), k.size(2), q.device)
-    if pairs is not None:
-        pairs = F.pad(pairs.expand(-1, -1, -1, k.size(2)), (before, behind), value=True)
+
+    def extended() -> Mask:
+        pairs = mask.dense(q.size(2), k.size(2), q.device)
+        if pairs is not None:
+            pairs = F.pad(pairs.expand(-1, -1, -1, k.size(2)), (before, behind), value=True)
+        return Mask(pairs=pairs)
+
     if bias is not None:
         bias = F.pad(bias.expand(-1, -1, -1, k.size(2)), (before, behind))
-    return Mask(pairs=pairs), bias
+    return mask.once((q.size(2), k.size(2), before, behind), extended), bias
 
 
 class KeysValues(Cache):

@@ -89,7 +89,8 @@ class Differential(Kernel):
         parts = zip(halves(q), halves(k), strict=True)
         kept, noise = (self.fused(*part, v, mask, bias) for part in parts)
         mixed = kept - self.weight().to(noise.dtype) * noise
-        normal = F.rms_norm(mixed, self.gain.shape, self.gain.to(mixed.dtype), self.eps).to(v.dtype)
+        wide = mixed.to(self.gain.dtype)
+        normal = F.rms_norm(wide, self.gain.shape, self.gain, self.eps).to(v.dtype)
         return (1 - self.initial) * normal
 
 

@@ -11,11 +11,14 @@ What to expect: with fill=zero_output, the results of fused attention; attention
     this is the ablation, not a bug.
 """
 
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate import hardware
 from ablate.config.limits import check_one_of
 from ablate.model.attention.base import (
     ROOTS,
@@ -65,13 +68,18 @@ class Explicit(Kernel):
         # exponentials of bfloat16 are slow and inaccurate
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         keep = mask.dense(scores.size(2), scores.size(3), scores.device)
-        added = bias if keep is None else self.blocked(keep, scores.dtype, bias)
+        added = bias
+        if keep is not None and bias is None:
+            key = self.fill, scores.dtype
+            added = mask.once(key, lambda: self.blocked(keep, scores.dtype, None))
+        elif keep is not None:
+            added = self.blocked(keep, scores.dtype, bias)
         scaled = (
             scores * self.scale if added is None else torch.add(added, scores, alpha=self.scale)
         )
         weights = softmax(scaled)
-        # rows without a key are rare: a check is cheaper than filling every time
-        if self.fill == "zero_output" and keep is not None and not keep.any(-1).all():
+        zeroes = self.fill == "zero_output"
+        if zeroes and keep is not None and mask.once("lacks", partial(may_lack_keys, keep)):
             weights = weights.masked_fill(~keep, 0.0)
         return self.dropout(weights).to(v.dtype) @ v
 
@@ -86,6 +94,12 @@ class Explicit(Kernel):
         lowest = -torch.inf if self.fill == "minus_inf" else torch.finfo(dtype).min
         added = torch.zeros_like(keep, dtype=dtype) if bias is None else bias.to(dtype)
         return added.masked_fill(~keep, lowest)
+
+
+def may_lack_keys(keep: Bool[Tensor, "#B 1 #Q #K"]) -> bool:
+    """Return whether a query may have no key at all."""
+    # such queries are rare: on a CPU, a check is cheaper than filling every time
+    return not (hardware.uses_cpu_path(keep.device) and bool(keep.any(-1).all()))
 
 
 def softmax(scores: Scores) -> Scores:

@@ -10,9 +10,11 @@ What to expect: the results of explicit attention with fill=zero_output, with le
 """
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate import hardware
 from ablate.errors import UserError
 from ablate.model.attention.base import Bias, Kernel, Keys, Outputs, Queries, Values, scale_factor
 from ablate.model.attention.explicit import Explicit
@@ -52,7 +54,7 @@ class Fused(Kernel):
         In all other cases explicit attention computes the heads, and needs contiguous copies.
         """
         drops = self.training and self.rate > 0
-        return device.type != "cpu" or not (drops or n_keys <= FEW)
+        return not hardware.uses_cpu_path(device) or not (drops or n_keys <= FEW)
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask, bias: Bias | None) -> Outputs:
         """Return, for each query and head, the weighted sum of the values."""
@@ -63,14 +65,24 @@ class Fused(Kernel):
             return F.scaled_dot_product_attention(
                 q, k, v, None, rate, is_causal=True, scale=self.scale
             )
-        added: Tensor | None = mask.dense(q.size(2), k.size(2), q.device)
+        keep = mask.dense(q.size(2), k.size(2), q.device)
+        added: Tensor | None = None
         if bias is not None:
-            added = bias if added is None else bias.masked_fill(~added, -torch.inf)
-            added = added.to(q.dtype)
-        if added is not None and added.size(3) != k.size(2):
-            # CUDA's kernels do not repeat a column of the mask for all keys
-            added = added.expand(-1, -1, -1, k.size(2)).contiguous()
+            added = bias if keep is None else bias.masked_fill(~keep, -torch.inf)
+            added = added.to(q.dtype).expand(-1, -1, -1, k.size(2)).contiguous()
+        elif keep is not None:
+            added = mask.once(("added", q.dtype), lambda: self.blocked(keep, k.size(2), q.dtype))
         return F.scaled_dot_product_attention(q, k, v, added, rate, scale=self.scale)
+
+    def blocked(
+        self, keep: Bool[Tensor, "#B 1 #Q #K"], n_keys: int, dtype: torch.dtype
+    ) -> Float[Tensor, "#B 1 #Q K"]:
+        """Return 0 where a key is kept and minus infinity where it is masked.
+
+        CUDA's kernels do not repeat a column of a mask for all keys.
+        """
+        keep = keep.expand(-1, -1, -1, n_keys)
+        return torch.zeros_like(keep, dtype=dtype).masked_fill(~keep, -torch.inf)
 
     def extra_repr(self) -> str:
         """Return a note for printed models: which kernel runs on which device."""

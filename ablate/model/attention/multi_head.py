@@ -150,23 +150,33 @@ class SelfAttention(MultiHeadAttention):
         """
         q, k, v = self.project(at.position.within(x, at.positions), *maps)
         prepared = self.kernel.prepare_queries(q), self.kernel.prepare_keys(k)
-        q, k = (at.position.rotate(heads, at.positions) for heads in prepared)
+        places = at.once("places", lambda: at.position.prepare(at.positions, q.size(3), q.dtype))
+        q, k = (at.position.rotate(heads, places) for heads in prepared)
         earlier = [] if at.earlier is None else at.earlier
         return self.scaled(q), k, self.values.mix(v, earlier)
 
     def forward(self, x: Tokens, at: LayerContext) -> Tokens:
         """Return the attention output of each token."""
         q, k, v = self.heads(x, at, *self.maps)
-        bias = at.position.bias(self.n_heads, at.positions, at.positions)
+        bias = at.once(
+            ("bias", self.n_heads),
+            lambda: at.position.bias(self.n_heads, at.positions, at.positions),
+        )
+        kind = type(self), type(self.padding), self.causal, self.look_ahead
+        mask = at.once(kind, lambda: self.mask(at))
+        return self.merge(self.kernel(q, k, v, mask, bias), x)
+
+    def mask(self, at: LayerContext) -> Mask:
+        """Return the mask of whole sequences."""
         assert at.real is not None
-        mask = self.padding.mask(at.real, at.real) if at.padded else Mask()
-        if self.causal and not self.look_ahead:
+        causal = self.causal and not self.look_ahead
+        implied = causal and at.ignores_padding and self.padding.is_implied_by_causality
+        mask = self.padding.mask(at.real, at.real) if at.padded and not implied else Mask()
+        if causal:
             mask = mask.after(at.prefix, at.real)
         if at.documents is not None:
             mask = mask.within(at.documents)
-        if self.kernel.reads_positions:
-            mask = mask.at(at.positions, at.positions)
-        return self.merge(self.kernel(q, k, v, mask, bias), x)
+        return mask.at(at.positions, at.positions)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
         """Return the cache for decoding, before the first step."""
@@ -177,7 +187,10 @@ class SelfAttention(MultiHeadAttention):
         """Return the attention output of each hypothesis's newest token over its past tokens."""
         assert isinstance(cache, SelfCache)
         q, k, v = self.heads(x, at, cache.maps)
-        bias = at.position.bias(self.n_heads, at.positions, slots.past_positions)
+        bias = at.once(
+            ("bias", self.n_heads),
+            lambda: at.position.bias(self.n_heads, at.positions, slots.past_positions),
+        )
         return self.merge(self.kernel.step(q, k, v, slots, cache.past, bias), x)
 
 
@@ -201,8 +214,10 @@ class CrossAttention(MultiHeadAttention):
     def forward(self, x: Float[Tensor, "B Q D"], at: LayerContext) -> Float[Tensor, "B Q D"]:
         """Return the attention output of each token over the memory."""
         assert at.real is not None and at.memory is not None
-        mask = self.padding.mask(at.real, at.memory.real)
-        return self.attend(x, *self.keys_values(at.memory.states), mask)
+        real, memory = at.real, at.memory
+        kind = type(self), type(self.padding)
+        mask = at.once(kind, lambda: self.padding.mask(real, memory.real))
+        return self.attend(x, *self.keys_values(memory.states), mask)
 
     def cache(self, memory: Memory | None, slots: Slots) -> Cache:
         """Return a cache with the keys and values of the memory, computed once per sentence."""

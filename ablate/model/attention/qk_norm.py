@@ -73,4 +73,4 @@ class QKNorm(Kernel):
 
     def normal(self, x: Heads, gain: Float[Tensor, " E"]) -> Heads:
         """Return queries or keys with mean 0 and variance 1, times a gain."""
-        return F.layer_norm(x, gain.shape, gain.to(x.dtype), eps=self.eps).to(x.dtype)
+        return F.layer_norm(x, gain.shape, gain, eps=self.eps).to(x.dtype)

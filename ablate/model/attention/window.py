@@ -12,6 +12,7 @@ What to expect: nearly the same loss if some layers have no window, or if there 
     for their windows together to reach far enough. This implementation saves no time or memory.
 """
 
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from ablate.config.limits import Count
@@ -76,11 +77,20 @@ class Window(Fused):
         """Return, for each query and head, the weighted sum of the values."""
         queries, keys = mask.query_positions, mask.key_positions
         if self.local and queries is not None and keys is not None:
-            near = (queries[:, :, None] - keys[:, None]).abs() < self.width
             keep = mask.dense(q.size(2), k.size(2), q.device)
-            mask = Mask(pairs=near[:, None] if keep is None else near[:, None] & keep)
+            mask = mask.once(self.width, lambda: self.near(queries, keys, keep))
         mixed: Tensor = super().forward(q, k, v, mask, bias)
         return mixed
+
+    def near(
+        self,
+        queries: Int[Tensor, "#B Q"],
+        keys: Int[Tensor, "#B K"],
+        keep: Bool[Tensor, "#B 1 #Q #K"] | None,
+    ) -> Mask:
+        """Return a mask of the keys in the window, limited to the keys that `keep` allows."""
+        near = ((queries[:, :, None] - keys[:, None]).abs() < self.width)[:, None]
+        return Mask(pairs=near if keep is None else near & keep)
 
     def extra_repr(self) -> str:
         """Return the width of the window, or "everything" without a window, for printed models."""

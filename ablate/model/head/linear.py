@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from ablate import hardware
 from ablate.loss.base import Loss
 from ablate.model.head.base import Head
 from ablate.model.linear import BLOCK, blocks, hooked_output, is_compiled, product_dtype
@@ -46,10 +47,13 @@ class LinearHead(Head):
         """Return the objective and the nll, each as a mean over the targets.
 
         With gradients enabled, both are computed in chunks of rows if the loss is a mean over rows
-        and has no parameters.
+        and has no parameters. On a GPU, a single chunk needs fewer kernels by autograd.
         """
         in_chunks = loss.mean_over_rows and not any(True for _ in loss.parameters())
-        if not (in_chunks and torch.is_grad_enabled()):
+        at_once = not hardware.uses_cpu_path(states.device) and (
+            torch.compiler.is_compiling() or len(states) <= rows_at_once(self.weight())
+        )
+        if at_once or not (in_chunks and torch.is_grad_enabled()):
             return super().score(loss, states, targets)
         if (logits := hooked_output(self, states)) is not None:
             return loss(logits, targets)
@@ -74,7 +78,7 @@ def rows_at_once(weight: Float[Tensor, "V D"]) -> int:
     rows take more. There are at least BLOCK rows, because every chunk adds to a gradient as large
     as the weight matrix.
     """
-    at_once = AT_ONCE if weight.device.type == "cpu" else AT_ONCE_ON_GPU
+    at_once = AT_ONCE if hardware.uses_cpu_path(weight.device) else AT_ONCE_ON_GPU
     rows = at_once // (len(weight) * weight.itemsize)
     return max(BLOCK, rows - rows % BLOCK)
 

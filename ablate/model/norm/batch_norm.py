@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ablate import hardware
 from ablate.config.limits import Range, check_one_of
 from ablate.model.norm.base import Norm, Real, Vectors
 
@@ -64,14 +65,27 @@ class BatchNorm(Norm):
         wide = x.to(torch.promote_types(x.dtype, torch.float32))
         mean, var = self.mean, self.var
         if self.training:
-            counted = wide.flatten(0, -2) if real is None or self.counts_padding else wide[real]
-            var, mean = torch.var_mean(counted, 0, correction=0)
-            self.remember(mean.detach(), var.detach(), len(counted))
+            mean, var, unbiased = self.statistics(wide, None if self.counts_padding else real)
+            self.remember(mean.detach(), unbiased.detach())
         normal = (wide - mean) * (var + self.eps).rsqrt()
         return (self.gain * normal + self.bias).to(x.dtype)
 
-    def remember(self, mean: Float[Tensor, " D"], var: Float[Tensor, " D"], n: int) -> None:
-        """Update the running averages with the mean and variance of n tokens."""
-        unbiased = var * (n / max(n - 1, 1))
+    def statistics(
+        self, x: Vectors, real: Real | None
+    ) -> tuple[Float[Tensor, " D"], Float[Tensor, " D"], Float[Tensor, " D"]]:
+        """Return mean, variance and unbiased variance of each channel over the real tokens."""
+        if real is None or hardware.uses_cpu_path(x.device):
+            counted = x.flatten(0, -2) if real is None else x[real]
+            var, mean = torch.var_mean(counted, 0, correction=0)
+            return mean, var, var * (len(counted) / max(len(counted) - 1, 1))
+        # a selection by a boolean mask would wait for the device
+        tokens, weight = x.flatten(0, -2), real.flatten()[:, None].to(x.dtype)
+        n = weight.sum()
+        mean = (tokens * weight).sum(0) / n
+        var = ((tokens - mean).square() * weight).sum(0) / n
+        return mean, var, var * (n / (n - 1).clamp(min=1))
+
+    def remember(self, mean: Float[Tensor, " D"], unbiased: Float[Tensor, " D"]) -> None:
+        """Update the running averages with the mean and the unbiased variance of a batch."""
         self.mean.lerp_(mean.to(self.mean), self.momentum)
         self.var.lerp_(unbiased.to(self.var), self.momentum)

@@ -17,5 +17,5 @@ class LayerNormNoBias(GainNorm):
 
     def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""
-        normal = F.layer_norm(x, self.gain.shape, self.gain.to(x.dtype), eps=self.eps)
+        normal = F.layer_norm(x, self.gain.shape, self.gain, eps=self.eps)
         return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32

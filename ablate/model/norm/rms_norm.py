@@ -16,5 +16,5 @@ class RMSNorm(GainNorm):
 
     def forward(self, x: Vectors, real: Real | None = None) -> Vectors:
         """Return the normalised vectors."""
-        normal = F.rms_norm(x, self.gain.shape, self.gain.to(x.dtype), self.eps)
-        return normal.to(x.dtype)  # with autocast on a GPU, torch returns float32
+        normal = F.rms_norm(x.to(self.gain.dtype), self.gain.shape, self.gain, self.eps)
+        return normal.to(x.dtype)

@@ -1,9 +1,11 @@
 """The interface of padding masks, and the class `Mask` that attention kernels receive."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import and_
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Int
@@ -12,10 +14,13 @@ from torch import Tensor
 from ablate.model.laws import Law
 
 
-class Mask(NamedTuple):
+@dataclass(frozen=True)
+class Mask:
     """The rules that say which keys each query may attend to.
 
-    A query may attend to a key if every field of the mask allows it. True = may attend.
+    A query may attend to a key if every field of the mask allows it. True = may attend. The
+    attention sub-layers of a stack share one mask, so tensors that are computed from it are stored
+    in `memo`.
     """
 
     queries: Bool[Tensor, "B Q"] | None = None  # queries that may attend at all
@@ -25,6 +30,13 @@ class Mask(NamedTuple):
     # positions, for kernels that need them; None: 0, 1, 2, ...
     query_positions: Int[Tensor, "#B Q"] | None = None
     key_positions: Int[Tensor, "#B K"] | None = None
+    memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Return the result of `make`, which is called only the first time for this key."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        return self.memo[key]
 
     @property
     def is_causal_alone(self) -> bool:
@@ -37,14 +49,14 @@ class Mask(NamedTuple):
         `real` is False at padding; only its shape is used.
         """
         if not prefix:
-            return self._replace(causal=True)
+            return replace(self, causal=True)
         pairs = torch.ones(real.size(1), real.size(1), dtype=torch.bool, device=real.device).tril()
         pairs[:, :prefix] = True
-        return self._replace(pairs=pairs[None, None])
+        return replace(self, pairs=pairs[None, None])
 
     def at(self, queries: Int[Tensor, "#B Q"], keys: Int[Tensor, "#B K"]) -> "Mask":
         """Return this mask with the positions of its queries and keys set."""
-        return self._replace(query_positions=queries, key_positions=keys)
+        return replace(self, query_positions=queries, key_positions=keys)
 
     def within(self, documents: Int[Tensor, "B L"]) -> "Mask":
         """Return this mask with the further rule that a query reads only keys of its own document.
@@ -52,12 +64,18 @@ class Mask(NamedTuple):
         `documents` has the number of each token's document.
         """
         same = (documents[:, :, None] == documents[:, None])[:, None]
-        return self._replace(pairs=same if self.pairs is None else same & self.pairs)
+        return replace(self, pairs=same if self.pairs is None else same & self.pairs)
 
     def dense(
         self, n_queries: int, n_keys: int, device: torch.device
     ) -> Bool[Tensor, "#B 1 #Q #K"] | None:
         """Return the mask as a boolean matrix; None if every query may attend to every key."""
+        matrix: Tensor | None = self.once(
+            (n_queries, n_keys), lambda: self._matrix(n_queries, n_keys, device)
+        )
+        return matrix
+
+    def _matrix(self, n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
         parts = []
         if self.causal:
             square = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
@@ -78,7 +96,7 @@ class Mask(NamedTuple):
         The causal rule is ignored. Kernels that compute no weights for pairs of queries and keys
         use this method instead of `dense`.
         """
-        keep = self._replace(causal=False).dense(n_queries, n_keys, device)
+        keep = replace(self, causal=False).dense(n_queries, n_keys, device)
         if keep is None:
             keep = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=device)
         keep = keep.expand(-1, -1, n_queries, n_keys)
@@ -92,6 +110,8 @@ class Padding(ABC):
     """
 
     breaks: ClassVar[frozenset[Law]] = frozenset()
+    # whether a causal mask alone gives real tokens the same outputs if padding is on the right
+    is_implied_by_causality: ClassVar[bool] = False
 
     @abstractmethod
     def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:

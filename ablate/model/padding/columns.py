@@ -16,6 +16,8 @@ from ablate.model.padding.base import Mask, Padding
 class Columns(Padding):
     """Lets no token attend to padding."""
 
+    is_implied_by_causality = True
+
     def mask(self, queries: Bool[Tensor, "B Q"], keys: Bool[Tensor, "B K"]) -> Mask:
         """Return a mask that hides the keys at padding."""
         return Mask(keys=keys)

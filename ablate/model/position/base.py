@@ -3,9 +3,11 @@
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ablate import hardware
 from ablate.errors import UserError
 from ablate.model.cache import Cache
 from ablate.model.laws import Law
@@ -37,6 +39,9 @@ class Position(nn.Module, ABC):
         """Raise UserError if `rotate` cannot rotate heads of this width."""
         return
 
+    def extend(self, length: int) -> None:  # noqa: B027
+        """Make sure that positions 0 to length - 1 have vectors, if the vectors are fixed."""
+
     def embed(self, x: Tokens, positions: Positions) -> Tensor:
         """Return the input of the stack: the embeddings, with positions added."""
         return x
@@ -56,8 +61,15 @@ class Position(nn.Module, ABC):
         """Return the input of self-attention in every layer: the tokens x, with positions added."""
         return x
 
-    def rotate(self, heads: Heads, positions: Positions) -> Tensor:
-        """Return queries or keys of self-attention, rotated by their positions."""
+    def prepare(self, positions: Positions, d_head: int, dtype: torch.dtype) -> Any:
+        """Return what `rotate` receives as positions; all layers of a stack share the result."""
+        return positions
+
+    def rotate(self, heads: Heads, positions: Any) -> Tensor:
+        """Return queries or keys of self-attention, rotated by their positions.
+
+        `positions` is the result of `prepare`.
+        """
         return heads
 
     def bias(
@@ -82,10 +94,14 @@ class FixedVectors(Position):
 
     def embed(self, x: Tokens, positions: Positions) -> Tokens:
         """Return x plus the vector of each position."""
-        end = int(positions.max()) + 1
-        if end > self.table.size(0):
-            self.table = self.vectors(2 * end, x.size(2)).to(self.table)
+        on_cpu = hardware.uses_cpu_path(positions.device)
+        self.extend(int(positions.max()) + 1 if on_cpu else positions.size(1))
         return x + self.table[positions]
+
+    def extend(self, length: int) -> None:
+        """Make sure that positions 0 to length - 1 have vectors."""
+        if length > self.table.size(0):
+            self.table = self.vectors(2 * length, self.table.size(1)).to(self.table)
 
 
 class OfVectors(Position):
@@ -108,6 +124,10 @@ class OfVectors(Position):
                 "that are vectors, such as model/position@model.position.of=learned"
             )
         self.of = of
+
+    def extend(self, length: int) -> None:
+        """Make sure that positions 0 to length - 1 have vectors."""
+        self.of.extend(length)
 
     @property
     def longest(self) -> int | None:

@@ -15,6 +15,7 @@ What to expect: at least the quality of sinusoids; relative distances need not b
 from typing import Annotated
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from ablate.config.limits import Range
@@ -42,15 +43,20 @@ class Rotary(Position):
                 "must be even"
             )
 
-    def rotate(self, heads: Heads, positions: Positions) -> Heads:
-        """Return the queries or keys, each pair of channels rotated by its angle."""
-        cos, sin = self.turns(positions, heads.size(3), heads.dtype)
-        even, odd = heads[..., 0::2], heads[..., 1::2]
-        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
+    def prepare(self, positions: Positions, d_head: int, dtype: torch.dtype) -> Tensor:
+        """Return the cosine and the sine of each channel's angle, of shape "2 #B 1 L E".
 
-    def turns(self, positions: Positions, d_head: int, dtype: torch.dtype) -> Tensor:
-        """Return the cosines and sines of the angles, as a tensor of shape "2 #B 1 L E/2"."""
+        The sines of even-numbered channels are negated, as the rotation of a pair needs them.
+        """
         # float64: at position 500 a float32 angle is already wrong in the fifth decimal
         pair = torch.arange(0, d_head, 2, dtype=torch.float64, device=positions.device)
         angle = positions[:, None, :, None] * self.base ** (-pair / d_head)
-        return torch.stack([angle.cos(), angle.sin()]).to(dtype)
+        cos, sin = angle.cos(), angle.sin()
+        pairs = torch.stack([torch.stack([cos, cos], -1), torch.stack([-sin, sin], -1)])
+        return pairs.flatten(-2).to(dtype)
+
+    def rotate(self, heads: Heads, positions: Float[Tensor, "2 #B 1 L E"]) -> Heads:
+        """Return the queries or keys, each pair of channels rotated by its angle."""
+        cos, sin = positions
+        swapped = heads.view(*heads.shape[:-1], -1, 2).flip(-1).flatten(-2)
+        return heads * cos + swapped * sin
